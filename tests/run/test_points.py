@@ -90,7 +90,7 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
         at = MeasuredPoint(
             data=simulated.data,
             arms=[],
-            roles=NOWHERE,
+            testbed=NOWHERE,
             calibrations={},
             folder=folder,
             progress=RunProgress(simulated.head),
@@ -125,7 +125,7 @@ def test_the_time_of_pilots_is_counted_once(
         at = MeasuredPoint(
             data=simulated.data,
             arms=[],
-            roles=NOWHERE,
+            testbed=NOWHERE,
             calibrations={},
             folder=folder,
             progress=RunProgress(simulated.head),

@@ -53,7 +53,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         at = MeasuredPoint(
             data=point_data([], experiment),
             arms=arms,
-            roles=Testbed(agent, agent),
+            testbed=Testbed(agent, agent),
             calibrations={},
             folder=folder,
             progress=RunProgress(folder.head),

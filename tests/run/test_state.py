@@ -68,7 +68,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
         at = MeasuredPoint(
             data=point_data([], experiment),
             arms=[],
-            roles=Mock(),
+            testbed=Mock(),
             calibrations={},
             folder=folder,
             progress=Mock(),

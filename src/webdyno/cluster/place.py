@@ -98,14 +98,14 @@ class ClusterPlace:
         for name in self._clients:
             self._agents[name].expect_signs(*self._signs)
 
-        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
+        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
             return Testbed(
                 Servers(self._agents, addresses, plan, arms),
                 Clients(self._agents, self._clients, plan),
             )
 
-        return roles_of
+        return testbed_of
 
     def mends(self, lost: HostLost) -> str | None:
         """Put a host that stands by in the place of a lost client; None where that can't be.

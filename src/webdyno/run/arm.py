@@ -41,7 +41,7 @@ class RunningBlock:
 
     def __exit__(self, *_: object) -> None:
         """End the load generators and all servers."""
-        self.at.roles.end()
+        self.at.testbed.end()
 
     def start(self, arm: PlannedArm) -> StartedArm:
         """Start an arm's servers, anew where they run.
@@ -69,12 +69,12 @@ class RunningBlock:
 
     def _start(self, arm: PlannedArm) -> StartedArm:
         folder = self.at.folder.block_folder(self.at.point.number, self.number, arm.name)
-        self.up[arm.name] = up = self.at.roles.servers.start(arm.name, folder)
+        self.up[arm.name] = up = self.at.testbed.servers.start(arm.name, folder)
         return up
 
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest; False where they don't in time."""
-        return self.at.roles.servers.waits_for_rest(most_s)
+        return self.at.testbed.servers.waits_for_rest(most_s)
 
     def order(
         self,
@@ -108,7 +108,7 @@ class RunningBlock:
         """Load an arm in bursts, with pauses, as each round does; nothing is kept of it."""
         for burst, load_s in enumerate(times.warmup_loads_s(arm.name)):
             order = self.order(arm, f"warm-up of {arm.name}, burst {burst}", load_s)
-            self.at.roles.load(arm.name, order)
+            self.at.testbed.load(arm.name, order)
             time.sleep(times.pause_s(arm.name))
 
     def measure(
@@ -141,7 +141,7 @@ class RunningBlock:
         at, name = self.at, arm.name
         at.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        load, used = at.roles.slot(name, order, self._look(phase))
+        load, used = at.testbed.slot(name, order, self._look(phase))
         refused = bool(load.all_of_it.failures.status)
         logs = at.folder.block_folder(at.point.number, self.number, name)
         record = tell(
@@ -168,7 +168,7 @@ class RunningBlock:
                 f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
                 "the network between them was cut, or one of them stood still"
             )
-        at.roles.servers.check_alive(name)
+        at.testbed.servers.check_alive(name)
         return record
 
     def _look(self, phase: Phase) -> Tracing | None:

@@ -147,7 +147,7 @@ def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRec
     """Ask all arms the same before the load, where they speak HTTP."""
     at, up = running.at, running.up
     answers = {
-        arm.name: at.roles.clients.ask(
+        arm.name: at.testbed.clients.ask(
             arm.name, up[arm.name].url, arm.certified, arm.load, at.experiment.ignore
         )
         for arm in arms

@@ -264,11 +264,11 @@ class ThisMachine:
         """Open benches as they are asked for, until `exits` closes."""
         benches = OpenBenches(exits)
 
-        def roles_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
+        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             agent = Agent(arms, benches.of_arms(plan.experiment))
             return Testbed(agent, agent)
 
-        return roles_of
+        return testbed_of
 
     def mends(self, lost: HostLost) -> None:
         """We are the only host."""

@@ -72,7 +72,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
     began, began_at = time.monotonic(), datetime.now(UTC)
     with prepared(at, 0), RunningBlock(at, 0) as running:
         running.start(arm)
-        at.roles.clients.get_ready(arm.name)
+        at.testbed.clients.get_ready(arm.name)
         while not parts or parts[-1].ended_by is None:
             left = left_s(parts, at.experiment)
             part = sum(it.stretch == stretch for it in parts)
@@ -117,10 +117,10 @@ def _part(
         part_s=window_s,
         turn=number,
     )
-    slot = at.roles.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
+    slot = at.testbed.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
     record = recorded(slot, arm, window_s, lead_in_s)
     logs = at.folder.block_folder(at.point.number, running.number, arm.name)
-    record = with_failures(record, at.roles.servers, logs)
+    record = with_failures(record, at.testbed.servers, logs)
     record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record

@@ -129,7 +129,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
         start_began = time.monotonic()
         with prepared(at, 0), RunningBlock(at, 0) as running:
             up = running.start(arm)
-            at.roles.clients.get_ready(arm.name)
+            at.testbed.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, arm)
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S

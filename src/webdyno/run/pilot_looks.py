@@ -107,7 +107,7 @@ class PilotLoad:
         """Load it for so long, and add what is seen."""
         sampled: Sequence[tuple[float, float]] = ()
         if self.running.up[self.arm.name].is_counted:
-            servers = self.running.at.roles.servers
+            servers = self.running.at.testbed.servers
             servers.sampling_begins(self.arm.name, WINDOW_S)
             try:
                 result = self._load(load_s)
@@ -125,9 +125,9 @@ class PilotLoad:
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.arm.name}"
         order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
-        roles = self.running.at.roles
-        result = roles.load(self.arm.name, order)
-        roles.servers.check_alive(self.arm.name)
+        testbed = self.running.at.testbed
+        result = testbed.load(self.arm.name, order)
+        testbed.servers.check_alive(self.arm.name)
         return result
 
 
@@ -232,7 +232,7 @@ def _continuous(at: MeasuredPoint, arm: PlannedArm, load_s: float) -> PilotLook:
 
 def _started(running: RunningBlock, arm: PlannedArm) -> PilotLoad:
     running.start(arm)
-    running.at.roles.clients.get_ready(arm.name)
+    running.at.testbed.clients.get_ready(arm.name)
     return PilotLoad(running, arm)
 
 

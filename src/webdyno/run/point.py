@@ -84,7 +84,7 @@ class MeasuredPoint:
     data: PointData
     """All of this point that is on disk, in memory as well."""
     arms: Sequence[PlannedArm]
-    roles: Testbed
+    testbed: Testbed
     """Where its arms are served and loaded."""
     calibrations: Mapping[str, Calibration | None]
     """By arm: what the client can do at most where that runs, if that was measured."""

@@ -150,7 +150,7 @@ def _open_points(
     folder: RunFolder, progress: Progress, place: Place, exits: ExitStack
 ) -> list[MeasuredPoint]:
     """Prepare every point, on hosts that are ready until `exits` closes."""
-    catalogue, roles_of = kept_catalogue(folder.path), place.open(folder, exits)
+    catalogue, testbed_of = kept_catalogue(folder.path), place.open(folder, exits)
     points = []
     for data in folder.data().points:
         arms = plan_arms(data.experiment, catalogue)
@@ -158,7 +158,7 @@ def _open_points(
             MeasuredPoint(
                 data=data,
                 arms=arms,
-                roles=roles_of(PointPlan(point=data.point, experiment=data.experiment), arms),
+                testbed=testbed_of(PointPlan(point=data.point, experiment=data.experiment), arms),
                 calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
