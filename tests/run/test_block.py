@@ -58,7 +58,7 @@ def drawn(arm: PlannedArm, seed: int, block: int, turn: int) -> int:
     experiment = SimpleNamespace(measure=SimpleNamespace(seed=seed))
     at = SimpleNamespace(experiment=experiment, point=SimpleNamespace(number=0))
     running = RunningBlock(cast("MeasuredPoint", at), block)
-    running.up[arm.name] = cast("Up", SimpleNamespace(url="http://127.0.0.1:1"))
+    running.up[arm.name] = cast("StartedArm", SimpleNamespace(url="http://127.0.0.1:1"))
     return running.order(arm, "a slot", 1.0, turn=turn).seed
 
 

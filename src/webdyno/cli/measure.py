@@ -28,7 +28,7 @@ from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
-    from webdyno.run.backend import Place
+    from webdyno.run.backend import Backend
 
 Blocks = Mapping[int, int]
 """By number of a point: how many blocks it is to have in all; none at points left out."""
@@ -65,8 +65,8 @@ def measure(
     if not run.telling.quiet:
         tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
     return _measure_in(
-        _place(experiment, run),
-        lambda place, there: begin_run(name, there, catalogue, out, place),
+        _backend(experiment, run),
+        lambda backend, there: begin_run(name, there, catalogue, out, backend),
         run.telling,
         blocks=blocks,
         show=show or partial(show_result, fail_on=limits, report=run.report),
@@ -94,8 +94,8 @@ def measure_on(
     _provide(experiment, kept_catalogue(path), path, run)
     shown = show or partial(show_result, report=run.report)
     return _measure_in(
-        _place(experiment, run),
-        lambda place, _: resume_run(path, place),
+        _backend(experiment, run),
+        lambda backend, _: resume_run(path, backend),
         run.telling,
         more_s,
         blocks,
@@ -105,18 +105,21 @@ def measure_on(
 
 
 @contextmanager
-def _place(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Place", Experiment]]:
+def _backend(experiment: Experiment, run: RunFlags) -> Iterator[tuple["Backend", Experiment]]:
     """Give where an experiment takes place, and the experiment with its hosts named."""
-    from webdyno.run.session import HERE
+    from webdyno.run.session import LOCAL
 
     if experiment.bench.kind != "cluster":
-        yield HERE, experiment
+        yield LOCAL, experiment
         return
     from webdyno.cli.hosts import cluster_hosts, fit_hosts
-    from webdyno.cluster.place import ClusterPlace
+    from webdyno.cluster.backend import ClusterBackend
 
-    with cluster_hosts(run.cluster) as hosts, ClusterPlace(fit_hosts(hosts), yes=run.yes) as place:
-        yield place, place.resolved(experiment)
+    with (
+        cluster_hosts(run.cluster) as hosts,
+        ClusterBackend(fit_hosts(hosts), yes=run.yes) as backend,
+    ):
+        yield backend, backend.resolved(experiment)
 
 
 def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, run: RunFlags) -> None:
@@ -174,8 +177,8 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
 
 
 def _measure_in(
-    where: AbstractContextManager[tuple["Place", Experiment]],
-    opened: Callable[["Place", Experiment], RunFolder],
+    where: AbstractContextManager[tuple["Backend", Experiment]],
+    opened: Callable[["Backend", Experiment], RunFolder],
     telling: Telling,
     more_s: float | None = None,
     blocks: Blocks | None = None,
@@ -189,13 +192,13 @@ def _measure_in(
 
     is_over = is_finished if blocks is None else rounds_are_over
 
-    with where as (place, there), opened(place, there) as folder:
+    with where as (backend, there), opened(backend, there) as folder:
         if more_s is None and blocks is None and is_finished(folder.data()):
             longer = command("resume", folder.path, "--budget", "60s")
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with RunProgress(folder.head, telling) as progress:
-                measure_blocks(folder, progress, more_s, blocks, place)
+                measure_blocks(folder, progress, more_s, blocks, backend)
         except KeyboardInterrupt:
             if _has_enough(folder):
                 show(folder)

@@ -235,7 +235,7 @@ class Surroundings(NamedTuple):
     """By name, where there are several."""
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Where a run takes place: this machine, or hosts of a cluster."""
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:

@@ -242,7 +242,7 @@ class _Watched:
         self._exits.__exit__(RuntimeError, failed, None)
 
 
-class ThisMachine:
+class LocalBackend:
     """The machine we are on, on its loopback interface or in a network of its own."""
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:

@@ -24,13 +24,13 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
-from webdyno.run.backend import HostLost, LinkCut, Place
+from webdyno.run.backend import Backend, HostLost, LinkCut
 from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.hidden import hide_in_files
-from webdyno.run.local_backend import ThisMachine
+from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
@@ -40,7 +40,7 @@ from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 RUNS_FOLDER = Path("runs")
 MOST_CUTS = 3
 """So often in a row a block is begun anew because the network between hosts was cut."""
-HERE = ThisMachine()
+LOCAL = LocalBackend()
 
 
 def begin_run(
@@ -48,12 +48,12 @@ def begin_run(
     experiment: Experiment,
     catalogue: Catalogue,
     out: Path | None,
-    place: Place = HERE,
+    backend: Backend = LOCAL,
 ) -> RunFolder:
     """Make the folder of a new run, with everything in it that can change the result."""
     began = datetime.now().astimezone()
     resolved = with_seed(experiment)
-    here = _session(resolved, catalogue, place)
+    here = _session(resolved, catalogue, backend)
     head = RunHead(
         webdyno_version=here.webdyno_version,
         experiment_name=name,
@@ -76,7 +76,7 @@ def folder_under_runs(name: str, began: datetime) -> Path:
     return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
-def resume_run(path: Path, place: Place = HERE) -> RunFolder:
+def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
     """Begin another session of a run; raise Mistake where it would measure something else.
 
     That is so on another machine, and with other versions of servers, load generator or webdyno:
@@ -84,7 +84,7 @@ def resume_run(path: Path, place: Place = HERE) -> RunFolder:
     """
     folder = RunFolder.open(path)
     head = folder.head
-    here = _session(head.experiment, kept_catalogue(path), place)
+    here = _session(head.experiment, kept_catalogue(path), backend)
     if changed := surroundings(head, here):
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
         raise Mistake(
@@ -100,7 +100,7 @@ def measure(
     progress: Progress,
     more_s: float | None = None,
     blocks: Mapping[int, int] | None = None,
-    place: Place = HERE,
+    backend: Backend = LOCAL,
 ) -> None:
     """Measure until the stop rule holds at every point, from where the run stands.
 
@@ -110,7 +110,7 @@ def measure(
     once in a row, at which its block is begun anew.
     """
     with ExitStack() as exits:
-        points = _open_points(folder, progress, place, exits)
+        points = _open_points(folder, progress, backend, exits)
         folder.secrets = {it for at in points for arm in at.arms for it in arm.secrets}
         hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
         hide_in_logs()  # of a session that was killed
@@ -120,7 +120,7 @@ def measure(
                 at.allow(more_s / len(points))
             if blocks is not None:
                 at.ask_for(blocks.get(at.point.number, 0))
-        _take_turns(points, folder.head.experiment.measure.seed, place)
+        _take_turns(points, folder.head.experiment.measure.seed, backend)
         if blocks is None:
             _look_longer(points)
 
@@ -147,10 +147,10 @@ def rounds_are_over(run: RunData) -> bool:
 
 
 def _open_points(
-    folder: RunFolder, progress: Progress, place: Place, exits: ExitStack
+    folder: RunFolder, progress: Progress, backend: Backend, exits: ExitStack
 ) -> list[MeasuredPoint]:
     """Prepare every point, on hosts that are ready until `exits` closes."""
-    catalogue, testbed_of = kept_catalogue(folder.path), place.open(folder, exits)
+    catalogue, testbed_of = kept_catalogue(folder.path), backend.open(folder, exits)
     points = []
     for data in folder.data().points:
         arms = plan_arms(data.experiment, catalogue)
@@ -179,7 +179,9 @@ def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibratio
     return {arm: known[bench] for arm, bench in benches.items()}
 
 
-def _take_turns(points: Sequence[MeasuredPoint], seed: int | None, place: Place = HERE) -> None:
+def _take_turns(
+    points: Sequence[MeasuredPoint], seed: int | None, backend: Backend = LOCAL
+) -> None:
     """Let the points take turns, a block each, until none needs another one.
 
     The order is random in each round, so that a drift of the machine weighs on all alike.
@@ -212,7 +214,7 @@ def _take_turns(points: Sequence[MeasuredPoint], seed: int | None, place: Place 
                 at.progress.notice(f"{failure}; block {number} is begun anew")
             except HostLost as lost:
                 at.keep_incident(number, None, lost)
-                mended = place.mends(lost)
+                mended = backend.mends(lost)
                 if mended is None:
                     raise
                 at.progress.notice(f"{lost}; {mended}; block {number} is begun anew")
@@ -249,9 +251,9 @@ def _has_stopped(data: PointData) -> bool:
     return any(isinstance(record, StopRecord) for record in data.records)
 
 
-def _session(experiment: Experiment, catalogue: Catalogue, place: Place) -> SessionRecord:
+def _session(experiment: Experiment, catalogue: Catalogue, backend: Backend) -> SessionRecord:
     """Look at everything that can change a result and isn't part of the experiment."""
-    found = place.look(experiment, catalogue)
+    found = backend.look(experiment, catalogue)
     return SessionRecord(
         started_at=datetime.now(UTC), webdyno_version=version("webdyno"), **found._asdict()
     )

@@ -1,4 +1,4 @@
-"""A cluster as the place of a run: hosts that serve, and others that make load."""
+"""A cluster as where a run takes place: hosts that serve, and others that make load."""
 
 import tempfile
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.repeat import keep_for_repeating
 
 
-class ClusterPlace:
+class ClusterBackend:
     """Hosts of a cluster in their roles, until it is left."""
 
     def __init__(self, hosts: Sequence[RoleHost], *, yes: bool) -> None:
@@ -90,7 +90,7 @@ class ClusterPlace:
     def open(
         self,
         folder: RunFolder,
-        exits: ExitStack,  # noqa: ARG002 (agents end when the place is left)
+        exits: ExitStack,  # noqa: ARG002 (agents end when the backend is left)
     ) -> TestbedOf:
         """Have hosts know of each other; their agents are there since `look`."""
         servers = folder.head.experiment.bench.serving[0]

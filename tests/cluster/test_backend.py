@@ -16,7 +16,7 @@ from webdyno.cluster import role_agent
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent
 from webdyno.cluster.orders import Order, Reply, carried_out, remote_agent
-from webdyno.cluster.place import ClusterPlace
+from webdyno.cluster.backend import ClusterBackend
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.cluster.roles import keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
@@ -67,8 +67,8 @@ class StandInHost:
             self._agent.close()
 
 
-def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> ClusterPlace:
-    return ClusterPlace([StandInHost(name, disturb) for name in names], yes=False)
+def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> ClusterBackend:
+    return ClusterBackend([StandInHost(name, disturb) for name in names], yes=False)
 
 
 def experiment(bench: dict[str, object], site: str = "static", **stacks: str) -> Experiment:
@@ -85,13 +85,13 @@ def experiment(bench: dict[str, object], site: str = "static", **stacks: str) ->
     return read_experiment(CommandLine(told, {}), [], CATALOGUE)
 
 
-def run_on(place: ClusterPlace, asked: Experiment, out: Path) -> RunFolder:
+def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with place, begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder:
-        measure(folder, RunProgress(folder.head), place=place)
+        measure(folder, RunProgress(folder.head), backend=place)
     return RunFolder.open(out)
 
 
-def one_block_on(place: ClusterPlace, asked: Experiment, out: Path) -> RunFolder:
+def one_block_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with (
         place,
         begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
