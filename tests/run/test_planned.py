@@ -16,8 +16,8 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
 from webdyno.model.secret import HIDDEN, hide
-from webdyno.run.hidden import hide_in_files, line_of
 from webdyno.run.planned import asked_for, secrets_of
+from webdyno.run.redact import hide_in_files, line_of
 
 SITE = Catalogue.load().site("static")
 ARMS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
@@ -106,7 +106,7 @@ def changes(file: Path) -> tuple[int, ...]:
 def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_bytes: int
 ) -> None:
-    monkeypatch.setattr("webdyno.run.hidden.PART_BYTES", part_bytes)
+    monkeypatch.setattr("webdyno.run.redact.PART_BYTES", part_bytes)
     log, other = tmp_path / "log", tmp_path / "other"
     log.write_text("token-long and token, tokentoken-long\nto")
     log.chmod(0o640)

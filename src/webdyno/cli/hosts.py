@@ -34,7 +34,7 @@ Head = TypeVar("Head", bound=BaseModel)
 TOLD_APART = 20
 """Of so many hosts each is told of by itself, and gets a report of its own."""
 BLOCK = b'{"kind":"block"'
-"""How the record of a finished block begins; see `run.hidden.line_of`."""
+"""How the record of a finished block begins; see `run.redact.line_of`."""
 
 
 @contextmanager

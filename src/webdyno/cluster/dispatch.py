@@ -30,7 +30,7 @@ News = Callable[[str, Path], None]
 """Is told whose run has something new, and its folder."""
 
 STOP = b'{"kind":"stop"'
-"""How the record of a stop begins; see `run.hidden.line_of`."""
+"""How the record of a stop begins; see `run.redact.line_of`."""
 
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""

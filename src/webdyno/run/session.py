@@ -29,12 +29,12 @@ from webdyno.run.block import run_block
 from webdyno.run.budget import surprise
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
-from webdyno.run.hidden import hide_in_files
 from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint, Progress
+from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 
 RUNS_FOLDER = Path("runs")
