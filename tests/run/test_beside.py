@@ -7,7 +7,7 @@ from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
-from webdyno.run.budget import thinned
+from webdyno.run.budget import reduce_levels
 from webdyno.run.capacity import connections_up_to, rates_around, sweeps_beside
 
 
@@ -52,7 +52,7 @@ def test_the_sweeps_are_experiments_that_share_the_time() -> None:
 
 def test_levels_are_left_out_where_time_is_short() -> None:
     rates = dict(sweeps_beside(experiment(), [15_000.0, 50_000.0]))["rates"]
-    (levels,) = thinned(rates, Catalogue.load(), 60.0).factors.values()
+    (levels,) = reduce_levels(rates, Catalogue.load(), 60.0).factors.values()
     assert 1 <= len(levels) < 7
 
 

@@ -13,13 +13,13 @@ from webdyno.model.point import plan_points
 from webdyno.own import resolve
 from webdyno.run.budget import (
     OWN_S,
-    foretell,
+    estimate_text,
     least_s,
+    levels_within,
+    overrun_warning,
     point_s,
+    reduce_levels,
     spread,
-    surprise,
-    thin_levels,
-    thinned,
 )
 
 POWERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -34,8 +34,8 @@ def test_the_middle_comes_first_then_the_ends() -> None:
     assert spread(1) == [0]
     assert spread(2) == [0, 1]
     assert spread(5) == [2, 4, 0, 1, 3]
-    assert thin_levels({"connections": POWERS}, 3) == {"connections": [1, 16, 512]}
-    assert thin_levels({"connections": POWERS}, 2) == {"connections": [16, 512]}
+    assert levels_within({"connections": POWERS}, 3) == {"connections": [1, 16, 512]}
+    assert levels_within({"connections": POWERS}, 2) == {"connections": [16, 512]}
 
 
 def test_levels_that_matter_come_before_all_others() -> None:
@@ -54,10 +54,10 @@ def test_levels_that_matter_come_before_all_others() -> None:
         "connections": [512],
         "keepalive": ["never"],
     }
-    assert thin_levels(factors, 1, first) == one
-    assert thin_levels(factors, 3, first) == one | {"connections": [2, 16, 512]}
-    assert thin_levels(factors, 2, first) == one | {"connections": [2, 512]}
-    assert thin_levels(factors, 4, first) == one | {
+    assert levels_within(factors, 1, first) == one
+    assert levels_within(factors, 3, first) == one | {"connections": [2, 16, 512]}
+    assert levels_within(factors, 2, first) == one | {"connections": [2, 512]}
+    assert levels_within(factors, 4, first) == one | {
         "connections": [2, 512],
         "generator": ["loadgen", "ab"],
     }
@@ -68,8 +68,8 @@ def test_factors_take_turns_the_first_one_first() -> None:
         "keepalive": ["always", "never"],
         "connections": POWERS,
     }
-    assert thin_levels(factors, 3) == {"keepalive": ["always", "never"], "connections": [16]}
-    assert thin_levels(factors, 7) == {
+    assert levels_within(factors, 3) == {"keepalive": ["always", "never"], "connections": [16]}
+    assert levels_within(factors, 7) == {
         "keepalive": ["always", "never"],
         "connections": [1, 16, 512],
     }
@@ -84,7 +84,7 @@ def test_every_level_has_its_turn_once(count: int) -> None:
 def test_levels_are_thinned_as_little_as_possible(
     factors: dict[str, list[int]], most_points: int
 ) -> None:
-    kept = thin_levels(factors, most_points)
+    kept = levels_within(factors, most_points)
     assert list(kept) == list(factors)
     points = prod(map(len, kept.values()))
     assert points <= max(most_points, 1)
@@ -113,18 +113,18 @@ def with_budget(budget_s: float, levels: Sequence[Level] = ()) -> Experiment:
 
 def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
     least = round(least_s(EXPERIMENT, CATALOGUE))
-    told = foretell(with_budget(least / 2), CATALOGUE)
+    told = estimate_text(with_budget(least / 2), CATALOGUE)
     assert "too short for a verdict" in told
     assert f"--budget {least}s would do" in told
-    assert "too short" not in foretell(with_budget(least), CATALOGUE)
-    assert f"takes about {least} s (" in foretell(with_budget(least - 1), CATALOGUE)
-    assert f"takes about {least} s to 90 s (" in foretell(with_budget(90), CATALOGUE)
+    assert "too short" not in estimate_text(with_budget(least), CATALOGUE)
+    assert f"takes about {least} s (" in estimate_text(with_budget(least - 1), CATALOGUE)
+    assert f"takes about {least} s to 90 s (" in estimate_text(with_budget(90), CATALOGUE)
 
 
 def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
     swept = with_budget(40, [1, 8])
     assert least_s(swept, CATALOGUE) == OWN_S + 2 * point_s(EXPERIMENT, CATALOGUE)
-    assert "6 blocks of 2 arms at each of 2 points" in foretell(swept, CATALOGUE)
+    assert "6 blocks of 2 arms at each of 2 points" in estimate_text(swept, CATALOGUE)
 
 
 def test_more_services_take_longer_to_start() -> None:
@@ -142,13 +142,13 @@ def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_l
     own = draft.checked(catalogue)
     assert least_s(own, catalogue) > least_s(with_budget(30), CATALOGUE)
     own = own.model_copy(update={"measure": own.measure.model_copy(update={"budget_s": 1.0})})
-    assert "or more where a start takes longer than" in foretell(own, catalogue)
+    assert "or more where a start takes longer than" in estimate_text(own, catalogue)
 
 
 def test_a_first_block_that_took_longer_is_told() -> None:
     points = [plan.experiment for plan in plan_points(with_budget(40, [1, 8]))]
-    assert surprise(points, first_block_s=3) is None
-    assert surprise(points, first_block_s=10) == (
+    assert overrun_warning(points, first_block_s=3) is None
+    assert overrun_warning(points, first_block_s=10) == (
         "the first block took 10 s: a verdict takes about 2 min, the budget is 40 s"
     )
 
@@ -156,6 +156,8 @@ def test_a_first_block_that_took_longer_is_told() -> None:
 def test_a_budget_buys_points_and_all_of_it_buys_all() -> None:
     experiment = with_budget(90, POWERS)
     one = point_s(experiment, CATALOGUE)
-    assert thinned(experiment, CATALOGUE, 10 * one) == experiment
-    assert thinned(experiment, CATALOGUE, 3.5 * one).factors == {"load.connections": [1, 16, 512]}
-    assert thinned(experiment, CATALOGUE, 0.1).factors == {"load.connections": [16]}
+    assert reduce_levels(experiment, CATALOGUE, 10 * one) == experiment
+    assert reduce_levels(experiment, CATALOGUE, 3.5 * one).factors == {
+        "load.connections": [1, 16, 512]
+    }
+    assert reduce_levels(experiment, CATALOGUE, 0.1).factors == {"load.connections": [16]}

@@ -22,7 +22,7 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
 from webdyno.report.claims import markdown
-from webdyno.run.budget import need_s, thinned
+from webdyno.run.budget import need_s, reduce_levels
 from webdyno.studies import judge_claim, next_round
 from webdyno.studies.claims import bounds, outcome_at
 from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks
@@ -280,7 +280,7 @@ def test_an_hour_measures_where_every_claim_of_a_study_can_be_told() -> None:
     needs = [need_s(plan[2], CATALOGUE, first) for plan, first in zip(planned, firsts, strict=True)]
     assert sum(needs) <= 3600
     for (study, name, experiment), first, need in zip(planned, firsts, needs, strict=True):
-        kept = thinned(experiment, CATALOGUE, 3600 * need / sum(needs), first)
+        kept = reduce_levels(experiment, CATALOGUE, 3600 * need / sum(needs), first)
         levels = [plan.point.levels for plan in plan_points(kept)]
         for each in study.claims:
             if each.experiment == name:

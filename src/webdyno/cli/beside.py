@@ -44,7 +44,7 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
 
 def _measured(path: Path, sweep: Experiment, run: Path, how: RunFlags) -> Exit:
     """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
-    from webdyno.run.budget import thinned
+    from webdyno.run.budget import reduce_levels
     from webdyno.run.repeat import kept_catalogue
     from webdyno.run.session import is_finished
 
@@ -54,5 +54,5 @@ def _measured(path: Path, sweep: Experiment, run: Path, how: RunFlags) -> Exit:
             return Exit.OK
         return measure_on(path, how)
     catalogue = kept_catalogue(run)
-    kept = thinned(sweep, catalogue, sweep.measure.budget_s)
+    kept = reduce_levels(sweep, catalogue, sweep.measure.budget_s)
     return measure(path.name, kept, catalogue, path, how)

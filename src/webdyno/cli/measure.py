@@ -59,7 +59,7 @@ def measure(
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     if said := state_that_stays(experiment, catalogue):
         tell(said)
-    from webdyno.run.budget import foretell
+    from webdyno.run.budget import estimate_text
     from webdyno.run.session import begin_run
 
     if not run.telling.quiet:

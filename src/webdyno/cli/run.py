@@ -101,10 +101,10 @@ def run(
 
 def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Leave out levels for which there is no time, and say so."""
-    from webdyno.run.budget import thinned
+    from webdyno.run.budget import reduce_levels
 
     budget_s = experiment.measure.budget_s
-    kept = thinned(experiment, catalogue, budget_s)
+    kept = reduce_levels(experiment, catalogue, budget_s)
     all_points, points = (len(plan_points(each)) for each in (experiment, kept))
     if points < all_points:
         tell(

@@ -223,7 +223,8 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
 
 def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
-    from webdyno.run.budget import blocks_needed, need_s
+    from webdyno.judge.stop import blocks_for_an_answer
+    from webdyno.run.budget import need_s
     from webdyno.run.session import rounds_are_over
 
     for name in study.experiments:
@@ -234,7 +235,7 @@ def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
         has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
-        blocks = blocks_needed(experiment) if has_verdict else FIGURE_BLOCKS
+        blocks = blocks_for_an_answer(experiment) if has_verdict else FIGURE_BLOCKS
         need = need_s(experiment, catalogue, first, blocks)
         yield _Plan(name, run, begun, first, blocks, need)
 
@@ -245,13 +246,13 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
     Each gets the blocks of its plan, all others wait until it is known which claims want more. So
     pilots and remedies have a budget of their own, as in an ordinary run.
     """
-    from webdyno.run.budget import thinned
+    from webdyno.run.budget import reduce_levels
 
     if plan.begun:
         experiment = RunFolder.open(plan.run).head.experiment
     else:
         whole = catalogue.experiment(plan.name)
-        experiment = thinned(whole, catalogue, share_s, plan.first, plan.blocks)
+        experiment = reduce_levels(whole, catalogue, share_s, plan.first, plan.blocks)
         budget_s = plan.need_s * BUDGET_FOR_NEED
         experiment = experiment.with_measure(budget_s=budget_s, patience=1.0)
     points = [each.point.number for each in plan_points(experiment)]

@@ -57,7 +57,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
 
     With so many blocks, or the fewest that bring a verdict.
     """
-    blocks = blocks or blocks_needed(experiment)
+    blocks = blocks or blocks_for_an_answer(experiment)
     measure = experiment.measure
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
@@ -107,18 +107,13 @@ def _slot_s(load: Load, usual_s: float) -> float:
     return min(load.requests / COUNTED_RPS, COUNTED_S)
 
 
-def blocks_needed(experiment: Experiment) -> int:
-    """Give the fewest blocks that bring a verdict."""
-    return blocks_for_an_answer(experiment)
-
-
-def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
+def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     """Say before the start how long a run takes, and which budget would do if its own doesn't."""
     least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    what = f"{count(blocks_needed(experiment), 'block')} of {count(len(experiment.arms), 'arm')}"
+    what = f"{count(blocks_for_an_answer(experiment), 'block')} of {count(len(experiment.arms), 'arm')}"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (
@@ -133,9 +128,9 @@ def foretell(experiment: Experiment, catalogue: Catalogue) -> str:
     return f"{takes} or, up to {duration(patience * budget_s)}, the ratio is hard to tell"
 
 
-def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
+def overrun_warning(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
     """Say after the first block of all points that a verdict takes longer than the budget."""
-    needed_s = first_block_s * sum(blocks_needed(experiment) for experiment in experiments)
+    needed_s = first_block_s * sum(blocks_for_an_answer(experiment) for experiment in experiments)
     budget_s = sum(experiment.measure.budget_s for experiment in experiments)
     if needed_s <= budget_s * (1 + TOLERANCE):
         return None
@@ -145,7 +140,7 @@ def surprise(experiments: Sequence[Experiment], first_block_s: float) -> str | N
     )
 
 
-def thinned(
+def reduce_levels(
     experiment: Experiment,
     catalogue: Catalogue,
     budget_s: float,
@@ -157,7 +152,7 @@ def thinned(
     Every point still gets so many blocks, or the fewest that a verdict needs.
     """
     points = int(budget_s / point_s(experiment, catalogue, blocks) + TOLERANCE)
-    levels = thin_levels(experiment.factors, points, first)
+    levels = levels_within(experiment.factors, points, first)
     return experiment.replace(factors=levels)
 
 
@@ -169,7 +164,7 @@ def need_s(
     return prod(levels) * point_s(experiment, catalogue, blocks)
 
 
-def thin_levels(
+def levels_within(
     factors: Mapping[str, Sequence[Level]],
     most_points: int,
     first: First = MappingProxyType({}),

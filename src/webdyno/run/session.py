@@ -26,7 +26,7 @@ from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
 from webdyno.run.backend import Backend, HostLost, LinkCut
 from webdyno.run.block import run_block
-from webdyno.run.budget import surprise
+from webdyno.run.budget import overrun_warning
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import LocalBackend
@@ -232,7 +232,7 @@ def _take_turns(
             at.used_s += took_s
             if not any_block and at.finished_blocks == number:
                 any_block = True
-                if warning := surprise([each.experiment for each in points], took_s):
+                if warning := overrun_warning([each.experiment for each in points], took_s):
                     at.progress.notice(warning)
 
 
