@@ -10,8 +10,8 @@ from webdyno.model.measure import Measure
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import RunHead
 from webdyno.model.why import Design
-from webdyno.run.factorial import MOST_SETTINGS, asked_which, two_level_design
-from webdyno.run.why import asked_why, interventions
+from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level_design
+from webdyno.run.why import interventions, limits_experiment
 
 
 def experiment(**arms: Arm) -> Experiment:
@@ -22,7 +22,7 @@ def experiment(**arms: Arm) -> Experiment:
 def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
     before = Arm(stack="nginx", knobs={"workers": 1, "sendfile": True})
     after = Arm(stack="nginx", knobs={"workers": 4, "access_log": True}, memory=2**26)
-    asked = asked_which("a", "b", experiment(a=before, b=after))
+    asked = factorial_experiment("a", "b", experiment(a=before, b=after))
     assert asked.design is not None
     assert asked.design.settings == [
         "access_log: its default → true",
@@ -45,7 +45,7 @@ def test_why_a_run_is_fast_that_told_what_settings_do_is_no_such_run_itself() ->
     head = run_head({"a": "nginx", "b": "nginx"})
     design = Design(settings=["workers: 1 → 4"], levels={"a": [False], "b": [True]})
     made = head.experiment.replace(design=design)
-    asked = asked_why("a", made, Catalogue.load(), head.machine.split)
+    asked = limits_experiment("a", made, Catalogue.load(), head.machine.split)
     assert asked.design is None
     assert asked.interventions
 
@@ -55,12 +55,12 @@ def test_without_quotas_the_rest_is_tried() -> None:
     few = Arm(stack="nginx", knobs={"workers": 4})
     made = head.experiment.model_copy(update={"arms": {"a": few, "b": Arm(stack="nginx")}})
     catalogue, split = Catalogue.load(), head.machine.split
-    asked = asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
+    asked = limits_experiment("a", made, catalogue, split, cpu_time_is_ours=False)
     assert list(asked.arms) == ["a", "a, fewer connections", "a, workers = 2"]
     alone = Arm(stack="redis", site="keys", load={"connections": 1})
     made = made.model_copy(update={"arms": {"a": alone, "b": alone}})
     with pytest.raises(Trouble, match="a: nothing can be taken"):
-        asked_why("a", made, catalogue, split, cpu_time_is_ours=False)
+        limits_experiment("a", made, catalogue, split, cpu_time_is_ours=False)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_without_quotas_the_rest_is_tried() -> None:
 )
 def test_what_settings_alone_do_not_tell_apart_is_refused(after: Arm, said: str) -> None:
     with pytest.raises(Mistake, match=said):
-        asked_which("a", "b", experiment(a=Arm(stack="nginx"), b=after))
+        factorial_experiment("a", "b", experiment(a=Arm(stack="nginx"), b=after))
 
 
 def test_what_there_is_can_be_taken() -> None:
@@ -108,13 +108,13 @@ def test_what_there_is_can_be_taken() -> None:
 def test_how_a_run_was_measured_is_kept_where_it_was_said() -> None:
     head = run_head({"a": "nginx", "b": "nginx"}, measure=Measure(slot_s=2.0, budget_s=30.0))
     read = RunHead.model_validate_json(head.model_dump_json())
-    asked = asked_why("b", read.experiment, Catalogue.load(), read.machine.split)
+    asked = limits_experiment("b", read.experiment, Catalogue.load(), read.machine.split)
     assert (asked.measure.slot_s, asked.measure.budget_s, asked.measure.patience) == (2, 30, 1)
 
 
 def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
-    asked = asked_why("b", head.experiment, Catalogue.load(), head.machine.split)
+    asked = limits_experiment("b", head.experiment, Catalogue.load(), head.machine.split)
     assert list(asked.arms) == [
         "b",
         "b, less servers' CPU",

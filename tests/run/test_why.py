@@ -23,7 +23,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.why import Advice
-from webdyno.run.why import advice_for, asked_advice
+from webdyno.run.why import advice_experiment, advice_for
 
 CATALOGUE = Catalogue.load()
 SHOWN = AdviceEvidence(answer_bytes=13, keeps_connections=True, busy=1.0)
@@ -93,7 +93,7 @@ def test_evidence_is_read_from_slots() -> None:
 def test_each_piece_of_advice_has_an_arm_of_its_own() -> None:
     arm = Arm(stack="apache-event", knobs={"allow_override": True, "access_log": True})
     head = run_head({"a": "nginx", "b": "nginx"})
-    asked = asked_advice(
+    asked = advice_experiment(
         "a",
         head.experiment.model_copy(update={"arms": {"a": arm, "b": arm}}),
         list(suspected(arm).values()),
@@ -174,9 +174,9 @@ def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     assert list(found) == [("backlog", 4096)]
     advice = found["backlog", 4096]
     experiment = plain.head.experiment
-    assert asked_advice("a", experiment, [advice]).measure.decide_on == "server_cpu_us"
+    assert advice_experiment("a", experiment, [advice]).measure.decide_on == "server_cpu_us"
     searching = experiment.replace(capacity=CapacitySettings(slo=["p99<50ms"]))
-    asked = asked_advice("a", searching.with_measure(decide_on=CAPACITY), [advice])
+    asked = advice_experiment("a", searching.with_measure(decide_on=CAPACITY), [advice])
     assert asked.measure.decide_on == CAPACITY
 
     made = tried(backlog=1.0)
@@ -212,5 +212,5 @@ def test_gains_are_of_the_metric_that_the_run_decides_on() -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     measure = experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
     advice = Advice(knob="access_log", now=True, tried=False, says="waits", vendor="https://x.org/")
-    asked = asked_advice("a", experiment.model_copy(update={"measure": measure}), [advice])
+    asked = advice_experiment("a", experiment.model_copy(update={"measure": measure}), [advice])
     assert asked.measure.decide_on == "server_cpu_us"

@@ -132,7 +132,7 @@ def _limits(
     from webdyno.judge import judge
     from webdyno.judge.interventions import what_limits
     from webdyno.judge.time_spent import where_time_goes
-    from webdyno.run.why import asked_why
+    from webdyno.run.why import limits_experiment
 
     _check_load(head.experiment)
     cpu_time_is_ours = cpu_time_can_be_limited()
@@ -143,7 +143,7 @@ def _limits(
         )
     told, waits = [], []
     for name in arms or head.experiment.arms:
-        asked = asked_why(
+        asked = limits_experiment(
             name,
             head.experiment,
             catalogue,
@@ -205,13 +205,13 @@ def _try(
 ) -> Exit:
     from webdyno.judge import judge
     from webdyno.judge.interventions import what_settings_are_worth
-    from webdyno.run.why import asked_advice
+    from webdyno.run.why import advice_experiment
 
     told = []
     for name, advice in suspected.items():
         if not advice:
             continue
-        asked = asked_advice(name, head.experiment, advice)
+        asked = advice_experiment(name, head.experiment, advice)
         path = folder / f"{ADVICE}-{arm_folder(name)}"
         code = _measured(f"{WHY} --advice: {name}", asked, catalogue, path, how)
         if code is Exit.INTERRUPTED:
@@ -229,7 +229,7 @@ def _sampled(
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
     from webdyno.probe import sampling_fault
-    from webdyno.run.why import asked_samples
+    from webdyno.run.why import sampled_experiment
 
     if fault := sampling_fault():
         tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
@@ -239,14 +239,14 @@ def _sampled(
             for it in explained
         )
         return Exit.OK
-    asked = asked_samples(experiment, catalogue)
+    asked = sampled_experiment(experiment, catalogue)
     return _measured(f"{WHY} --profile", asked, catalogue, path, how)
 
 
 def _which_setting(
     experiment: Experiment, arms: Sequence[str], catalogue: Catalogue, path: Path, how: RunFlags
 ) -> Exit:
-    from webdyno.run.factorial import asked_which
+    from webdyno.run.factorial import factorial_experiment
 
     pair = list(arms or experiment.arms)
     if len(pair) != 2:
@@ -254,7 +254,7 @@ def _which_setting(
             f"--settings compares two arms, and these are {', '.join(pair)}; name two with --arm"
         )
     one, other = pair
-    asked = asked_which(one, other, experiment)
+    asked = factorial_experiment(one, other, experiment)
     return _measured(f"{WHY} --settings", asked, catalogue, path, how)
 
 

@@ -21,7 +21,7 @@ UNSET = "its default"
 LONGEST_NAME = 60
 
 
-def asked_which(one: str, other: str, experiment: Experiment) -> Experiment:
+def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
     """Give the experiment that tells which of two arms' settings make their difference.
 
     Raise Mistake where they differ in nothing, in too much, or not in settings alone.

@@ -103,7 +103,7 @@ def _workers(
     return found
 
 
-def asked_why(
+def limits_experiment(
     arm: str,
     experiment: Experiment,
     catalogue: Catalogue,
@@ -190,7 +190,7 @@ def _all_of_it(
                 )
 
 
-def asked_advice(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
+def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
     """Give the experiment that tells what each piece of advice is worth to an arm.
 
     Where the arm breaks a rule that spoils rates, it decides on the servers' CPU time; a search for
@@ -233,7 +233,7 @@ def _tried(better: KnobValue, now: KnobValue, knob: Knob, cpus: int) -> KnobValu
     return None if knob.fault(whole) else whole
 
 
-def asked_samples(experiment: Experiment, catalogue: Catalogue) -> Experiment:
+def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experiment:
     """Give the experiment with samples, and with the knobs that let these have names."""
     arms = {name: _with_names(name, experiment, catalogue) for name in experiment.arms}
     return experiment.replace(profile=True, arms=arms)
