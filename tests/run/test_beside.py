@@ -8,7 +8,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.run.budget import reduce_levels
-from webdyno.run.capacity import connections_up_to, rates_around, sweeps_beside
+from webdyno.run.capacity import capacity_sweeps, connections_up_to, rates_around
 
 
 def experiment(**more: object) -> Experiment:
@@ -36,7 +36,7 @@ def test_connections_go_up_to_those_of_the_load(most: int, levels: list[int]) ->
 
 
 def test_the_sweeps_are_experiments_that_share_the_time() -> None:
-    found = dict(sweeps_beside(experiment(), [15_000.0, 50_000.0]))
+    found = dict(capacity_sweeps(experiment(), [15_000.0, 50_000.0]))
     for sweep in found.values():
         assert Experiment.model_validate(sweep.model_dump()) == sweep
         assert sweep.capacity is None
@@ -51,18 +51,18 @@ def test_the_sweeps_are_experiments_that_share_the_time() -> None:
 
 
 def test_levels_are_left_out_where_time_is_short() -> None:
-    rates = dict(sweeps_beside(experiment(), [15_000.0, 50_000.0]))["rates"]
+    rates = dict(capacity_sweeps(experiment(), [15_000.0, 50_000.0]))["rates"]
     (levels,) = reduce_levels(rates, Catalogue.load(), 60.0).factors.values()
     assert 1 <= len(levels) < 7
 
 
 def test_without_a_capacity_there_are_no_rates_to_go_to() -> None:
-    assert list(dict(sweeps_beside(experiment(), []))) == ["connections"]
+    assert list(dict(capacity_sweeps(experiment(), []))) == ["connections"]
 
 
 def test_nothing_stands_beside_a_search_unless_asked_for() -> None:
     plain = experiment(capacity={"slo": ["p99<50ms"]})
-    assert list(sweeps_beside(plain, [15_000.0])) == []
+    assert list(capacity_sweeps(plain, [15_000.0])) == []
 
 
 def test_factors_and_sweeps_do_not_go_together() -> None:

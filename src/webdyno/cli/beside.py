@@ -24,7 +24,7 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
     if asked is None or asked.sweep_s is None:
         return Exit.OK
     from webdyno.report.view import see
-    from webdyno.run.capacity import sweeps_beside
+    from webdyno.run.capacity import capacity_sweeps
 
     seen = see(found.data())
     (judgement,) = (point.judgement for point in seen.view.points)
@@ -32,7 +32,7 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
         it.interval.estimate for it in judgement.arms if it.metric == CAPACITY and it.interval
     ]
     tell(f"\nbeside the capacities, for {duration(asked.sweep_s)}:")
-    for name, sweep in sweeps_beside(found.head.experiment, capacities_rps):
+    for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
         if _measured(run / name, sweep, run, how) is Exit.INTERRUPTED:
             return Exit.INTERRUPTED
     if how.report:

@@ -160,7 +160,7 @@ STEP = 8
 """From one number of connections to the next."""
 
 
-def sweeps_beside(
+def capacity_sweeps(
     experiment: Experiment, capacities_rps: Iterable[float]
 ) -> Iterator[tuple[str, Experiment]]:
     """Give the sweeps beside a search that found these capacities, each with its folder.
