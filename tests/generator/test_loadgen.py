@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from generator.conftest import serving
 from webdyno.generator import (
-    EnoughLate,
+    AbortRule,
     Expectation,
     GeneratorError,
     Loadgen,
@@ -99,7 +99,7 @@ def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
         order(f"{url}/hello.txt"),
         load=flood,
         lead_in_s=0.05,
-        enough_late=EnoughLate(share=0.04, after_s=0.05),
+        abort_rule=AbortRule(share=0.04, after_s=0.05),
     )
     schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
     Draft202012Validator(schema).validate(order_json(asked))

@@ -8,7 +8,7 @@ import pytest
 from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from search.queues import Queue, search
-from webdyno.generator import EnoughLate
+from webdyno.generator import AbortRule
 from webdyno.model.capacity import (
     CapacitySettings,
     Level,
@@ -18,7 +18,7 @@ from webdyno.model.capacity import (
     objective,
     trial_of,
 )
-from webdyno.run.capacity import enough_late
+from webdyno.run.capacity import abort_rule
 from webdyno.search import next_trial
 
 SLO = CapacitySettings(slo=["p99<5ms"])
@@ -109,14 +109,14 @@ def test_failures_are_unknown_where_what_times_out_was_not_awaited() -> None:
 
 
 def test_a_trial_is_given_up_when_its_objectives_are_surely_missed() -> None:
-    def of(*slo: str) -> EnoughLate | None:
-        return enough_late(CapacitySettings(slo=list(slo)).objectives)
+    def of(*slo: str) -> AbortRule | None:
+        return abort_rule(CapacitySettings(slo=list(slo)).objectives)
 
     assert of("failures<0.1%") is None
-    assert of("p99<50ms", "failures<0.1%") == EnoughLate(0.04, 0.05)
+    assert of("p99<50ms", "failures<0.1%") == AbortRule(0.04, 0.05)
     # What is late by the longer time is late by the shorter one, too.
-    assert of("p99<50ms", "p50<10ms") == EnoughLate(0.04, 0.05)
-    assert of("p50<10ms") == EnoughLate(0.75, 0.01)
+    assert of("p99<50ms", "p50<10ms") == AbortRule(0.04, 0.05)
+    assert of("p50<10ms") == AbortRule(0.75, 0.01)
 
 
 def test_beyond_the_client_it_is_at_least() -> None:

@@ -1,7 +1,7 @@
 """Load generators: one interface, several programs behind it."""
 
 from webdyno.generator.interface import (
-    EnoughLate,
+    AbortRule,
     Expectation,
     Generator,
     GeneratorError,
@@ -15,7 +15,7 @@ from webdyno.generator.registry import generator_fault, program, programs
 from webdyno.generator.sharing import joined, shares
 
 __all__ = [
-    "EnoughLate",
+    "AbortRule",
     "Expectation",
     "Generator",
     "GeneratorError",

@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class EnoughLate:
+class AbortRule:
     """When what was due in a window is awaited no longer."""
 
     share: float
@@ -90,7 +90,7 @@ class LoadOrder:
     """The slot ends when so many requests were answered; then `duration_s` is the longest."""
     seed: int = 0
     """Decides on all that is random in it: due times, which request comes next, pauses."""
-    enough_late: EnoughLate | None = None
+    abort_rule: AbortRule | None = None
     """An open loop after a lead-in follows all that was due in its window to the end, or until so
     much of it is late. None: until it is answered or times out."""
     replay: Stretch | None = None

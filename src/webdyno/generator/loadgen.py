@@ -165,8 +165,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["count"] = order.count
     if order.lead_in_s:
         asked["lead_in_s"] = order.lead_in_s
-    if order.enough_late is not None:
-        asked["enough_late"] = asdict(order.enough_late)
+    if order.abort_rule is not None:
+        asked["enough_late"] = asdict(order.abort_rule)
     third_s = order.duration_s / 3 + ROUNDING_S
     if order.part_s is not None:
         asked["window_s"] = order.part_s

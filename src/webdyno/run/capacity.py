@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from webdyno.generator import EnoughLate
+from webdyno.generator import AbortRule
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
@@ -122,7 +122,7 @@ def _try(
         lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
         turn=turn,
     )
-    order = replace(order, enough_late=enough_late(settings.objectives))
+    order = replace(order, abort_rule=abort_rule(settings.objectives))
 
     def tell(record: SlotRecord) -> SlotRecord:
         limited = is_client_limited(record)
@@ -139,7 +139,7 @@ def is_client_limited(record: SlotRecord) -> bool:
     return any(rule.broken(record) for rule in CLIENT_RULES)
 
 
-def enough_late(objectives: Sequence[Objective]) -> EnoughLate | None:
+def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
     """Say when so much is late that no objective can hold any more.
 
     What is late by the longest time that is allowed is late by all of them. None where failures
@@ -149,7 +149,7 @@ def enough_late(objectives: Sequence[Objective]) -> EnoughLate | None:
     if not timed:
         return None
     after_s, allowed = max(timed)
-    return EnoughLate(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
+    return AbortRule(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
 
 
 SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
