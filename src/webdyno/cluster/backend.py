@@ -94,9 +94,9 @@ class ClusterBackend:
     ) -> TestbedOf:
         """Have hosts know of each other; their agents are there since `look`."""
         servers = folder.head.experiment.bench.serving[0]
-        self._signs = self._agents[servers].answer_signs()
+        self._heartbeat = self._agents[servers].answer_heartbeats()
         for name in self._clients:
-            self._agents[name].expect_signs(*self._signs)
+            self._agents[name].expect_heartbeats(*self._heartbeat)
 
         def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
@@ -121,7 +121,7 @@ class ClusterBackend:
             return None
         self._begin(spare)
         self._agents[spare].look()
-        self._agents[spare].expect_signs(*self._signs)
+        self._agents[spare].expect_heartbeats(*self._heartbeat)
         self._clients[self._clients.index(lost.host)] = spare
         return f"{spare} makes load in its place"
 

@@ -36,11 +36,11 @@ class RemoteAgent(ServersHost, ClientsHost, Protocol):
     def look(self) -> Surroundings:
         """Look at what can change a result there; see that what is needed is there."""
 
-    def answer_signs(self) -> tuple[str, int]:
-        """Answer signs of life from now on; give address and port."""
+    def answer_heartbeats(self) -> tuple[str, int]:
+        """Answer heartbeats from now on; give address and port."""
 
-    def expect_signs(self, address: str, port: int) -> None:
-        """Wait for signs of life from there whenever load is made."""
+    def expect_heartbeats(self, address: str, port: int) -> None:
+        """Wait for heartbeats from there whenever load is made."""
 
     def at_point(self, number: int) -> None:
         """Work at a point of the experiment from now on."""

@@ -19,9 +19,9 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from webdyno.cluster.agent import at_usual_priority, unpack
+from webdyno.cluster.heartbeat import Heartbeat, HeartbeatServer
 from webdyno.cluster.host import RemoteAgent
 from webdyno.cluster.orders import Order, Reply, carried_out
-from webdyno.cluster.signs import Answering, Signs
 from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
@@ -59,7 +59,7 @@ class RoleAgent(Agent, RemoteAgent):
         unpack(parcel, self._place)
         self._logs = self._place / "logs"
         self._open = OpenBenches(self._exits, self._as_host)
-        self._signs: tuple[str, int] | None = None
+        self._heartbeat: tuple[str, int] | None = None
 
     @cached_property
     def _catalogue(self) -> Catalogue:
@@ -95,11 +95,11 @@ class RoleAgent(Agent, RemoteAgent):
             raise Trouble(f"it lacks {', '.join(lacking)}; --yes installs that there")
         install_packages(lacking, lambda _: True)
 
-    def answer_signs(self) -> tuple[str, int]:
-        return self._address, Answering(self._address).port
+    def answer_heartbeats(self) -> tuple[str, int]:
+        return self._address, HeartbeatServer(self._address).port
 
-    def expect_signs(self, address: str, port: int) -> None:
-        self._signs = address, port
+    def expect_heartbeats(self, address: str, port: int) -> None:
+        self._heartbeat = address, port
 
     def at_point(self, number: int) -> None:
         plan = next(it for it in plan_points(self._experiment) if it.point.number == number)
@@ -121,13 +121,13 @@ class RoleAgent(Agent, RemoteAgent):
         return super().ask(arm, url, requests, load, ignored)
 
     def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
-        """Wait for signs of life of the servers' host meanwhile."""
+        """Wait for heartbeats of the servers' host meanwhile."""
         self._refuse_others(request.url for request in order.requests)
-        if self._signs is None:
+        if self._heartbeat is None:
             return super().load(arm, order)
-        with Signs(*self._signs) as signs:
+        with Heartbeat(*self._heartbeat) as heartbeat:
             loaded = super().load(arm, order)
-        use = loaded.use and loaded.use._replace(silent_s=signs.silent_s)
+        use = loaded.use and loaded.use._replace(silent_s=heartbeat.silent_s)
         return loaded._replace(use=use)
 
     def _refuse_others(self, urls: Iterable[str]) -> None:

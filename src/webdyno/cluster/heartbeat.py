@@ -1,4 +1,4 @@
-"""Signs of life between hosts while load goes on: whether the network between them was cut.
+"""Heartbeats between hosts while load goes on: whether the network between them was cut.
 
 A host with load generators sends a byte to that of the servers and waits for it to come back, ten
 times a second, on a connection of its own. It times itself: how long no byte came back tells a cut
@@ -15,14 +15,14 @@ EVERY_S = 0.1
 CONNECTED_WITHIN_S = 0.5
 
 
-class Answering:
+class HeartbeatServer:
     """Sends back every byte that comes, until the process ends."""
 
     def __init__(self, address: str) -> None:
         """Listen on an address, on a port that the kernel chooses."""
         self._server = socket.create_server((address, 0))
         self.port: int = self._server.getsockname()[1]
-        threading.Thread(target=self._accept, name="signs", daemon=True).start()
+        threading.Thread(target=self._accept, name="heartbeat", daemon=True).start()
 
     def _accept(self) -> None:
         while True:
@@ -37,14 +37,14 @@ def _send_back(connection: socket.socket) -> None:
             connection.sendall(said)
 
 
-class Signs:
-    """Waits for signs of life of a host while it is entered; `silent_s` is there afterwards."""
+class Heartbeat:
+    """Waits for heartbeats of a host while it is entered; `silent_s` is there afterwards."""
 
     def __init__(self, address: str, port: int) -> None:
         """Ask who answers there."""
         self._where = (address, port)
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="signs", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self.silent_s = 0.0
         """The longest time without one."""
 
