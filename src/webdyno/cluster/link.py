@@ -18,7 +18,7 @@ PATIENCE_S = 20.0
 """How long either side waits for the other."""
 
 
-def answer(address: str) -> Iterator[int]:
+def answer_link(address: str) -> Iterator[int]:
     """Give the port on which one measurement is waited for, then answer it."""
     with closing(socket.create_server((address, 0))) as server:
         server.settimeout(PATIENCE_S)
@@ -34,7 +34,7 @@ def answer(address: str) -> Iterator[int]:
             connection.sendall(b".")
 
 
-def measure(address: str, port: int) -> LinkFacts:
+def measure_link(address: str, port: int) -> LinkFacts:
     """Measure the link to a host that answers there. Raises OSError where it doesn't."""
     with socket.create_connection((address, port), PATIENCE_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -72,14 +72,14 @@ class RayHost:
     def answer_link(self) -> Iterator[tuple[str, int]]:
         """Answer one measurement of a link; tell where."""
         try:
-            for port in self._order(link.answer)(self.address):
+            for port in self._order(link.answer_link)(self.address):
                 yield self.address, ray.get(port)
         except RayError as error:
             raise HostLost(self._what_happened(error)) from error
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
         """Measure the link to who answers there."""
-        return self._ask(link.measure, address, port)
+        return self._ask(link.measure_link, address, port)
 
     def interrupt(self) -> None:
         """End what runs there for us, as Ctrl-C would."""
