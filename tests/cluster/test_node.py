@@ -57,17 +57,17 @@ def test_all_with_the_mark_end_and_nobody_else(monkeypatch: pytest.MonkeyPatch) 
             exits.enter_context(began(program, marked))
             for program, marked in ((DEAF, mine), (OBEYS, mine), (OBEYS, theirs))
         )
-        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
         assert (told.wrong, told.ended, told.killed) == (None, 2, 1)
         assert (deaf.wait(), obeys.wait(), other.poll()) == (-9, -15, None)
-    again = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+    again = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
     assert (again.wrong, again.ended) == (None, 0)
 
 
 def test_processes_of_its_session_end_without_the_mark() -> None:
     program = f"import subprocess; p = subprocess.Popen(['sleep', '600'], env={{}}); {OBEYS}"
     with began(program, {node.MARK: ADDRESS}):
-        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
         assert (told.ended, told.killed) == (2, 0)
 
 
@@ -75,14 +75,14 @@ def test_processes_in_its_folder_end_without_the_mark(tmp_path: Path) -> None:
     (folder := tmp_path / f"webdyno-node-{ADDRESS}-x").mkdir()
     (other := tmp_path / f"webdyno-node-{ADDRESS}0-x").mkdir()
     with began(OBEYS, folder=folder), began(OBEYS, folder=other) as stays:
-        told = node.answer(StopNode(address=ADDRESS).model_dump_json().encode())
+        told = node.follow_order(StopNode(address=ADDRESS).model_dump_json().encode())
         assert (told.ended, told.killed) == (1, 0)
         assert stays.poll() is None
 
 
 def test_one_node_at_a_time() -> None:
     with began(OBEYS, {node.MARK: ADDRESS}):
-        assert "runs there already" in str(node.answer(order()).wrong)
+        assert "runs there already" in str(node.follow_order(order()).wrong)
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_one_node_at_a_time() -> None:
     ],
 )
 def test_what_cannot_be_carried_out_is_told(told: bytes, wrong: str) -> None:
-    assert wrong.format(address=ADDRESS) in str(node.answer(told).wrong)
+    assert wrong.format(address=ADDRESS) in str(node.follow_order(told).wrong)

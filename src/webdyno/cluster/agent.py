@@ -77,7 +77,7 @@ def at_usual_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, 0)
 
 
-def unpack(parcel: bytes, place: Path) -> None:
+def unpack_parcel(parcel: bytes, place: Path) -> None:
     """Unpack what `parcel_of` packed."""
     with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
         # Python before 3.11.4 has no filter.
@@ -93,7 +93,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
     """
     with tempfile.TemporaryDirectory(prefix="webdyno-") as name:
         place = Path(name)
-        unpack(parcel, place)
+        unpack_parcel(parcel, place)
         at_usual_priority()
         log = place / "said"
         known = {path: path.stat().st_size for path in _files(place / RUN)}

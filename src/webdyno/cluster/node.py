@@ -71,7 +71,7 @@ def environment(token: str) -> dict[str, str]:
     }
 
 
-def start(order: StartNode) -> NodeAnswer:
+def start_node(order: StartNode) -> NodeAnswer:
     """Start a node, and wait until it is up. Raises Mistake or Trouble where that can't be."""
     if order.webdyno != (here := version("webdyno")):
         raise Mistake(
@@ -86,13 +86,13 @@ def start(order: StartNode) -> NodeAnswer:
         said = _try_to_start(order)
         if STARTED in said:
             return NodeAnswer()
-        stop(order.address)
+        stop_node(order.address)
         if TOO_SLOW not in said:
             break
     raise Trouble("Ray doesn't start:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:]))
 
 
-def stop(address: str) -> NodeAnswer:
+def stop_node(address: str) -> NodeAnswer:
     """End the node that was started here with this address, and all that came of it.
 
     Ray's `start` gets SIGTERM, and ends the others; what it leaves gets it after some seconds, and
@@ -222,11 +222,11 @@ def _words(order: StartNode) -> Iterator[str]:
     yield from LEAN
 
 
-def answer(order: bytes) -> NodeAnswer:
+def follow_order(order: bytes) -> NodeAnswer:
     """Carry out an order, and say what came of it."""
     try:
         told = NODE_ORDER.validate_json(order)
-        return stop(told.address) if isinstance(told, StopNode) else start(told)
+        return stop_node(told.address) if isinstance(told, StopNode) else start_node(told)
     except ValidationError:
         return NodeAnswer(wrong="it has another webdyno, which doesn't know this order")
     except (Mistake, Trouble) as failure:
@@ -234,4 +234,4 @@ def answer(order: bytes) -> NodeAnswer:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(answer(sys.stdin.buffer.read()).model_dump_json() + "\n")
+    sys.stdout.write(follow_order(sys.stdin.buffer.read()).model_dump_json() + "\n")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from webdyno.cluster.agent import at_usual_priority, unpack
+from webdyno.cluster.agent import at_usual_priority, unpack_parcel
 from webdyno.cluster.heartbeat import Heartbeat, HeartbeatServer
 from webdyno.cluster.host import RemoteAgent
 from webdyno.cluster.orders import Order, Reply, carried_out
@@ -56,7 +56,7 @@ class RoleAgent(Agent, RemoteAgent):
         self._exits = ExitStack()
         # Should we be killed, whoever makes the next one removes it.
         self._place = self._exits.enter_context(Workspace()).path
-        unpack(parcel, self._place)
+        unpack_parcel(parcel, self._place)
         self._logs = self._place / "logs"
         self._open = OpenBenches(self._exits, self._as_host)
         self._heartbeat: tuple[str, int] | None = None

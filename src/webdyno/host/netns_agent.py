@@ -43,7 +43,7 @@ def main(descriptors: list[int]) -> None:
             enter_own_user_namespace()
     except OSError as error:
         for end in (cable, *sides):
-            answer(end, {"error": error.strerror})
+            send_answer(end, {"error": error.strerror})
         return
     parent = os.getpid()
     for mine in sides:
@@ -62,7 +62,7 @@ def main(descriptors: list[int]) -> None:
 
 def work(end: socket.socket) -> None:
     """Answer messages until webdyno has gone."""
-    answer(end, {"pid": os.getpid()})
+    send_answer(end, {"pid": os.getpid()})
     started: list[subprocess.Popen[bytes]] = []
     with contextlib.suppress(ConnectionError):
         while message := end.recv(MESSAGE_BYTES):
@@ -71,24 +71,24 @@ def work(end: socket.socket) -> None:
                 with socket.socket() as made:
                     socket.send_fds(end, [b"{}"], [made.fileno()])
             elif order == "run":
-                answer(end, run(argument))
+                send_answer(end, run_to_end(argument))
             elif order == "start":
-                started.append(start(argument))
+                started.append(start_program(argument))
                 line = started[-1].stdout.readline()  # type: ignore[union-attr]
-                answer(end, {"said": line.decode("utf-8", "replace").strip()})
+                send_answer(end, {"said": line.decode("utf-8", "replace").strip()})
             elif order == "write":
-                answer(end, {"error": write(*argument)})
+                send_answer(end, {"error": write(*argument)})
     for process in started:
         process.kill()
 
 
-def answer(end: socket.socket, content: dict) -> None:  # type: ignore[type-arg]
+def send_answer(end: socket.socket, content: dict) -> None:  # type: ignore[type-arg]
     """Send an answer, if webdyno is still there."""
     with contextlib.suppress(ConnectionError):
         end.send(json.dumps(content).encode())
 
 
-def run(argv: list[str]) -> dict:  # type: ignore[type-arg]
+def run_to_end(argv: list[str]) -> dict:  # type: ignore[type-arg]
     """Run a command to its end."""
     try:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def run(argv: list[str]) -> dict:  # type: ignore[type-arg]
     return {"code": done.returncode, "said": done.stdout.decode("utf-8", "replace").strip()}
 
 
-def start(argv: list[str]) -> subprocess.Popen[bytes]:
+def start_program(argv: list[str]) -> subprocess.Popen[bytes]:
     """Start a program that is killed when this process ends."""
     parent = os.getpid()
     return subprocess.Popen(
