@@ -16,7 +16,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
 from webdyno.model.secret import HIDDEN, hide
-from webdyno.run.planned import asked_for, secrets_of
+from webdyno.run.planned import planned_requests, secrets_of
 from webdyno.run.redact import hide_in_files, line_of
 
 SITE = Catalogue.load().site("static")
@@ -35,7 +35,7 @@ def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
         Request(path="/hello.txt", method="POST", json_={"a": ["é"]}),
     ]
     load = Load(headers={"Accept": "a", "X": "y"})
-    asked = asked_for(requests, load, SITE, {})
+    asked = planned_requests(requests, load, SITE, {})
     assert [it.weight for it in asked] == [0.5] * 4 + [1.0, 1.0]
     assert [it.endpoint for it in asked] == ["/many/{1..4}.txt"] * 4 + [
         "/hello.txt",
@@ -50,25 +50,28 @@ def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
 
 def test_what_has_no_name_of_its_own_is_numbered_and_one_alone_has_none() -> None:
     twice = [Request(path="/", method="POST", body=body) for body in "ab"]
-    assert [it.endpoint for it in asked_for(twice, Load(), SITE, {})] == ["POST /", "POST / (2)"]
+    assert [it.endpoint for it in planned_requests(twice, Load(), SITE, {})] == [
+        "POST /",
+        "POST / (2)",
+    ]
     named = [it.model_copy(update={"name": "both"}) for it in twice]
-    assert [it.endpoint for it in asked_for(named, Load(), SITE, {})] == [None, None]
+    assert [it.endpoint for it in planned_requests(named, Load(), SITE, {})] == [None, None]
     many = [Request(path=f"/{n}") for n in range(51)]
-    assert {it.endpoint for it in asked_for(many, Load(), SITE, {})} == {None}
+    assert {it.endpoint for it in planned_requests(many, Load(), SITE, {})} == {None}
 
 
 def test_secrets_are_filled_in_and_what_is_missing_is_named() -> None:
     load = Load(headers={"Authorization": "Bearer ${env:TOKEN}"})
     requests = [Request(path="/", method="PUT", body="${env:OTHER}${env:TOKEN}$x")]
     environment = {"TOKEN": "abc", "OTHER": "d"}
-    (asked,) = asked_for(requests, load, SITE, environment)
+    (asked,) = planned_requests(requests, load, SITE, environment)
     assert asked.body == b"dabc$x"
     assert asked.headers == {"Authorization": "Bearer abc"}
     assert secrets_of(requests, load, environment) == {"abc", "d"}
     with pytest.raises(Mistake, match="the environment has no OTHER; export OTHER=… first"):
-        asked_for(requests, load, SITE, {"TOKEN": "abc"})
+        planned_requests(requests, load, SITE, {"TOKEN": "abc"})
     with pytest.raises(Mistake, match="text in one line"):
-        asked_for(requests, load, SITE, {"TOKEN": "a\r\nb", "OTHER": "d"})
+        planned_requests(requests, load, SITE, {"TOKEN": "a\r\nb", "OTHER": "d"})
 
 
 @given(st.text(), st.text(min_size=4, max_size=12), st.integers(0, 40))
@@ -177,7 +180,9 @@ def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() 
 def test_a_body_is_sent_as_it_is() -> None:
     with pytest.raises(ValidationError, match="no base64"):
         Request(path="/", method="PUT", body_base64="?")
-    (asked,) = asked_for([Request(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {})
+    (asked,) = planned_requests(
+        [Request(path="/", method="PUT", body_base64="AAH/")], Load(), SITE, {}
+    )
     assert asked.body == b"\x00\x01\xff"
 
 
@@ -186,5 +191,5 @@ def test_any_status_of_2xx_is_right_for_a_system_of_which_nothing_is_known(
     said: int | None, wanted: int | None
 ) -> None:
     own = SITE.model_copy(update={"paths": {}})
-    (asked,) = asked_for([Request(path="/health", status=said)], Load(), own, {})
+    (asked,) = planned_requests([Request(path="/health", status=said)], Load(), own, {})
     assert asked.expect.status == wanted

@@ -13,7 +13,7 @@ from webdyno.generator import Expectation
 from webdyno.model.load import Load
 from webdyno.run import precheck
 from webdyno.run.planned import PlannedRequest
-from webdyno.run.precheck import Undecodable, ask, decoded
+from webdyno.run.precheck import Undecodable, ask_all, decoded
 
 BODY = b"Hello, World!"
 ENCODED = {
@@ -58,7 +58,7 @@ def url() -> Iterator[str]:
 
 def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    (answer,) = ask(url, [PlannedRequest("/hello", expect)], Load())
+    (answer,) = ask_all(url, [PlannedRequest("/hello", expect)], Load())
     assert (answer.status, answer.body_sha256) == (200, expect.body_sha256)
     assert answer.headers == [("Content-Length", "13")]
     assert answer.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
@@ -66,12 +66,12 @@ def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
 
 
 def test_an_error_page_keeps_its_beginning(url: str) -> None:
-    (answer,) = ask(url, [PlannedRequest("/missing", Expectation(200))], Load())
+    (answer,) = ask_all(url, [PlannedRequest("/missing", Expectation(200))], Load())
     assert (answer.status, answer.body_start) == (404, "not here")
 
 
 def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
-    gone, hello = ask(
+    gone, hello = ask_all(
         url,
         [PlannedRequest("/gone", Expectation(200)), PlannedRequest("/hello", Expectation(200))],
         Load(),
@@ -82,7 +82,7 @@ def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: s
 
 
 def test_nobody_listening_is_told() -> None:
-    (answer,) = ask("http://127.0.0.1:9", [PlannedRequest("/", Expectation(200))], Load())
+    (answer,) = ask_all("http://127.0.0.1:9", [PlannedRequest("/", Expectation(200))], Load())
     assert answer.status is None
     assert "refused" in (answer.error or "")
 
@@ -91,14 +91,14 @@ def test_nobody_listening_is_told() -> None:
 def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
     load = Load(headers={"Accept-Encoding": encoding})
-    (answer,) = ask(url, [PlannedRequest("/hello", expect)], load)
+    (answer,) = ask_all(url, [PlannedRequest("/hello", expect)], load)
     assert (answer.encoding, answer.wire_bytes) == (encoding, len(ENCODED[encoding]))
     assert (answer.body_bytes, answer.body_sha256) == (len(BODY), expect.body_sha256)
 
 
 def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
     load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
-    (answer,) = ask(url, [PlannedRequest("/hello", Expectation(200))], load)
+    (answer,) = ask_all(url, [PlannedRequest("/hello", Expectation(200))], load)
     assert answer.status is None
     assert "encoding" in (answer.error or "")
 

@@ -66,8 +66,8 @@ def up(
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
     from webdyno.host import Bench
-    from webdyno.run.planned import asked_for, first_request
-    from webdyno.run.precheck import ask
+    from webdyno.run.planned import first_request, planned_requests
+    from webdyno.run.precheck import ask_all
     from webdyno.stack import start_stack
 
     of_load = [text for text in set_ if text.startswith(LOAD)]
@@ -82,7 +82,7 @@ def up(
             f"{front.container_port} there; --env PORT=N tells it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
-    asked = asked_for(system.requests, system.load, served, os.environ)
+    asked = planned_requests(system.requests, system.load, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     first = first_request(asked, system.load)
     spoken = system.load.protocol
@@ -118,7 +118,7 @@ def up(
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
-                for answer in ask(running.url, gets, system.load, bench.client_socket):
+                for answer in ask_all(running.url, gets, system.load, bench.client_socket):
                     console.print(f"  {_said(answer)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"

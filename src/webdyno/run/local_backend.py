@@ -39,7 +39,7 @@ from webdyno.run.backend import (
 )
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points
-from webdyno.run.precheck import ask
+from webdyno.run.precheck import ask_all
 from webdyno.stack import Placement, RunningStack, ask_versions, start_stack
 from webdyno.stack.ports import free_port
 
@@ -157,7 +157,7 @@ class Agent(ServersHost, ClientsHost):
         load: Load,
         ignored: Sequence[str],
     ) -> list[Answer]:
-        return ask(url, requests, load, self._benches[arm].bench.client_socket, ignored)
+        return ask_all(url, requests, load, self._benches[arm].bench.client_socket, ignored)
 
     def get_ready(self, arm: str) -> None:
         bench = self._benches[arm]

@@ -25,10 +25,10 @@ from webdyno.run.pilot_looks import (
     WINDOW_S,
     PilotLoad,
     PilotLook,
-    asked_for,
     look_in_bursts,
     series_after,
     series_of,
+    step_after,
 )
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import MeasuredPoint, prepared, rng_of
@@ -139,7 +139,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
             if not starts and not seen.failed:
                 works_on = not running.waits_for_rest(REST_S)
                 starts = load.starts(seen, needs.most_slot_s)
-            if step != "anew" or asked_for(looks, starts, is_last_start=not left) != "anew":
+            if step != "anew" or step_after(looks, starts, is_last_start=not left) != "anew":
                 break
     found = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, found, up.ready_s, up.cpu_s)

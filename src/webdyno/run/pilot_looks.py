@@ -89,7 +89,7 @@ class PilotLoad:
             loaded_s += piece_s
             if seen.failed:
                 return "enough"
-            step = asked_for(looks, starts, is_last_start)
+            step = step_after(looks, starts, is_last_start)
         return step
 
     def starts(self, seen: PilotLook, most_s: float) -> list[PilotLook]:
@@ -131,7 +131,9 @@ class PilotLoad:
         return result
 
 
-def asked_for(looks: Sequence[PilotLook], starts: Sequence[PilotLook], is_last_start: bool) -> Step:
+def step_after(
+    looks: Sequence[PilotLook], starts: Sequence[PilotLook], is_last_start: bool
+) -> Step:
     """Say what was seen at fresh starts, and at starts of load, asks for."""
     return next_step(*series_of(looks, starts), is_last_start=is_last_start)
 

@@ -47,7 +47,7 @@ class PlannedRequest:
         )
 
 
-def asked_for(
+def planned_requests(
     requests: Sequence[Request], load: Load, site: Site, environment: Mapping[str, str]
 ) -> tuple[PlannedRequest, ...]:
     """Give everything that a load asks for; raise Mistake where a secret isn't there."""
@@ -182,7 +182,7 @@ def arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[Pla
 def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
     site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
     requests = experiment.requests_of(name)
-    asked = asked_for(requests, load, site, os.environ)
+    asked = planned_requests(requests, load, site, os.environ)
     stack = catalogue.stack(arm.stack)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]

@@ -36,7 +36,7 @@ ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
 
 
-def ask(
+def ask_all(
     url: str,
     requests: Iterable[PlannedRequest],
     load: Load,
