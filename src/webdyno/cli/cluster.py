@@ -77,10 +77,10 @@ def cluster(
 
 def _check(head: str | None) -> Exit:
     """Look at all hosts and links."""
-    from webdyno.cluster.check import looked_at, measure_links
+    from webdyno.cluster.check import checked_hosts, measure_links
 
     with cluster_hosts(head) as hosts:
-        looked = looked_at(hosts)
+        looked = checked_hosts(hosts)
         measure_links(looked)
     fit = [it for it in looked if not it.why_not]
     console = plain_console()

@@ -56,9 +56,9 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
 
 def fit_hosts(hosts: Sequence["Host"]) -> list["Host"]:
     """Leave out hosts that can't measure beside the others, and say why."""
-    from webdyno.cluster.check import looked_at
+    from webdyno.cluster.check import checked_hosts
 
-    looked = looked_at(hosts)
+    looked = checked_hosts(hosts)
     for it in looked:
         if it.why_not:
             tell(f"{it.why_not}; it is left out")

@@ -26,7 +26,7 @@ class CheckedHost:
     """In what its machine isn't like the first that can."""
 
 
-def looked_at(hosts: Sequence[Host]) -> list[CheckedHost]:
+def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
     """Look at all hosts at once; say of each what it is, or why it can't measure."""
     with ThreadPoolExecutor(len(hosts)) as pool:
         looked = list(pool.map(_look, hosts))

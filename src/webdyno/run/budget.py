@@ -14,7 +14,7 @@ from webdyno.model.load import Load
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.point import plan_points
 from webdyno.model.service import Service
-from webdyno.run.pilot import looked_at, needs_pilot
+from webdyno.run.pilot import needs_pilot, piloted_arms
 
 OWN_S = 2.0
 """What webdyno itself takes to begin and to judge at the end, about."""
@@ -84,7 +84,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
         for site in [catalogue.site(experiment.site_of(name))]
         for role in catalogue.stack(arm.stack).with_services(site.services).services.values()
     )
-    share = len(looked_at(experiment)) / len(experiment.arms)
+    share = len(piloted_arms(experiment)) / len(experiment.arms)
     pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
     return pilots_s + blocks * (starts_s + loads_s)
 

@@ -63,7 +63,7 @@ def is_before_pilots(at: MeasuredPoint) -> bool:
     return needs_pilot(at.experiment) and not at.finished_blocks and not pilots(at.data)
 
 
-def looked_at(experiment: Experiment) -> list[str]:
+def piloted_arms(experiment: Experiment) -> list[str]:
     """Name the arms that have pilots: all, unless others speak for them.
 
     Of the base of a gate, which is two arms, the first; of settings of one stack the baseline.
@@ -83,7 +83,7 @@ def run_pilots(at: MeasuredPoint) -> None:
     if not needs_pilot(at.experiment):
         return
     order = rng_of(at.experiment.measure.seed, at.point.number, "pilot")
-    done, wanted = pilots(at.data), set(looked_at(at.experiment)) - at.failed
+    done, wanted = pilots(at.data), set(piloted_arms(at.experiment)) - at.failed
     for arm in order.sample(at.arms, len(at.arms)):
         if arm.name in done or arm.name not in wanted:
             continue
