@@ -29,7 +29,7 @@ from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TOKEN, TestHost, ray_cluster_of
 from webdyno.cluster.node import LEAN, STARTED, environment
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, LoadOrder, Request
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
 from webdyno.host import Bench
 from webdyno.judge import judge
@@ -108,7 +108,7 @@ def idle(rounds: int, shared: Path) -> None:
         start_stack(stack, {}, site, folder=shared / "nginx", bench=bench) as nginx,
         Loadgen(bench.split.client) as client,
     ):
-        request = Request(f"{nginx.url}/hello.txt", Expectation(200))
+        request = SentRequest(f"{nginx.url}/hello.txt", Expectation(200))
         for each in range(rounds):
             cost = {}
             for beside in (True, False) if each % 2 else (False, True):

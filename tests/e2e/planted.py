@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
 from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
@@ -138,7 +138,7 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
         agent.get_ready(ARM)
         order = LoadOrder(
             id="long look",
-            requests=(Request(f"{url}/", Expectation(200)),),
+            requests=(SentRequest(f"{url}/", Expectation(200)),),
             load=load,
             duration_s=look_s,
             lead_in_s=LEAD_IN_S,

@@ -10,7 +10,7 @@ from webdyno.generator import (
     Expectation,
     GeneratorError,
     LoadOrder,
-    Request,
+    SentRequest,
     generator_fault,
     program,
 )
@@ -34,7 +34,7 @@ def slot(
     count: int | None = None,
 ) -> LoadResult:
     """Let an instrument load a path for a second."""
-    request = Request(url, Expectation(200, body_bytes))
+    request = SentRequest(url, Expectation(200, body_bytes))
     with program(name).new([CPU]) as generator:
         return generator.slot(LoadOrder("a slot", (request,), load, duration_s, count=count))
 
@@ -210,7 +210,7 @@ def test_a_lead_in_that_would_not_be_left_out_is_refused(name: str) -> None:
 
 def test_threads_of_wrk_share_connections_evenly() -> None:
     order = LoadOrder(
-        "a slot", (Request("http://127.0.0.1/", Expectation(200)),), Load(connections=9), 1.0
+        "a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(connections=9), 1.0
     )
     words = Wrk().command(order, cpus=4)
     assert words[words.index("-t") + 1] == "3"

@@ -17,7 +17,7 @@ from webdyno.generator import (
     Expectation,
     Loadgen,
     LoadOrder,
-    Request,
+    SentRequest,
     find_loadgen,
     joined,
     shares,
@@ -242,7 +242,7 @@ def test_two_engines_ask_what_one_timetable_has(
 ) -> None:
     due = 10_000
     load = Load(loop="open", rate_per_s=10_000, arrivals=arrivals, connections=15)
-    request = Request(null_server, Expectation(200, 100), endpoint="null")
+    request = SentRequest(null_server, Expectation(200, 100), endpoint="null")
     # The timetable's end ends it, after a second: on a busy machine, too, all of it is sent.
     order = LoadOrder("a slot", (request,), load, duration_s=60.0, count=due)
     with Loadgen(CPUS[-1:]) as one, Loadgen(CPUS[-1:]) as other, ThreadPoolExecutor() as threads:
@@ -263,7 +263,7 @@ def test_two_engines_ask_what_one_timetable_has(
 
 def test_engines_that_share_a_replay_ask_all_of_it_and_end_together(null_server: str) -> None:
     stretch = Stretch([0.0, 0.01, 0.02, 0.05, 0.6], [0, 1, 0, 1, 0])
-    requests = tuple(Request(null_server + name, Expectation(200, 100)) for name in ("a", "b"))
+    requests = tuple(SentRequest(null_server + name, Expectation(200, 100)) for name in ("a", "b"))
     load = Load(loop="open", rate_per_s=10, connections=4)
     order = LoadOrder("a slot", requests, load, duration_s=0.5, replay=stretch)
     with Loadgen(CPUS[-1:]) as engine:

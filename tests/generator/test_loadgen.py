@@ -17,7 +17,7 @@ from webdyno.generator import (
     GeneratorError,
     Loadgen,
     LoadOrder,
-    Request,
+    SentRequest,
     find_loadgen,
     joined,
 )
@@ -33,7 +33,7 @@ def order(url: str, **changes: object) -> LoadOrder:
     """A short slot on a path, with the changes made to its expectation."""
     expect = Expectation(**{"status": 200} | changes)  # type: ignore[arg-type]
     return LoadOrder(
-        id="a slot", requests=(Request(url, expect),), load=Load(connections=4), duration_s=0.1
+        id="a slot", requests=(SentRequest(url, expect),), load=Load(connections=4), duration_s=0.1
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import webdyno.generator
 from webdyno.definitions import Catalogue, settings
-from webdyno.generator import Expectation, LoadOrder, Request, program, programs
+from webdyno.generator import Expectation, LoadOrder, SentRequest, program, programs
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 
@@ -79,7 +79,7 @@ def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
     assert sloth in programs()
     experiment = Catalogue.load().experiment("static-hello", settings([f"generator={sloth}"]))
     assert experiment.generator == sloth
-    order = LoadOrder("a slot", (Request("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
+    order = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
     with program(sloth).new([0]) as generator:
         assert generator.slot(order).rate_rps == 1.0
 

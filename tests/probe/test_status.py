@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
 from webdyno.host import Bench
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
@@ -108,7 +108,7 @@ def test_all_children_of_php_fpm_at_once(catalogue: Catalogue, tmp_path: Path) -
     ):
         service = running.services()["phpfpm"]
         before = read_status(service)
-        request = Request(f"{running.url}/hello.php", Expectation(200))
+        request = SentRequest(f"{running.url}/hello.php", Expectation(200))
         # php-fpm looks at its queue once a second, on a busy machine later.
         order = LoadOrder(id="1", requests=(request,), load=Load(), duration_s=3.0)
         load = generator.slot(order)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, Loadgen, LoadOrder, Request
+from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
 from webdyno.host import Bench
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
@@ -82,7 +82,7 @@ def measured(nginx: RunningStack, loadgen: Loadgen) -> tuple[Counts, HostUse, Co
     expect = Expectation(status=200, body_bytes=13)
     order = LoadOrder(
         id="a slot",
-        requests=(Request(f"{nginx.url}/hello.txt", expect),),
+        requests=(SentRequest(f"{nginx.url}/hello.txt", expect),),
         load=Load(connections=16),
         duration_s=SLOT_S,
     )

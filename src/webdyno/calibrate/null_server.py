@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from webdyno.generator import Expectation, LoadOrder, Request, find_loadgen
+from webdyno.generator import Expectation, LoadOrder, SentRequest, find_loadgen
 from webdyno.host import Bench, ServerProcess
 from webdyno.host.users import uid_of
 from webdyno.model.load import Load
@@ -27,7 +27,7 @@ class NullServer:
 
     def order(self, load: Load, duration_s: float) -> LoadOrder:
         """Make an order that loads it."""
-        request = Request(self.url, Expectation(200, self.body_bytes))
+        request = SentRequest(self.url, Expectation(200, self.body_bytes))
         return LoadOrder("calibrate", (request,), load, duration_s)
 
 

@@ -59,11 +59,10 @@ def measure(
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     if said := state_that_stays(experiment, catalogue):
         tell(said)
-    from webdyno.run.budget import estimate_text
     from webdyno.run.session import begin_run
 
     if not run.telling.quiet:
-        tell(f"{name} {foretell(experiment, catalogue)}" if blocks is None else name)
+        tell(f"{name} {estimate_text(experiment, catalogue)}" if blocks is None else name)
     return _measure_in(
         _backend(experiment, run),
         lambda backend, there: begin_run(name, there, catalogue, out, backend),

@@ -7,7 +7,7 @@ from webdyno.generator.interface import (
     GeneratorError,
     LoadOrder,
     Program,
-    Request,
+    SentRequest,
     Share,
 )
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
@@ -22,7 +22,7 @@ __all__ = [
     "LoadOrder",
     "Loadgen",
     "Program",
-    "Request",
+    "SentRequest",
     "Share",
     "find_loadgen",
     "generator_fault",

@@ -7,8 +7,8 @@ from typing import Protocol, Self
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Trouble
-from webdyno.model.request import Request as WrittenRequest
-from webdyno.model.request import may_be_compressed
+from webdyno.model.replay import Stretch
+from webdyno.model.request import Request
 from webdyno.model.service import Need
 
 
@@ -37,7 +37,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Request:
+class SentRequest:
     """One entry of a slot's mix."""
 
     url: str
@@ -77,7 +77,7 @@ class LoadOrder:
     """One slot's work."""
 
     id: str
-    requests: tuple[Request, ...]
+    requests: tuple[SentRequest, ...]
     load: Load
     duration_s: float
     """Of the window that counts."""
@@ -101,7 +101,7 @@ class LoadOrder:
     """One of several clients has this order: its connections, replay and count are its own, but
     rate and count of an open loop are those of all clients, who share one timetable."""
 
-    def headers_of(self, request: Request) -> Mapping[str, str]:
+    def headers_of(self, request: SentRequest) -> Mapping[str, str]:
         """Give all headers that a request is sent with."""
         return self.load.headers if request.headers is None else request.headers
 
@@ -167,7 +167,7 @@ class Program(Protocol):
     def need(self) -> Need | None:
         """What must be on the machine; None when webdyno brings it."""
 
-    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> str | None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:

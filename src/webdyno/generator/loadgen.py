@@ -13,14 +13,14 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, Request
+from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, SentRequest
 from webdyno.host.processes import must, run_program
 from webdyno.model.bench import is_in_own_network
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.mistake import Mistake
-from webdyno.model.request import Request as WrittenRequest
+from webdyno.model.request import Request
 
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
@@ -185,7 +185,7 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     return asked
 
 
-def _request_json(order: LoadOrder, request: Request) -> dict[str, Any]:
+def _request_json(order: LoadOrder, request: SentRequest) -> dict[str, Any]:
     asked: dict[str, Any] = {"url": request.url, "expect": _expect_json(request.expect)}
     if request.method != "GET":
         asked["method"] = request.method
@@ -252,7 +252,7 @@ class Engine:
     tells_windows = True
     need = None
 
-    def fault(self, load: Load, requests: Sequence[WrittenRequest]) -> None:
+    def fault(self, load: Load, requests: Sequence[Request]) -> None:
         """Nothing that a load can ask for is beyond it."""
 
     def version(self) -> str:
