@@ -15,7 +15,7 @@ from pathlib import Path
 from rig.calls import CalledFiles, listed
 from webdyno.definitions import Catalogue, settings
 from webdyno.model.records import SlotRecord
-from webdyno.run.session import begin_run, measure
+from webdyno.run.session import begin_run, measure_run
 
 QUICK = (
     "measure.slot_s=0.1",
@@ -90,7 +90,7 @@ def main() -> None:
         experiment = catalogue.experiment("static-hello", settings(QUICK))
         run = begin_run("count", experiment, catalogue, Path(folder) / "run")
         with run, suppress(EndOfBlock):
-            measure(run, steps)
+            measure_run(run, steps)
     sys.stdout.write(listed("a slot", steps.by_slots) + listed("experiment to block", steps.all))
 
 

@@ -19,7 +19,7 @@ from webdyno.model.capacity import Trial, capacity_of
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure
+from webdyno.run.session import begin_run, measure_run
 
 SERVICE_US, COLLAPSE_RPS = 500, 1_000
 WITHIN_US = 5_000
@@ -63,7 +63,7 @@ def test_a_block_finds_the_capacity_of_each(
             begin_run("capacity", experiment, catalogue, tmp_path / "run") as folder,
             suppress(KeyboardInterrupt),
         ):
-            measure(folder, OneBlock(folder.head))
+            measure_run(folder, OneBlock(folder.head))
     if late := woken_late(folder):
         pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
     lasting, collapsing = (trials(folder, arm) for arm in ("lasting", "collapsing"))

@@ -30,7 +30,7 @@ from webdyno.run.backend import HostLost, LoadOutcome
 from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
-from webdyno.run.session import _open_points, begin_run, measure
+from webdyno.run.session import _open_points, begin_run, measure_run
 
 HERE = "127.0.0.1"
 CATALOGUE = Catalogue.load()
@@ -87,7 +87,7 @@ def experiment(bench: dict[str, object], site: str = "static", **stacks: str) ->
 
 def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with place, begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder:
-        measure(folder, RunProgress(folder.head), backend=place)
+        measure_run(folder, RunProgress(folder.head), backend=place)
     return RunFolder.open(out)
 
 

@@ -17,7 +17,7 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.records import RemedyRecord
 from webdyno.run import pilot
 from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure
+from webdyno.run.session import begin_run, measure_run
 
 pytestmark = pytest.mark.measures
 
@@ -52,7 +52,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
         catalogue = Catalogue.load([FAULTY])
         experiment = read_experiment(CommandLine(told, {}), [], catalogue)
         with begin_run("remedies", experiment, catalogue, tmp_path / "run") as folder:
-            measure(folder, RunProgress(folder.head))
+            measure_run(folder, RunProgress(folder.head))
             return folder
 
     return run

@@ -15,7 +15,7 @@ from webdyno.host.users import uid_of
 from webdyno.stack.commands import (
     PLAIN_ENVIRONMENT,
     CommandError,
-    run_command,
+    run_checked,
     version_output,
 )
 
@@ -23,7 +23,7 @@ from webdyno.stack.commands import (
 def run(script: str) -> None:
     bench = Bench()
     with bench.workspace() as workspace:
-        run_command(
+        run_checked(
             ["sh", "-c", script],
             cwd=workspace.path,
             environment=PLAIN_ENVIRONMENT,

@@ -59,6 +59,7 @@ def measure(
     experiment = without_unlike(experiment, catalogue, yes=run.yes)
     if said := state_that_stays(experiment, catalogue):
         tell(said)
+    from webdyno.run.budget import estimate_text
     from webdyno.run.session import begin_run
 
     if not run.telling.quiet:
@@ -186,8 +187,7 @@ def _measure_in(
     afterwards: Afterwards | None = None,
 ) -> Exit:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
-    from webdyno.run.session import is_finished, rounds_are_over
-    from webdyno.run.session import measure as measure_blocks
+    from webdyno.run.session import is_finished, measure_run, rounds_are_over
 
     is_over = is_finished if blocks is None else rounds_are_over
 
@@ -197,7 +197,7 @@ def _measure_in(
             tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with RunProgress(folder.head, telling) as progress:
-                measure_blocks(folder, progress, more_s, blocks, backend)
+                measure_run(folder, progress, more_s, blocks, backend)
         except KeyboardInterrupt:
             if _has_enough(folder):
                 show(folder)

@@ -113,7 +113,8 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    what = f"{count(blocks_for_an_answer(experiment), 'block')} of {count(len(experiment.arms), 'arm')}"
+    blocks = count(blocks_for_an_answer(experiment), "block")
+    what = f"{blocks} of {count(len(experiment.arms), 'arm')}"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (

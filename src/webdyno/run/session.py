@@ -95,7 +95,7 @@ def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
     return folder
 
 
-def measure(
+def measure_run(
     folder: RunFolder,
     progress: Progress,
     more_s: float | None = None,

@@ -28,7 +28,7 @@ class CommandError(Exception):
     """A command failed; the message holds its own last words, indented."""
 
 
-def run_command(
+def run_checked(
     words: Sequence[str],
     *,
     cwd: Path,

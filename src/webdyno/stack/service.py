@@ -18,7 +18,7 @@ from webdyno.host.workspace import Workspace
 from webdyno.model.format import indented
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
-from webdyno.stack.commands import CommandError, run_command, version_output
+from webdyno.stack.commands import CommandError, run_checked, version_output
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.render import Filled, without_empty
@@ -325,7 +325,7 @@ class RunningService:
         return self.log.parent / self.role.name
 
     def _run_command(self, words: list[str]) -> None:
-        run_command(
+        run_checked(
             words,
             cwd=self.cwd,
             environment=self.environment,

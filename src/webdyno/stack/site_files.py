@@ -20,8 +20,8 @@ from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.files import checked_files, digest_of, everything_below
 from webdyno.model.mistake import Trouble
-from webdyno.model.stack import MadeFile, Site
-from webdyno.stack.commands import CommandError, run_command
+from webdyno.model.site import MadeFile, Site
+from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found
 from webdyno.stack.ports import NewSocket
@@ -198,7 +198,7 @@ def _set_up(
             service.start([group.entry(service.role.name)] if group else [])
             service.wait_until_it_listens()
         for words in laid_out.setup:
-            run_command(
+            run_checked(
                 words,
                 cwd=live / "app",
                 environment=laid_out.environment,
