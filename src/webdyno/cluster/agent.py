@@ -1,27 +1,29 @@
 """What webdyno does on a host for a webdyno elsewhere, whatever carries the orders.
 
 Orders are values, never words for a shell: an agent starts nothing but the webdyno that it is a
-part of. That has a kernel's promise to be interrupted when the agent dies in any way, and cleans up
-after itself as at Ctrl-C.
+part of. The kernel interrupts that when the agent dies in any way, and it cleans up after itself as
+at Ctrl-C.
 """
 
 import io
 import os
+import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
+from statistics import median
 
 from webdyno.generator import find_loadgen
 from webdyno.host import open_bench
 from webdyno.host.processes import ending_with_us, interrupt
 from webdyno.model.bench import BenchSettings
-from webdyno.model.cluster import Ended, Piece
+from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
@@ -152,3 +154,53 @@ def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator
                 start = sent.get(path, 0)
                 sent[path] = start + len(data)
                 yield Piece(PurePosixPath(path.relative_to(run)), start, data)
+
+
+ROUND_TRIPS = 200
+SENDS_FOR_S = 1.0
+CHUNK = bytes(2**18)
+PATIENCE_S = 20.0
+"""How long either side waits for the other."""
+
+
+def answer_link(address: str) -> Iterator[int]:
+    """Give the port on which one measurement is waited for, then answer it."""
+    with closing(socket.create_server((address, 0))) as server:
+        server.settimeout(PATIENCE_S)
+        yield server.getsockname()[1]
+        connection, _ = server.accept()
+        with connection:
+            connection.settimeout(PATIENCE_S)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for _ in range(ROUND_TRIPS):
+                connection.sendall(connection.recv(1))
+            while connection.recv(len(CHUNK)):
+                pass
+            connection.sendall(b".")
+
+
+def measure_link(address: str, port: int) -> LinkFacts:
+    """Measure how long a byte takes to a host and back, and how many get there in a second.
+
+    This side times itself: no figure is a difference of two clocks. Raises OSError where nobody
+    answers there.
+    """
+    with socket.create_connection((address, port), PATIENCE_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        round_trips_s = [_round_trip_s(connection) for _ in range(ROUND_TRIPS)]
+        began_s, sent_bytes = time.monotonic(), 0
+        while time.monotonic() - began_s < SENDS_FOR_S:
+            sent_bytes += connection.send(CHUNK)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)  # when it has everything
+        took_s = time.monotonic() - began_s
+    return LinkFacts(
+        round_trip_us=median(round_trips_s) * 1e6, rate_bits_per_s=8 * sent_bytes / took_s
+    )
+
+
+def _round_trip_s(connection: socket.socket) -> float:
+    began_s = time.monotonic()
+    connection.sendall(b".")
+    connection.recv(1)
+    return time.monotonic() - began_s

@@ -18,7 +18,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from webdyno.cluster import agent, link
+from webdyno.cluster import agent
 from webdyno.cluster.host import HostLost, RemoteAgent
 from webdyno.cluster.orders import Order, Reply, remote_agent
 from webdyno.cluster.role_agent import AgentProcess
@@ -72,14 +72,14 @@ class RayHost:
     def answer_link(self) -> Iterator[tuple[str, int]]:
         """Answer one measurement of a link; tell where."""
         try:
-            for port in self._order(link.answer_link)(self.address):
+            for port in self._order(agent.answer_link)(self.address):
                 yield self.address, ray.get(port)
         except RayError as error:
             raise HostLost(self._what_happened(error)) from error
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
         """Measure the link to who answers there."""
-        return self._ask(link.measure_link, address, port)
+        return self._ask(agent.measure_link, address, port)
 
     def interrupt(self) -> None:
         """End what runs there for us, as Ctrl-C would."""
