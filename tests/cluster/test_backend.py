@@ -15,8 +15,7 @@ from webdyno.cli.progress import RunProgress
 from webdyno.cluster import role_agent
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.backend import ClusterBackend
-from webdyno.cluster.host import RemoteAgent
-from webdyno.cluster.orders import Order, Reply, carried_out, remote_agent
+from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out, remote_agent
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.cluster.roles import keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment

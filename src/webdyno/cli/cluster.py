@@ -17,7 +17,7 @@ from webdyno.model.format import count, number, significant, size
 from webdyno.model.mistake import Mistake
 
 if TYPE_CHECKING:
-    from webdyno.cluster.check import CheckedHost
+    from webdyno.cluster.host import CheckedHost
     from webdyno.cluster.launch import Launched, SshHost
 
 PORT = 6379
@@ -77,7 +77,7 @@ def cluster(
 
 def _check(head: str | None) -> Exit:
     """Look at all hosts and links."""
-    from webdyno.cluster.check import checked_hosts, measure_links
+    from webdyno.cluster.host import checked_hosts, measure_links
 
     with cluster_hosts(head) as hosts:
         looked = checked_hosts(hosts)

@@ -56,7 +56,7 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
 
 def fit_hosts(hosts: Sequence["Host"]) -> list["Host"]:
     """Leave out hosts that can't measure beside the others, and say why."""
-    from webdyno.cluster.check import checked_hosts
+    from webdyno.cluster.host import checked_hosts
 
     looked = checked_hosts(hosts)
     for it in looked:

@@ -1,11 +1,21 @@
-"""A host as the lab sees it: what its agent does there, whatever lies between."""
+"""A host as the lab sees it: what its agent does there, whatever lies between, and by which orders.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+Orders to an agent are values. What can be ordered is what `RemoteAgent` has, and nothing else: who
+gives orders calls its methods, and who carries them out has them.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol, cast
 
+from webdyno.judge.differences import machine_differences
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.run_comparison import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
 from webdyno.stack import Placement
 
@@ -93,3 +103,108 @@ class Host(Runner, RoleHost, Protocol):
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
         """Measure the link to who answers there. Raises Mistake where nobody does, HostLost."""
+
+
+class Order(NamedTuple):
+    """A call of a method."""
+
+    what: str
+    values: tuple[object, ...]
+    named: Mapping[str, object]
+
+
+class Reply(NamedTuple):
+    """What came of an order: a value, or what to raise where it was given."""
+
+    value: object = None
+    refusal: Mistake | Trouble | None = None
+
+
+ORDERS = frozenset(
+    name for kind in RemoteAgent.__mro__ for name in vars(kind) if not name.startswith("_")
+)
+
+
+def remote_agent(give: Callable[[Order], object]) -> RemoteAgent:
+    """Give an agent whose methods `give` orders, and return or raise what comes of them."""
+
+    def method(what: str) -> Callable[..., object]:
+        return lambda *values, **named: give(Order(what, values, named))
+
+    return cast("RemoteAgent", SimpleNamespace(**{what: method(what) for what in ORDERS}))
+
+
+def carried_out(order: Order, agent: RemoteAgent) -> Reply:
+    """Carry out an order here."""
+    if order.what not in ORDERS:
+        return Reply(refusal=Mistake(f"there is no order {order.what!r}"))
+    method: Callable[..., Any] = getattr(agent, order.what)
+    try:
+        return Reply(method(*order.values, **order.named))
+    except (Mistake, Trouble) as refusal:
+        return Reply(refusal=refusal)
+
+
+@dataclass
+class CheckedHost:
+    """A host, and whether it can measure beside the others."""
+
+    host: Host
+    machine: Machine | None = None
+    why_not: str | None = None
+    """Why it can't; None of one that can."""
+    link: LinkFacts | None = None
+    """To the first that can; None of that one."""
+    differs: list[Difference] = field(default_factory=list)
+    """In what its machine isn't like the first that can."""
+
+
+def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
+    """Look at all hosts at once; say of each what it is, or why it can't measure."""
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        looked = list(pool.map(_look, hosts))
+    first = next((it.machine for it in looked if it.machine), None)
+    for number, it in enumerate(looked):
+        if first and it.machine:
+            it.why_not = _same_machine(it, looked[:number])
+            it.differs = _differences(first, it.machine)
+    return looked
+
+
+def measure_links(looked: Sequence[CheckedHost]) -> None:
+    """Measure the link from each host to the first, each after the other."""
+    fit = [it for it in looked if not it.why_not]
+    for it in fit[1:]:
+        try:
+            it.link = _link(fit[0].host, it.host)
+        except (Mistake, HostLost) as failure:
+            it.why_not = str(failure)
+
+
+def _look(host: Host) -> CheckedHost:
+    try:
+        return CheckedHost(host, host.look())
+    except (Mistake, Trouble, HostLost) as failure:
+        return CheckedHost(host, why_not=str(failure))
+
+
+def _same_machine(it: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
+    """Say which other host is this one's machine, which counts once."""
+    identity = it.machine and it.machine.identity
+    for other in others:
+        if identity and other.machine and other.machine.identity == identity:
+            return f"{it.host.name} is the same machine as {other.host.name}"
+    return None
+
+
+def _differences(first: Machine, other: Machine) -> list[Difference]:
+    return [it for it in machine_differences(first, other) if it.what != "machine.identity"]
+
+
+def _link(one: Host, other: Host) -> LinkFacts:
+    answering = one.answer_link()
+    address, port = next(answering)
+    found = other.measure_link(address, port)
+    for _ in answering:
+        pass
+    return found

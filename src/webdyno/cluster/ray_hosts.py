@@ -19,8 +19,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from webdyno.cluster import agent
-from webdyno.cluster.host import HostLost, RemoteAgent
-from webdyno.cluster.orders import Order, Reply, remote_agent
+from webdyno.cluster.host import HostLost, Order, RemoteAgent, Reply, remote_agent
 from webdyno.cluster.role_agent import AgentProcess
 from webdyno.generator import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece

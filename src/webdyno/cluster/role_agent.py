@@ -20,8 +20,7 @@ from urllib.parse import urlsplit
 
 from webdyno.cluster.agent import at_usual_priority, unpack_parcel
 from webdyno.cluster.heartbeat import Heartbeat, HeartbeatServer
-from webdyno.cluster.host import RemoteAgent
-from webdyno.cluster.orders import Order, Reply, carried_out
+from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out
 from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
