@@ -16,8 +16,8 @@ from webdyno.cluster import role_agent
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.backend import ClusterBackend
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out, remote_agent
+from webdyno.cluster.remote_hosts import keep_files
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
-from webdyno.cluster.roles import keep_files
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator import GeneratorError
 from webdyno.model.experiment import Experiment

@@ -8,7 +8,7 @@ from typing import Self
 
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent, RoleHost
-from webdyno.cluster.roles import Clients, Servers, at_once
+from webdyno.cluster.remote_hosts import Clients, Servers, at_once
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
