@@ -33,8 +33,7 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cli.hosts import BlockNews
-from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs
-from webdyno.cluster.judging import judged_machines
+from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.machine import Machine

@@ -9,8 +9,7 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from fleet_size import DrawnHost, Template, cost_of
 from rig.process import BenchError
-from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs
-from webdyno.cluster.judging import judged_machines
+from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import StopRecord

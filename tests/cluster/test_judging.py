@@ -15,7 +15,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.cluster import judging
-from webdyno.cluster.judging import judged_machines
+from webdyno.cluster.dispatch import judged_machines
 from webdyno.model.mistake import Mistake
 
 OVER_PROCESSES = """

@@ -65,7 +65,7 @@ def show_fleet(
 
     `again` is the command that writes it another time.
     """
-    from webdyno.cluster.judging import judged_machines
+    from webdyno.cluster.dispatch import judged_machines
     from webdyno.judge.fleet import judge_fleet
     from webdyno.report.fleet import fleet_page, print_fleet
     from webdyno.report.page import make_again
