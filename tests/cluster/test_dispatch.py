@@ -15,11 +15,11 @@ from webdyno.cluster.dispatch import (
     missing_runs,
     work_at_points,
 )
-from webdyno.cluster.host import HostLost
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
+from webdyno.run.backend import HostLost
 from webdyno.run.folder import RunFolder
 
 ARMS = {"nginx": SimulatedArm(rate_rps=40_000), "apache": SimulatedArm()}

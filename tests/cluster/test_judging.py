@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.cluster import judging
+from webdyno.cluster import dispatch
 from webdyno.cluster.dispatch import judged_machines
 from webdyno.model.mistake import Mistake
 
 OVER_PROCESSES = """
-from webdyno.cluster import judging
-judging.WORTH_PROCESSES_BYTES = 0
+from webdyno.cluster import dispatch
+dispatch.WORTH_PROCESSES_BYTES = 0
 from webdyno.cli import main
 if __name__ == "__main__":
     main()
@@ -39,7 +39,7 @@ def stored(folder: Path, machines: int, blocks: int = 6) -> dict[str, Path]:
 @pytest.fixture
 def over_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take processes for few records, too, and two of them at least."""
-    monkeypatch.setattr(judging, "WORTH_PROCESSES_BYTES", 0)
+    monkeypatch.setattr(dispatch, "WORTH_PROCESSES_BYTES", 0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
 
 
@@ -53,7 +53,7 @@ def test_processes_judge_as_one_does(tmp_path: Path, request: pytest.FixtureRequ
 
 
 def test_few_records_take_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(judging, "ProcessPoolExecutor")
+    monkeypatch.delattr(dispatch, "ProcessPoolExecutor")
     assert len(judged_machines(stored(tmp_path, machines=3))) == 3
 
 

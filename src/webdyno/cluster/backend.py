@@ -8,7 +8,7 @@ from typing import Self
 
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent, RoleHost
-from webdyno.cluster.remote_hosts import Clients, Servers, at_once
+from webdyno.cluster.remote_hosts import RemoteClients, RemoteServers, at_once
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
@@ -101,8 +101,8 @@ class ClusterBackend:
         def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
             return Testbed(
-                Servers(self._agents, addresses, plan, arms),
-                Clients(self._agents, self._clients, plan),
+                RemoteServers(self._agents, addresses, plan, arms),
+                RemoteClients(self._agents, self._clients, plan),
             )
 
         return testbed_of

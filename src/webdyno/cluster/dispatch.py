@@ -31,7 +31,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from webdyno.cluster.host import HostLost, Runner
+from webdyno.cluster.host import Runner
 from webdyno.host.processes import end_with_parent
 from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.model.cluster import Ended, Piece
@@ -39,6 +39,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import only_at, plan_points
 from webdyno.model.records import RECORD
+from webdyno.run.backend import HostLost
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 from webdyno.run.session import is_finished

@@ -19,8 +19,6 @@ from webdyno.model.run_comparison import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
 from webdyno.stack import Placement
 
-__all__ = ["Host", "HostLost", "RemoteAgent", "RoleHost", "Runner"]
-
 
 class Runner(Protocol):
     """Where experiments run for us."""
@@ -39,8 +37,8 @@ class Runner(Protocol):
 class RemoteAgent(ServersHost, ClientsHost, Protocol):
     """An agent of the lab on a host, for one run: all that can be asked of it from elsewhere.
 
-    `orders` derives from this what goes over the wire; `role_agent.RoleAgent` does it there.
-    Everything raises what the agent raises, and HostLost.
+    `remote_agent` derives from this what goes over the wire; `role_agent.RoleAgent` does it
+    there. Everything raises what the agent raises, and HostLost.
     """
 
     def look(self) -> Surroundings:

@@ -148,7 +148,7 @@ def _ends(agent: RemoteAgent) -> bool:
     return False
 
 
-class Servers(ServersHost):
+class RemoteServers(ServersHost):
     """The hosts with the servers of a point's arms."""
 
     def __init__(
@@ -286,7 +286,7 @@ def _each_once(where: Mapping[str, Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(host for hosts in where.values() for host in hosts))
 
 
-class Clients(ClientsHost):
+class RemoteClients(ClientsHost):
     """The hosts that make load, and share it."""
 
     def __init__(
