@@ -128,14 +128,14 @@ def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Ex
 def _limits(
     arms: Sequence[str], head: RunHead, catalogue: Catalogue, folder: Path, how: RunFlags
 ) -> Exit:
-    from webdyno.host.cpu_limit import cpu_time_can_be_limited
+    from webdyno.host.limits import CpuLimit
     from webdyno.judge import judge
     from webdyno.judge.interventions import what_limits
     from webdyno.judge.time_spent import where_time_goes
     from webdyno.run.why import limits_experiment
 
     _check_load(head.experiment)
-    cpu_time_is_ours = cpu_time_can_be_limited()
+    cpu_time_is_ours = CpuLimit.possible()
     if not cpu_time_is_ours:
         tell(
             "CPU time can't be taken here, from servers or client: that takes root and the "

@@ -15,7 +15,7 @@ from webdyno.definitions import Catalogue
 from webdyno.generator import Generator, LoadOrder, find_loadgen, program
 from webdyno.host import Bench, open_bench
 from webdyno.host.control_group import forget_groups
-from webdyno.host.cpu_limit import CpuLimit
+from webdyno.host.limits import CpuLimit
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
