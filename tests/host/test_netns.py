@@ -14,7 +14,7 @@ import pytest
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.generator import find_loadgen
 from webdyno.host import NetnsBench
-from webdyno.host.netns_network import Sides, shaping
+from webdyno.host.netns import Sides, shaping
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble
 

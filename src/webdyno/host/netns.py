@@ -1,17 +1,259 @@
-"""The bench with a network of its own: client and servers in namespaces, a cable between them."""
+"""The bench with a network of its own: client and servers in namespaces, a cable between them.
 
+The sides are namespaces that processes of ours hold (`netns_agent.py`); `ip` and `tc`, run in
+there, do the rest. Rates are kept by the kernel (tbf) at both ends of a pair of virtual Ethernet
+devices. So are delay and losses where the kernel has netem; where it hasn't, a relay of ours passes
+the packets on between two cables, late or not at all.
+"""
+
+import json
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from socket import socket
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from webdyno.host.netns_network import PROGRAM_FOLDERS, SERVERS, Sides, lay_cable
+from webdyno.host import netns_agent
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser
 from webdyno.model.bench import BenchSettings
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Trouble
+
+ANSWER_WITHIN_S = 30.0
+END_WITHIN_S = 5.0
+PROGRAM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PLACES = ("cable", "client", "servers")
+
+CLIENT, SERVERS = "198.18.0.1", "198.18.0.2"
+"""RFC 2544 sets 198.18.0.0/15 aside for benchmarks: nobody's real address."""
+CLIENT_END, SERVERS_END = "client0", "servers0"
+HARDWARE = {CLIENT_END: "02:00:00:00:00:01", SERVERS_END: "02:00:00:00:00:02"}
+
+FRAME_BYTES = 1514
+BURST_S = 0.001
+"""A rate is kept over this time: shorter bursts may be faster."""
+QUEUE_S = 1.0
+"""What would wait longer than this is dropped. It is long, as the queue of a server's own network
+card is: a short one would add losses that nobody asked for."""
+NETEM_PACKETS = 100_000
+
+Command = list[str]
+
+
+class Namespace:
+    """One network namespace, by way of the process in it that works for us."""
+
+    def __init__(self, end: socket.socket) -> None:
+        """Wait until the process is in its namespace; raise Trouble when it can't get there."""
+        self._end = end
+        greeting = self._receive()
+        if "pid" not in greeting:
+            raise Trouble(
+                "network namespaces can't be made here: "
+                f"{greeting.get('error', 'the process for it ended')}; that takes root, or a "
+                "kernel and a container that allow user namespaces (try: unshare -Urn true). "
+                "Else use --bench this-machine"
+            )
+        self.pid: int = greeting["pid"]
+
+    def run(self, *argv: str) -> None:
+        """Run a command in the namespace; raise Trouble with its own words when it fails."""
+        if fault := self.attempt(*argv):
+            raise Trouble(f"the bench's network can't be set up: {' '.join(argv)}: {fault}")
+
+    def attempt(self, *argv: str) -> str | None:
+        """Run a command in the namespace; give what it said when it failed."""
+        done = self._ask({"run": argv})
+        return (done["said"] or f"exit code {done['code']}") if done["code"] else None
+
+    def start(self, *argv: str) -> str:
+        """Start a program that lives as long as the namespace's process; give its first line."""
+        return str(self._ask({"start": argv})["said"])
+
+    def set_kernel(self, path: str, text: str) -> None:
+        """Set a kernel parameter of the namespace where that is allowed."""
+        self._ask({"write": [path, text]})
+
+    def socket(self) -> socket.socket:
+        """Make a TCP socket whose connections begin or end in the namespace."""
+        self._end.send(b'{"socket": null}')
+        _, descriptors, _, _ = socket.recv_fds(self._end, netns_agent.MESSAGE_BYTES, 1)
+        if not descriptors:
+            raise Trouble("the bench's network namespace has gone")
+        return socket.socket(fileno=descriptors[0])
+
+    def entry(self, user: ServerUser | None = None) -> list[str]:
+        """Give the words before a command that let it run in the namespace, as a user."""
+        words = ["nsenter", f"--net=/proc/{self.pid}/ns/net"]
+        if os.geteuid() != 0:
+            words += ["--preserve-credentials", f"--user=/proc/{self.pid}/ns/user"]
+        if user is not None:
+            words += [f"--setgid={user.gid}", f"--setuid={user.uid}"]
+        return [*words, "--"]
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        with suppress(ConnectionError):
+            self._end.send(json.dumps(message).encode())
+        return self._receive() or {"code": 1, "said": "the bench's network namespace has gone"}
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            answer = self._end.recv(netns_agent.MESSAGE_BYTES)
+        except TimeoutError:
+            raise Trouble("setting up the bench's network took too long") from None
+        except ConnectionError:
+            answer = b""
+        return dict(json.loads(answer)) if answer else {}
+
+
+class Sides:
+    """Three namespaces: the client's, the servers', and one for the cable between them."""
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        """Make them, held by processes on some CPUs; raise Trouble where that isn't allowed."""
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in PLACES]
+        self._ends = [ours for ours, _ in pairs]
+        theirs = [their for _, their in pairs]
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", netns_agent.__file__, *(str(s.fileno()) for s in theirs)],
+            pass_fds=[end.fileno() for end in theirs],
+            env={"PATH": PROGRAM_FOLDERS, "LANG": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for end in theirs:
+            end.close()
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(self._process.pid, cpus)
+        try:
+            for end in self._ends:
+                end.settimeout(ANSWER_WITHIN_S)
+            self.cable, self.client, self.servers = (Namespace(end) for end in self._ends)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let the namespaces go; safe to call twice."""
+        for end in self._ends:
+            end.close()
+        try:
+            self._process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        """Give itself: the namespaces are there."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the namespaces go."""
+        self.close()
+
+
+def lay_cable(sides: Sides, settings: BenchSettings, engine: Path) -> str:
+    """Join the sides; give the means, for the record. `engine` holds the relay.
+
+    Raise Trouble where this machine can't do what the settings ask for.
+    """
+    impaired = bool(settings.delay or settings.loss)
+    netem = impaired and _has_netem(sides.cable)
+    relayed = impaired and not netem
+    ends = [(CLIENT_END, "relay0"), (SERVERS_END, "relay1")]
+    for pair in ends if relayed else [(CLIENT_END, SERVERS_END)]:
+        sides.cable.run(*_pair(*pair))
+    _connect(sides, sides.client, CLIENT_END, CLIENT, SERVERS)
+    _connect(sides, sides.servers, SERVERS_END, SERVERS, CLIENT)
+    for side, end in ((sides.client, CLIENT_END), (sides.servers, SERVERS_END)):
+        for command in shaping(end, settings, netem=netem):
+            side.run(*command)
+    if relayed:
+        _relay(sides.cable, settings, engine)
+    return ", ".join(_means(settings, netem=netem))
+
+
+def shaping(end: str, settings: BenchSettings, *, netem: bool) -> Iterator[Command]:
+    """Give the commands that shape what leaves at one end of the cable."""
+    parent = ["root"]
+    if netem:
+        impairment = ["netem", "limit", str(NETEM_PACKETS)]
+        if settings.delay:
+            impairment += ["delay", f"{settings.delay / 2 * 1e6:.0f}us"]
+        if settings.loss:
+            impairment += ["loss", f"{settings.loss * 100:g}%"]
+        yield ["tc", "qdisc", "add", "dev", end, *parent, "handle", "1:", *impairment]
+        parent = ["parent", "1:1"]
+    if rate := settings.link_bytes_per_s:
+        burst = max(rate * BURST_S, 2 * FRAME_BYTES)
+        limit = burst + max(rate * QUEUE_S, 20 * FRAME_BYTES)
+        yield [
+            *("tc", "qdisc", "add", "dev", end, *parent, "handle", "10:"),
+            *("tbf", "rate", f"{rate * 8:.0f}bit"),
+            *("burst", f"{burst:.0f}b", "limit", f"{limit:.0f}b"),
+        ]
+    if settings.loss:  # else a whole train of packets would be lost at a time
+        yield ["ip", "link", "set", "dev", end, "gso_max_segs", "1"]
+
+
+def _means(settings: BenchSettings, *, netem: bool) -> Iterator[str]:
+    yield "veth"
+    if settings.link:
+        yield f"{settings.link / 1e6:g} Mbit/s by tbf"
+    by = "netem" if netem else "a relay in user space"
+    if settings.delay:
+        yield f"round trip + {settings.delay * 1e3:g} ms by {by}"
+    if settings.loss:
+        yield f"{settings.loss * 100:g} % loss by {by}"
+
+
+def _has_netem(cable: Namespace) -> bool:
+    """Whether the kernel has netem, tried on the loopback interface of a namespace of ours."""
+    trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+    return cable.attempt(*trial) is None
+
+
+def _pair(one: str, other: str) -> Command:
+    return ["ip", "link", "add", "name", one, "type", "veth", "peer", "name", other]
+
+
+def _connect(sides: Sides, side: Namespace, end: str, own: str, theirs: str) -> None:
+    """Give a side its end of the cable, with everything set by hand that could cost packets."""
+    sides.cable.run("ip", "link", "set", "dev", end, "netns", str(side.pid))
+    (other,) = HARDWARE.keys() - {end}
+    side.run("ip", "link", "set", "dev", "lo", "up")
+    side.run("ip", "link", "set", "dev", end, "address", HARDWARE[end], "addrgenmode", "none")
+    side.run("ip", "address", "add", f"{own}/30", "dev", end)
+    side.run("ip", "link", "set", "dev", end, "up")
+    side.run(
+        *("ip", "neighbour", "replace", theirs, "lladdr", HARDWARE[other]),
+        *("dev", end, "nud", "permanent"),
+    )
+
+
+def _relay(cable: Namespace, settings: BenchSettings, engine: Path) -> None:
+    for end in ("relay0", "relay1"):
+        cable.run("ip", "link", "set", "dev", end, "addrgenmode", "none", "arp", "off")
+        cable.run("ip", "link", "set", "dev", end, "up")
+    delay = f"{settings.delay / 2 * 1e6:.0f}us"
+    said = cable.start(
+        str(engine), "relay", "relay0", "relay1", f"--delay={delay}", f"--loss={settings.loss!r}"
+    )
+    if said != "ready":
+        raise Trouble(f"the bench's network can't be set up: {said or 'the relay ended'}")
+
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 """What sets the network up, and the Debian packages that hold it."""
@@ -88,11 +330,11 @@ class NetnsBench(Bench):
         """Give the words before a command that let it run where the client is."""
         return self._up.client.entry()
 
-    def servers_socket(self) -> socket:
+    def servers_socket(self) -> socket.socket:
         """Make a TCP socket where the servers are."""
         return self._up.servers.socket()
 
-    def client_socket(self) -> socket:
+    def client_socket(self) -> socket.socket:
         """Make a TCP socket where the client is."""
         return self._up.client.socket()
 

@@ -1,6 +1,6 @@
 """Holds the network namespaces of a bench, and works inside them for webdyno.
 
-Started by `host.netns_network` as `python -I -S netns_agent.py FD FD FD` in a session of its own;
+Started by `host.netns` as `python -I -S netns_agent.py FD FD FD` in a session of its own;
 needs nothing but the standard library. The descriptors are sockets to webdyno, one for each of
 three processes: the first one's namespace is for the cable between the two sides, the others are
 the client's and the servers'. The namespaces have no names: when webdyno ends in any way, the
