@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.host.cpus import split_cpus
+from webdyno.host.machine import split_cpus
 from webdyno.model.mistake import Mistake
 
 

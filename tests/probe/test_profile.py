@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.host.cpus import allowed_cpus
+from webdyno.host.machine import allowed_cpus
 from webdyno.probe.profile import (
     SAMPLED_HZ,
     Frame,

@@ -9,7 +9,7 @@ from time import sleep
 
 import pytest
 
-from webdyno.host.cpus import allowed_cpus
+from webdyno.host.machine import allowed_cpus
 from webdyno.probe.perf import PERF
 from webdyno.probe.system_calls import ALL, OTHERS, SystemCalls, counts_of
 

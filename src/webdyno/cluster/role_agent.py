@@ -32,7 +32,7 @@ from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
 from webdyno.host import Bench, open_bench
-from webdyno.host.cpus import allowed_cpus, physical_cores, whole_split
+from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.workspace import Workspace
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load

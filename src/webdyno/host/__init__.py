@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from webdyno.host.cpus import split_cpus
-from webdyno.host.machine import describe_machine
+from webdyno.host.machine import describe_machine, split_cpus
 from webdyno.host.netns import NetnsBench
 from webdyno.host.process import ServerProcess
 from webdyno.host.this_machine import Bench

@@ -9,9 +9,8 @@ from types import TracebackType
 from typing import Literal, Self
 
 from webdyno.host.control_group import ControlGroup
-from webdyno.host.cpus import allowed_cpus, physical_cores, split_cpus
 from webdyno.host.limits import CpuLimit, MemoryLimit
-from webdyno.host.machine import describe_machine
+from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores, split_cpus
 from webdyno.host.process import ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace

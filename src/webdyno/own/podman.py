@@ -22,7 +22,7 @@ from typing import Any
 
 from webdyno.host import Bench
 from webdyno.host.control_group import forget_groups
-from webdyno.host.cpus import allowed_cpus
+from webdyno.host.machine import allowed_cpus
 from webdyno.host.processes import run_program
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble

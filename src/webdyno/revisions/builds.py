@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.host import Bench
-from webdyno.host.cpus import allowed_cpus
+from webdyno.host.machine import allowed_cpus
 from webdyno.host.processes import must
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import home_folder, open_folder, open_lock
