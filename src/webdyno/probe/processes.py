@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.host.control_group import ControlGroup
-from webdyno.host.found import FoundProcess
+from webdyno.host.listening import FoundProcess
 from webdyno.model.readings import MemoryLimitUse, ServiceUse
 from webdyno.probe.cpu import CpuReading, tree_cpu
 from webdyno.probe.proc_files import number_after, read_quickly

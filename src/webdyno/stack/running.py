@@ -12,8 +12,8 @@ from typing import Self
 from webdyno.host import Bench, ServerProcess
 from webdyno.host.control_group import ControlGroup, forget_groups, trees
 from webdyno.host.copies import copy_own
-from webdyno.host.found import FoundProcess
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
+from webdyno.host.listening import FoundProcess
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.model.knob import KnobValue

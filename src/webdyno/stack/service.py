@@ -11,8 +11,7 @@ import regex
 
 from webdyno.host import Bench, ServerProcess
 from webdyno.host.control_group import container_of
-from webdyno.host.found import FoundProcess
-from webdyno.host.listening import addresses, holders
+from webdyno.host.listening import FoundProcess, addresses, holders
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.format import indented
