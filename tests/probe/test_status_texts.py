@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.probe.status import fastcgi_output, redis_complete
-from webdyno.probe.status_texts import (
+from webdyno.probe.status import (
     PARSERS,
     OwnCounts,
+    fastcgi_output,
     parse_apache,
     parse_memcached,
     parse_nginx,
     parse_php_fpm,
     parse_redis,
+    redis_complete,
 )
 
 COUNTS = st.integers(0, 2**63)
