@@ -10,8 +10,7 @@ from time import sleep
 import pytest
 
 from webdyno.host.machine import allowed_cpus
-from webdyno.probe.perf import PERF
-from webdyno.probe.system_calls import ALL, OTHERS, SystemCalls, counts_of
+from webdyno.probe.profile import ALL, OTHERS, PERF, SystemCalls, counts_of
 
 SAID = """\
 # started on Mon Nov 23 18:00:00 2026

@@ -3,9 +3,8 @@
 from webdyno.probe.client import ClientWatch
 from webdyno.probe.course import Course
 from webdyno.probe.cpu import CpuReading, server_cpu
-from webdyno.probe.profile import Profile, Profiler, sampling_fault
+from webdyno.probe.profile import Profile, Profiler, SystemCalls, sampling_fault
 from webdyno.probe.slot import SlotProbe
-from webdyno.probe.system_calls import SystemCalls
 
 __all__ = [
     "ClientWatch",

@@ -1,22 +1,126 @@
-"""What the servers' CPUs do: stacks of calls, sampled by `perf` by the CPU clock.
+"""What the servers' CPUs do, by `perf`, which is kept on other CPUs: stacks of calls, system calls.
 
-No hardware counter is needed, so it works in virtual machines. Each sample is a stretch of CPU time
-that is put down to what its stack of calls shows: the system call that the kernel works on, the
-network's receiving side, page faults; or, outside of the kernel, the library or program whose own
-code it is. Idle CPUs are not counted.
+Stacks are sampled by the CPU clock. No hardware counter is needed, so it works in virtual machines.
+Each sample is a stretch of CPU time that is put down to what its stack of calls shows: the system
+call that the kernel works on, the network's receiving side, page faults; or, outside of the kernel,
+the library or program whose own code it is. Idle CPUs are not counted.
+
+System calls are counted on the kernel's tracepoints. Each costs a little more while it is counted,
+and calls of other programs on these CPUs count as well. Where tracepoints can't be had, as without
+root or a kernel that has none, nothing is counted.
 """
 
 import os
 import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from webdyno.host.processes import run_program
 from webdyno.model.mistake import Trouble
-from webdyno.probe.perf import Perf, read_by_perf
+
+PERF = "perf"
+NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
+ANSWERS_WITHIN_S = 30.0
+READ_WITHIN_S, LOOK_S = 60.0, 0.05
+
+
+class Perf:
+    """A subcommand of `perf` at work while it is entered, from when the kernel has begun."""
+
+    def __init__(
+        self, options: Sequence[str], cpus: Collection[int], beside: Collection[int]
+    ) -> None:
+        """Look at some CPUs, working on others; entering raises Trouble where one may not."""
+        self._options, self._beside = options, beside
+        self._cpus = ",".join(map(str, sorted(cpus)))
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        with ExitStack() as exits:
+            folder = tempfile.TemporaryDirectory(prefix="webdyno-perf-")
+            place = Path(exits.enter_context(folder))
+            self.output = place / "output"
+            pipes = [place / name for name in ("control", "ack")]
+            self._control, self._ack = (_pipe(it, exits) for it in pipes)
+            self._process = exits.enter_context(self._started(*pipes))
+            exits.callback(self._process.kill)
+            os.sched_setaffinity(self._process.pid, self._beside)
+            self.say("enable")
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it; its output goes with it."""
+        self._exits.close()
+
+    def _started(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                [
+                    *(PERF, *self._options, f"--cpu={self._cpus}", "--delay=-1"),
+                    *(f"--output={self.output}", f"--control=fifo:{control},{ack}"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise Trouble(NOT_THERE) from None
+
+    def say(self, word: str) -> None:
+        """Tell it something and wait until it has done it."""
+        os.write(self._control, f"{word}\n".encode())
+        deadline = time.monotonic() + ANSWERS_WITHIN_S
+        while not select.select([self._ack], [], [], LOOK_S)[0]:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise Trouble(f"{PERF} can't look here: {self._complaint()}")
+        os.read(self._ack, 64)
+
+    def finish(self, signal: int | None = None) -> None:
+        """Wait until its output is written, after a signal if it takes one to end it."""
+        if signal is not None:
+            self._process.send_signal(signal)
+        self._process.wait(ANSWERS_WITHIN_S)
+
+    def _complaint(self) -> str:
+        said = b""
+        if self._process.poll() is not None and self._process.stderr is not None:
+            said = self._process.stderr.read().strip()
+        why = said.decode(errors="replace")[-300:] or "it gave no answer"
+        return f"{why}; root may, others where kernel.perf_event_paranoid is -1"
+
+
+def _pipe(path: Path, exits: ExitStack) -> int:
+    """Make a named pipe, open at both ends: else each side would wait for the other."""
+    os.mkfifo(path)
+    opened = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    exits.callback(os.close, opened)
+    return opened
+
+
+def read_by_perf(*arguments: str) -> str:
+    """Give what a subcommand of `perf` prints; raise Trouble when it fails."""
+    done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
+    if done.returncode:
+        raise Trouble(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
+    return done.stdout
+
 
 SAMPLED_HZ = 997
 """A prime number, so as not to keep step with what a server does at a beat."""
@@ -172,3 +276,63 @@ def _own_code(frames: Sequence[Frame]) -> str:
         return "code compiled while it ran"
     program = Path(frames[0].program).name
     return f"{re.split(r'[-.]so|-[0-9]', program)[0] or 'unknown'}'s own code"
+
+
+ALL = "raw_syscalls:sys_enter"
+OTHERS = "others"
+ENTERED = re.compile(r"\bsyscalls:sys_enter_(\w+)")
+
+
+class SystemCalls:
+    """Counts while it is entered; `counts` are there afterwards, by call, if any can be had."""
+
+    def __init__(self, cpus: Collection[int], beside: Collection[int]) -> None:
+        """Look at some CPUs, working on others."""
+        self._cpus, self._beside = cpus, beside
+        self._perf: Perf | None = None
+        self.counts: dict[str, int] | None = None
+
+    def __enter__(self) -> Self:
+        """Begin; give back when the kernel counts."""
+        self._exits = ExitStack()
+        with suppress(Trouble):
+            events = ",".join([ALL, *(f"syscalls:sys_enter_{call}" for call in known_calls())])
+            options = ("stat", "--field-separator=;", f"--event={events}", "--all-cpus")
+            self._perf = self._exits.enter_context(Perf(options, self._cpus, self._beside))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End, and read what was counted."""
+        with self._exits:
+            if kind is None and self._perf is not None:
+                self._perf.say("disable")
+                self._perf.finish(signal.SIGINT)
+                self.counts = counts_of(self._perf.output.read_text().splitlines())
+
+
+@cache
+def known_calls() -> list[str]:
+    """Name the calls that have a meaning to profiles and a tracepoint of their own."""
+    listed = read_by_perf("list", "syscalls:sys_enter_*")
+    return sorted(OF_CALL.keys() & set(ENTERED.findall(listed)))
+
+
+def counts_of(lines: Iterable[str]) -> dict[str, int]:
+    """Read `count;;event;…` of each event; those not named by a call are others."""
+    counted = Counter[str]()
+    for line in lines:
+        fields = line.split(";")
+        if len(fields) > 2 and fields[0].isdigit():
+            counted[fields[2]] += int(fields[0])
+    named = {
+        event.partition("sys_enter_")[2]: count
+        for event, count in counted.items()
+        if event != ALL and count
+    }
+    rest = counted[ALL] - sum(named.values())
+    return named | ({OTHERS: rest} if rest > 0 else {})
