@@ -17,7 +17,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host import Bench
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.probe import SlotProbe
-from webdyno.probe.kept_apart import interrupts_kept_apart
+from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import SAMPLE_EVERY_S, Scene
 from webdyno.probe.slot import PROBES
 from webdyno.stack import RunningStack, start_stack

@@ -12,7 +12,7 @@ from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe import client, host, network, processes, status, stopped
 from webdyno.probe.cpu import idle_arms_cpu, server_cpu
-from webdyno.probe.kept_apart import interrupts_kept_apart
+from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import Part, Probe, Scene
 from webdyno.stack import RunningStack
 
