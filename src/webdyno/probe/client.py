@@ -8,8 +8,8 @@ from typing import Self
 
 from webdyno.probe.host import Stat
 from webdyno.probe.proc_files import PROC
+from webdyno.probe.processes import is_stopped
 from webdyno.probe.scene import Sampler, Scene
-from webdyno.probe.stopped import is_stopped
 
 
 def probe(scene: Scene) -> Generator[None, None, float | None]:

@@ -13,9 +13,8 @@ from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import server_cpu
 from webdyno.probe.host import Stat
 from webdyno.probe.proc_files import read_quickly
-from webdyno.probe.processes import service_pids
+from webdyno.probe.processes import is_stopped, service_pids
 from webdyno.probe.scene import Sampler
-from webdyno.probe.stopped import is_stopped
 from webdyno.stack import RunningStack
 
 MEMORY_EVERY_S = 0.25

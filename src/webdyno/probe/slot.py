@@ -10,7 +10,7 @@ from typing import Any, Self
 from webdyno.host import Bench
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
-from webdyno.probe import client, host, network, processes, status, stopped
+from webdyno.probe import client, host, network, processes, status
 from webdyno.probe.cpu import idle_arms_cpu, server_cpu
 from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import Part, Probe, Scene
@@ -22,7 +22,7 @@ PROBES: dict[str, Probe] = {
     "memory": processes.memory_limit,
     "services": processes.probe,
     "network": network.probe,
-    "stopped": stopped.probe,
+    "stopped": processes.stopped,
     "client_waiting": client.probe,
     "host": host.probe,
 }
