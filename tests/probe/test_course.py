@@ -1,6 +1,6 @@
 """What is read of servers in the course of a stretch of load."""
 
-from webdyno.probe.course import MOST_LOOKED_AT, in_turns
+from webdyno.probe.slot import MOST_LOOKED_AT, in_turns
 
 
 def test_a_server_behind_many_processes_of_another_service_is_looked_at() -> None:

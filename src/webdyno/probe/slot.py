@@ -1,19 +1,28 @@
 """All probes around one slot: `with SlotProbe(...) as probe: load()`, then `probe.readings()`.
 
-A probe is a function in a file of its own, which `PROBES` names; `scene.py` says what it may do.
+A probe is a function which `PROBES` names; `scene.py` says what it may do. In a long stretch of load
+`Course` reads meanwhile what the servers use, hold and lose.
 """
 
-from collections.abc import Generator, Mapping
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice, zip_longest
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from webdyno.host import Bench
+from webdyno.model.long_look import ServerSample
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe import client, host, network, processes, status
+from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import idle_arms_cpu, server_cpu
-from webdyno.probe.host import interrupts_kept_apart
-from webdyno.probe.scene import Part, Probe, Scene
+from webdyno.probe.host import Stat, interrupts_kept_apart
+from webdyno.probe.proc_files import read_quickly
+from webdyno.probe.processes import is_stopped, service_pids
+from webdyno.probe.scene import Part, Probe, Sampler, Scene
 from webdyno.stack import RunningStack
 
 PROBES: dict[str, Probe] = {
@@ -92,3 +101,100 @@ def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the read
     except StopIteration as ended:
         return ended.value
     raise RuntimeError("a probe yields once")
+
+
+MEMORY_EVERY_S = 0.25
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+MOST_LOOKED_AT = 8
+"""Processes of which it is asked whether they are stopped or wait, and threads of each."""
+MOST_PROCESSES = 64
+"""Whose memory is read: reading that of hundreds would weigh on what is measured."""
+
+
+class Course:
+    """Reads a stack every so many seconds while it is entered."""
+
+    def __init__(
+        self, stack: RunningStack, bench: Bench, client_pid: int | None, every_s: float
+    ) -> None:
+        self._stack, self._cpus, self._client_pid = stack, bench.split.servers, client_pid
+        self.samples: list[ServerSample] = []
+        self._sampler = Sampler(every_s)
+        self._sampler.add(self._look)
+        self._memory_due_s = 0.0
+        self._pids: list[int] = []
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._used, self._stat = server_cpu(self._stack), Stat.read()
+        self._client = ClientReading.read(self._client_pid)
+        self._look(0.0)
+        self._sampler.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End; nothing is read any more when this returns."""
+        self._sampler.stop()
+
+    def _look(self, at_s: float) -> None:
+        memory_bytes = descriptors = None
+        if at_s >= self._memory_due_s:
+            self._pids = self._all_pids()
+            self._memory_due_s = at_s + MEMORY_EVERY_S
+            memory_bytes = _resident_bytes(self._pids)
+            descriptors = _descriptors(self._pids)
+        used = Stat.read().use_since(self._stat, self._cpus)
+        self.samples.append(
+            ServerSample(
+                at_s=at_s,
+                cpu_s=server_cpu(self._stack).since(self._used).cpu_s,
+                busy_s=used.busy_s,
+                stolen_s=used.steal_s,
+                waited_s=_waited_s(self._pids[:MOST_LOOKED_AT]),
+                client_waited_s=ClientReading.read(self._client_pid).waited_since(self._client),
+                stopped=any(is_stopped(pid) for pid in self._pids[:MOST_LOOKED_AT]),
+                memory_bytes=memory_bytes,
+                descriptors=descriptors,
+            )
+        )
+
+    def _all_pids(self) -> list[int]:
+        services = self._stack.services().items()
+        return in_turns([service_pids(self._stack.group, role, it) for role, it in services])
+
+
+def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:
+    """Give the first process of each service, then the second ones: each is among the first few."""
+    return [pid for turn in zip_longest(*of_services) for pid in turn if pid is not None]
+
+
+def _waited_s(pids: list[int]) -> float:
+    """Add up for how long threads waited for a CPU; 0 where the kernel doesn't tell."""
+    total_ns = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError), os.scandir(f"/proc/{pid}/task") as threads:
+            for thread in islice(threads, MOST_LOOKED_AT):
+                total_ns += int(read_quickly(f"{thread.path}/schedstat").split()[1])
+    return total_ns / 1e9
+
+
+def _resident_bytes(pids: list[int]) -> int | None:
+    """Add up resident memory; None where nobody is there, or there are too many to read."""
+    if not 0 < len(pids) <= MOST_PROCESSES:
+        return None
+    total = 0
+    for pid in pids:
+        with suppress(OSError, ValueError, IndexError):
+            total += int(read_quickly(f"/proc/{pid}/statm").split()[1]) * PAGE_BYTES
+    return total
+
+
+def _descriptors(pids: list[int]) -> int | None:
+    """Add up open files and connections; None where the kernel (before 6.2) doesn't count them."""
+    if not 0 < len(pids) <= MOST_PROCESSES:
+        return None
+    total = 0
+    for pid in pids:
+        with suppress(OSError):
+            total += Path(f"/proc/{pid}/fd").stat().st_size
+    return total or None
