@@ -193,7 +193,7 @@ def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) ->
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("something was run")
 
-    answers.setattr("webdyno.stack.packages.run_program", forbidden)
+    answers.setattr("webdyno.stack.needs.run_program", forbidden)
     need = Need(command=["no-such-program"], apt="no-such-package")
     with pytest.raises(
         Trouble, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"

@@ -121,7 +121,7 @@ def _engine() -> Check:
 
 
 def _package_checks(catalogue: Catalogue) -> Iterator[Check]:
-    from webdyno.stack.packages import missing_packages
+    from webdyno.stack.needs import missing_packages
 
     for stack in catalogue.stacks.values():
         missing = missing_packages([stack])

@@ -47,7 +47,7 @@ def _overview(catalogue: Catalogue) -> Table:
 
 
 def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
-    from webdyno.stack.packages import packages_of
+    from webdyno.stack.needs import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
     console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))

@@ -1,4 +1,4 @@
-"""The machine we are on: what it is, and which of its CPUs serve, make load, or are left for the rest."""
+"""The machine we are on: what it is; which of its CPUs serve, load, or are left for the rest."""
 
 import hmac
 import os

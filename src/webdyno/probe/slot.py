@@ -1,7 +1,7 @@
 """All probes around one slot: `with SlotProbe(...) as probe: load()`, then `probe.readings()`.
 
-A probe is a function which `PROBES` names; `scene.py` says what it may do. In a long stretch of load
-`Course` reads meanwhile what the servers use, hold and lose.
+A probe is a function which `PROBES` names; `scene.py` says what it may do. In the course of a long
+stretch of load `Course` reads what the servers use, hold and lose.
 """
 
 import os
