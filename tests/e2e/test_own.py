@@ -32,7 +32,7 @@ from e2e.own import CMD, SERVER, check_refusal, commit
 from webdyno.model.records import CertificateRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
-from webdyno.stack.ports import free_port
+from webdyno.stack.sockets import free_port
 
 
 def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:

@@ -20,7 +20,7 @@ from webdyno.run.planned import plan_arms
 from webdyno.run.point import MeasuredPoint
 from webdyno.run.session import begin_run
 from webdyno.stack import layout
-from webdyno.stack.ports import free_port
+from webdyno.stack.sockets import free_port
 
 
 @pytest.fixture

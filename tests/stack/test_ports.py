@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from webdyno.model.mistake import Trouble
-from webdyno.stack.ports import demand_port, free_port
+from webdyno.stack.sockets import demand_port, free_port
 
 
 def test_a_free_port_can_be_listened_on() -> None:
@@ -19,10 +19,10 @@ def test_no_port_is_given_twice() -> None:
     lowest_free = free_port()
     with pytest.MonkeyPatch.context() as patch:
         # So few ports that two draws meet at once, unless they know of each other.
-        patch.setattr("webdyno.stack.ports.LOWEST", lowest_free)
-        patch.setattr("webdyno.stack.ports._first_local_port", lambda: 0)
-        patch.setattr("webdyno.stack.ports.MOST_PORTS", 3)
-        patch.setattr("webdyno.stack.ports._can_listen", lambda *_: None)
+        patch.setattr("webdyno.stack.sockets.LOWEST", lowest_free)
+        patch.setattr("webdyno.stack.sockets._first_local_port", lambda: 0)
+        patch.setattr("webdyno.stack.sockets.MOST_PORTS", 3)
+        patch.setattr("webdyno.stack.sockets._can_listen", lambda *_: None)
         for _ in range(3):
             taken.add(free_port(taken=taken))
     assert len(taken) == 3

@@ -11,8 +11,8 @@ from webdyno.host.users import uid_of
 from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
-from webdyno.stack.ports import free_port
 from webdyno.stack.ready import Address, wait_for_listener
+from webdyno.stack.sockets import free_port
 
 PROGRAM = "null-server"
 

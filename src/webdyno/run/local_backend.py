@@ -41,7 +41,7 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points
 from webdyno.run.precheck import ask_all
 from webdyno.stack import Placement, RunningStack, ask_versions, start_stack
-from webdyno.stack.ports import free_port
+from webdyno.stack.sockets import free_port
 
 LOOK_S = 0.05
 AT_REST = 0.02

@@ -20,7 +20,7 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
 from webdyno.run.planned import PlannedRequest
-from webdyno.stack.ports import NewSocket
+from webdyno.stack.sockets import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer
 
 SHOWN_BYTES = 500

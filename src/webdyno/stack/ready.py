@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
-from webdyno.stack.ports import NewSocket, tcp
+from webdyno.stack.sockets import NewSocket, tcp
 from webdyno.stack.speaking import Conversation, NoAnswer, Said
 
 POLL_S = 0.005

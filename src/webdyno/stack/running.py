@@ -23,7 +23,6 @@ from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
 from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
-from webdyno.stack.ports import demand_port
 from webdyno.stack.ready import (
     FirstAnswer,
     FirstRequest,
@@ -35,6 +34,7 @@ from webdyno.stack.ready import (
 from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
+from webdyno.stack.sockets import demand_port
 
 LINK_KEPT_FOR_S = 86_400.0
 CLOSED = (

@@ -24,9 +24,9 @@ from webdyno.model.site import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found
-from webdyno.stack.ports import NewSocket
 from webdyno.stack.ready import Address, connect
 from webdyno.stack.roles import resolve_services
+from webdyno.stack.sockets import NewSocket
 
 FORMAT = 2
 """Of the kept folder; one of another format is made anew."""

@@ -27,8 +27,7 @@ from webdyno.model.format import size
 from webdyno.model.request import header, host_name
 from webdyno.model.service import OK
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.ports import NewSocket, tcp
-from webdyno.stack.wire import TooMuch, Wire
+from webdyno.stack.sockets import NewSocket, TooMuch, Wire, tcp
 
 HTTP_VERSIONS = {9: "HTTP/0.9", 10: "HTTP/1.0", 11: "HTTP/1.1"}
 WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
