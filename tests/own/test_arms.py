@@ -8,7 +8,7 @@ import pytest
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.mistake import Mistake
 from webdyno.own import resolve
-from webdyno.stack.roles import resolve_stack
+from webdyno.stack.service_graph import resolve_stack
 
 CMD = "cmd:./server --port $PORT"
 

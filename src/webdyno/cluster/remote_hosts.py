@@ -35,7 +35,7 @@ from webdyno.run.backend import (
 )
 from webdyno.run.planned import PlannedArm, PlannedRequest
 from webdyno.stack import Placement
-from webdyno.stack.roles import resolve_stack
+from webdyno.stack.service_graph import resolve_stack
 
 
 def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:

@@ -17,7 +17,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
 from webdyno.model.mistake import Trouble
 from webdyno.model.why import Advice, Intervention, Resource
-from webdyno.stack.roles import resolve_stack
+from webdyno.stack.service_graph import resolve_stack
 
 LEFT, LEFT_OF_WHAT_IS_TIGHT = 0.7, 0.8
 """What is left of a thing that there is less of: little enough to be seen in two minutes, enough to

@@ -22,8 +22,8 @@ from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
 from webdyno.stack.ready import Address
 from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
-from webdyno.stack.roles import Role
 from webdyno.stack.service import RunningService
+from webdyno.stack.service_graph import Role
 from webdyno.stack.sockets import HOST, free_port, own_network_host
 
 CERTIFICATE_FILE, KEY_FILE = "certificate.pem", "key.pem"

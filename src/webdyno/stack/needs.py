@@ -14,7 +14,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.model.site import Site
 from webdyno.model.stack import Stack
-from webdyno.stack.roles import Role, resolve_services, resolve_stack
+from webdyno.stack.service_graph import Role, resolve_services, resolve_stack
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where servers are installed; not on the PATH of ordinary users."""

@@ -31,8 +31,8 @@ from webdyno.stack.ready import (
     wait_for_answer,
     why_silent,
 )
-from webdyno.stack.roles import resolve_stack
 from webdyno.stack.service import RunningService, StackDied
+from webdyno.stack.service_graph import resolve_stack
 from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.sockets import demand_port
 

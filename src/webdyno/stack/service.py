@@ -21,7 +21,7 @@ from webdyno.stack.commands import CommandError, run_checked, version_output
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.render import Filled, without_empty
-from webdyno.stack.roles import Role
+from webdyno.stack.service_graph import Role
 
 SIGNALS_FROM = 128
 """Exit codes above this tell the signal that ended a process, up to the highest signal."""

@@ -25,7 +25,7 @@ from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found
 from webdyno.stack.ready import Address, connect
-from webdyno.stack.roles import resolve_services
+from webdyno.stack.service_graph import resolve_services
 from webdyno.stack.sockets import NewSocket
 
 FORMAT = 2

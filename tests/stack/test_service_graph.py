@@ -7,7 +7,7 @@ import pytest
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.stack import Stack
-from webdyno.stack.roles import resolve_stack
+from webdyno.stack.service_graph import resolve_stack
 
 
 def service(name: str, **more: object) -> Service:
