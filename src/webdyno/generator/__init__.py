@@ -9,9 +9,11 @@ from webdyno.generator.interface import (
     Program,
     SentRequest,
     Share,
+    generator_fault,
+    program,
+    programs,
 )
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
-from webdyno.generator.registry import generator_fault, program, programs
 from webdyno.generator.sharing import joined, shares
 
 __all__ = [
