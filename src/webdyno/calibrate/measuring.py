@@ -1,28 +1,51 @@
-"""A whole calibration, step by step; the last is how small a difference can be seen here."""
+"""A whole calibration, step by step, against a server that does nothing.
 
+Ceilings are the most that the client reaches: rate, bandwidth, new connections, exactness of times.
+The last step is how small a difference can be seen here.
+"""
+
+import ctypes
+import os
+import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from math import expm1, log
+from typing import Literal
 
 import numpy as np
 
-from webdyno.calibrate.ceilings import measure_ceiling, measure_send_lag, measure_timer_lag
-from webdyno.calibrate.null_server import NullServer, null_server
-from webdyno.generator import Loadgen, find_loadgen, loadgen_version
-from webdyno.host import Bench, open_bench
+from webdyno.generator import (
+    Expectation,
+    Loadgen,
+    LoadOrder,
+    SentRequest,
+    find_loadgen,
+    loadgen_version,
+)
+from webdyno.host import Bench, ServerProcess, open_bench
+from webdyno.host.users import uid_of
 from webdyno.judge.interval import t_quantile
+from webdyno.judge.validity.client import BUSY_LIMIT
+from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.bench import BenchSettings
+from webdyno.model.calibration import Calibration, Lag, Limit, MeasuredCeiling, Noise
 from webdyno.model.load import Load
-from webdyno.model.machine import Calibration, Noise
+from webdyno.model.load_result import LoadResult
 from webdyno.model.measure import Measure
+from webdyno.model.metrics import counted_answers
 from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu
+from webdyno.probe.network import NetworkReading
+from webdyno.stack.commands import PLAIN_ENVIRONMENT
+from webdyno.stack.ready import Address, wait_for_listener
+from webdyno.stack.sockets import free_port
 
 CONFIDENCE = 0.95
-WARMUP_S, SLOT_S = 0.2, 0.5
+NOISE_WARMUP_S, NOISE_SLOT_S = 0.2, 0.5
 """As a pilot usually finds them for servers that are quick and steady."""
 BODY_BYTES = 100
 FEWEST_BLOCKS = 3
@@ -109,9 +132,9 @@ def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
         arms = [exits.enter_context(null_server(bench, BODY_BYTES)) for _ in range(2)]
         client = exits.enter_context(Loadgen(bench.split.client, bench.client_entry()))
         for arm in arms:
-            client.slot(arm.order(load, WARMUP_S))
+            client.slot(arm.order(load, NOISE_WARMUP_S))
         for which in ABBA * rounds:
-            answered, used_s = _slot(client, arms[which], load, SLOT_S)
+            answered, used_s = _noise_slot(client, arms[which], load, NOISE_SLOT_S)
             answers[which] += answered
             cpu_s[which] += used_s
     if not all(answers) or not all(cpu_s):
@@ -120,8 +143,175 @@ def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
     return rate, log(cpu_s[0] / cpu_s[1]) - rate
 
 
-def _slot(client: Loadgen, arm: NullServer, load: Load, slot_s: float) -> tuple[int, float]:
+def _noise_slot(client: Loadgen, arm: NullServer, load: Load, slot_s: float) -> tuple[int, float]:
     wardens = [arm.process.warden_pid]
     before = tree_cpu(wardens)
     result = client.slot(arm.order(load, slot_s))
     return result.requests.completed, tree_cpu(wardens).since(before).cpu_s
+
+
+CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
+LAG_RATE_PER_S = 1_000.0
+SLEEP_S, SLEEPS = 0.001, 500
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
+
+
+def measure_ceiling(
+    bench: Bench, body_bytes: int, connections: int, keepalive: Literal["always", "never"]
+) -> MeasuredCeiling:
+    """Give the largest rate of a few slots: noise can only take away from a ceiling."""
+    load = Load(connections=connections, keepalive=keepalive)
+    with null_server(bench, body_bytes) as server, _client(bench) as client:
+        client.slot(server.order(load, CEILING_WARMUP_S))
+        slots = [_ceiling_slot(bench, client, server, load) for _ in range(CEILING_SLOTS)]
+    best = max(slots, key=lambda slot: _rate_rps(slot.result))
+    result = best.result
+    if not result.requests.completed:
+        raise Trouble(
+            f"the client got no answer of {body_bytes} bytes from the null server: "
+            f"{'; '.join(result.failure_samples) or 'the link may be too slow for it'}"
+        )
+    return MeasuredCeiling(
+        body_bytes=body_bytes,
+        connections=connections,
+        keepalive=keepalive,
+        rate_rps=_rate_rps(result),
+        client_busy=result.client.busy,
+        limited_by=_limit(best),
+    )
+
+
+def measure_send_lag(bench: Bench, connections: int) -> Lag:
+    """Send requests by a timetable that leaves the client idle most of the time."""
+    load = Load(
+        loop="open", rate_per_s=LAG_RATE_PER_S, arrivals="constant", connections=connections
+    )
+    with null_server(bench, 100) as server, _client(bench) as client:
+        client.slot(server.order(load, CEILING_WARMUP_S))
+        lag = client.slot(server.order(load, CEILING_SLOT_S * CEILING_SLOTS)).send_lag_us
+    return Lag(p50_us=lag.p50 or 0.0, p99_us=lag.p99 or 0.0, max_us=lag.max or 0.0)
+
+
+def measure_timer_lag(bench: Bench) -> Lag:
+    """Sleep on the client's CPUs and see how much longer it took than asked."""
+    late_us = []
+    with _as_the_client(bench):
+        for _ in range(SLEEPS):
+            began = time.monotonic()
+            time.sleep(SLEEP_S)
+            late_us.append((time.monotonic() - began - SLEEP_S) * 1e6)
+    p50, p99 = np.percentile(late_us, [50, 99])
+    return Lag(p50_us=float(p50), p99_us=float(p99), max_us=max(late_us))
+
+
+def _client(bench: Bench) -> Loadgen:
+    return Loadgen(bench.split.client, bench.client_entry())
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A slot, and how much of what could limit it was used."""
+
+    result: LoadResult
+    server_busy: float
+    """Share of their CPUs that the server's threads used."""
+    link_share: float
+    """Share of what the link carries; 0 where it has no limit."""
+
+
+def _ceiling_slot(bench: Bench, client: Loadgen, server: NullServer, load: Load) -> _Slot:
+    wardens = [server.process.warden_pid]
+    cpu, network = tree_cpu(wardens), NetworkReading.read_both(*bench.network_pids)
+    began = time.monotonic()
+    result = client.slot(server.order(load, CEILING_SLOT_S))
+    took_s = time.monotonic() - began
+    carried = NetworkReading.read_both(*bench.network_pids).since(network)
+    busier_way = max(carried.sent_bytes, carried.received_bytes) / took_s
+    return _Slot(
+        result=result,
+        server_busy=tree_cpu(wardens).since(cpu).cpu_s / took_s / len(bench.split.servers),
+        link_share=busier_way / bench.link_bytes_per_s if bench.link_bytes_per_s else 0.0,
+    )
+
+
+def _rate_rps(result: LoadResult) -> float:
+    answered, took_s = counted_answers(result)
+    return answered / took_s
+
+
+def _limit(slot: _Slot) -> Limit:
+    if slot.link_share > LINK_LIMIT:
+        return "link"
+    if slot.result.client.busy > BUSY_LIMIT:
+        return "client"
+    return "server" if slot.server_busy > BUSY_LIMIT else "unknown"
+
+
+@contextmanager
+def _as_the_client(bench: Bench) -> Iterator[None]:
+    """Be on the client's CPUs, with timers as exact as the engine's."""
+    libc, cpus = ctypes.CDLL(None), os.sched_getaffinity(0)
+    slack_ns = libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    os.sched_setaffinity(0, bench.split.client)
+    libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0)
+        os.sched_setaffinity(0, cpus)
+
+
+PROGRAM = "null-server"
+
+
+@dataclass(frozen=True)
+class NullServer:
+    """A running null server."""
+
+    process: ServerProcess
+    url: str
+    body_bytes: int
+
+    def order(self, load: Load, duration_s: float) -> LoadOrder:
+        """Make an order that loads it."""
+        request = SentRequest(self.url, Expectation(200, self.body_bytes))
+        return LoadOrder("calibrate", (request,), load, duration_s)
+
+
+@contextmanager
+def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
+    """Run a null server on the servers' CPUs; raise Trouble when it doesn't start."""
+    workspace = bench.workspace()
+    process: ServerProcess | None = None
+    try:
+        # The servers' user may not get to where the engine is installed.
+        program = shutil.copy(find_loadgen(), workspace.path / "loadgen")
+        port = free_port(bench.servers_socket)
+        process = bench.spawn(
+            [
+                *(str(program), PROGRAM, f"--listen={bench.host}:{port}", f"--body={body_bytes}"),
+                *(f"--cpus={','.join(map(str, bench.split.servers))}", "--allow-remote"),
+            ],
+            cwd=workspace.path,
+            env=PLAIN_ENVIRONMENT,
+            log=workspace.path / "log",
+            workspace=workspace,
+        )
+        _wait(process, Address(bench.host, port, None, uid_of(bench.user)), bench)
+        yield NullServer(process, f"http://{bench.host}:{port}/", body_bytes)
+    finally:
+        if process is not None:
+            process.stop()
+        workspace.remove()
+
+
+def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
+    def check_alive() -> None:
+        if process.poll() is not None:
+            raise Trouble(f"the null server ended: {process.log.read_text().strip()}")
+
+    def is_own() -> bool:
+        return process.listens(address.port, address.socket)
+
+    if not wait_for_listener(address, check_alive, is_own, bench.client_socket):
+        raise Trouble("the null server has not accepted connections in time")
