@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno_here
-from webdyno.calibrate import ceilings, measuring
-from webdyno.model.machine import Calibration
+from webdyno.calibrate import measuring
+from webdyno.model.calibration import Calibration
 from webdyno.run.folder import RunFolder
 
 
@@ -15,8 +15,8 @@ def test_a_calibration_is_measured_kept_and_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(ceilings, "SLOT_S", 0.15)
-    monkeypatch.setattr(measuring, "SLOT_S", 0.1)
+    monkeypatch.setattr(measuring, "CEILING_SLOT_S", 0.15)
+    monkeypatch.setattr(measuring, "NOISE_SLOT_S", 0.1)
     done = webdyno_here("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = Calibration.model_validate_json(done.stdout)
