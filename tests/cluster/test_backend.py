@@ -96,8 +96,8 @@ def one_block_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFold
         begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
         ExitStack() as exits,
     ):
-        (at,) = _open_points(folder, RunProgress(folder.head), place, exits)
-        run_block(at, 1)
+        (point,) = _open_points(folder, RunProgress(folder.head), place, exits)
+        run_block(point, 1)
     return RunFolder.open(out)
 
 

@@ -16,7 +16,7 @@ from webdyno.run.arm import RunningBlock
 from webdyno.run.backend import StartedArm
 from webdyno.run.block import block_order, plan_slots
 from webdyno.run.planned import PlannedArm, plan_arms
-from webdyno.run.point import MeasuredPoint, rng_of
+from webdyno.run.point import RunningPoint, rng_of
 
 ARMS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
 EVEN = st.integers(1, 5).map(lambda half: 2 * half)
@@ -56,8 +56,8 @@ def test_an_odd_number_of_slots_cannot_be_balanced() -> None:
 def drawn(arm: PlannedArm, seed: int, block: int, turn: int) -> int:
     """The seed of what an arm is asked in one of its turns."""
     experiment = SimpleNamespace(measure=SimpleNamespace(seed=seed))
-    at = SimpleNamespace(experiment=experiment, point=SimpleNamespace(number=0))
-    running = RunningBlock(cast("MeasuredPoint", at), block)
+    point = SimpleNamespace(experiment=experiment, number=0)
+    running = RunningBlock(cast("RunningPoint", point), block)
     running.up[arm.name] = cast("StartedArm", SimpleNamespace(url="http://127.0.0.1:1"))
     return running.order(arm, "a slot", 1.0, turn=turn).seed
 

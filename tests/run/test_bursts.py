@@ -15,7 +15,7 @@ from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.run import pilot_looks
 from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, PilotLook
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint
+from webdyno.run.point import RunningPoint
 
 SLOW, FAST = (38, 40, 42, 40), (80, 78, 82, 80)
 """Answers in windows."""
@@ -62,12 +62,12 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         monkeypatch.setattr(pilot_looks, "_started", server.start)
         monkeypatch.setattr(pilot_looks, "_pause", server.pause)
         measure = Measure.model_validate(asked)
-        at = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
+        point = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
         before = [PilotLook(answers=[*server.slow] * 10)]
         arm = cast("PlannedArm", None)
         return pilot_looks.look_in_bursts(
-            cast("MeasuredPoint", at), arm, needs, before, works_on=works_on
+            cast("RunningPoint", point), arm, needs, before, works_on=works_on
         )
 
     return run

@@ -16,7 +16,7 @@ from webdyno.run import session
 from webdyno.run.backend import Testbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import Agent
-from webdyno.run.point import MeasuredPoint
+from webdyno.run.point import RunningPoint
 
 NOWHERE = Testbed(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(
@@ -87,7 +87,7 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
     arms = {"a": SimulatedArm(rate_rps=20_000), "b": SimulatedArm(rate_rps=40_000)}
     simulated = simulated_run(arms, blocks=8, restart_sd=0.001, slot_sd=0.001)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        at = MeasuredPoint(
+        point = RunningPoint(
             data=simulated.data,
             arms=[],
             testbed=NOWHERE,
@@ -96,8 +96,8 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
             progress=RunProgress(simulated.head),
             used_s=1e6,
         )
-        at.ask_for(blocks)
-        assert at.stops() is stops
+        point.ask_for(blocks)
+        assert point.stops() is stops
 
 
 def test_the_time_of_pilots_is_counted_once(
@@ -106,23 +106,23 @@ def test_the_time_of_pilots_is_counted_once(
     simulated = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=0)
     now_s = [0.0]
 
-    def run_pilots(at: MeasuredPoint) -> None:
+    def run_pilots(point: RunningPoint) -> None:
         now_s[0] += 7
-        at.used_s += 7
+        point.used_s += 7
 
-    def look_first(at: MeasuredPoint) -> None:
+    def look_first(point: RunningPoint) -> None:
         """Nothing is started here."""
 
-    def run_block(at: MeasuredPoint, number: int) -> None:
+    def run_block(point: RunningPoint, number: int) -> None:
         now_s[0] += 3
-        at.has_stopped = number == 1
+        point.has_stopped = number == 1
 
     monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr(session, "look_first", look_first)
     monkeypatch.setattr(session, "run_pilots", run_pilots)
     monkeypatch.setattr(session, "run_block", run_block)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
-        at = MeasuredPoint(
+        point = RunningPoint(
             data=simulated.data,
             arms=[],
             testbed=NOWHERE,
@@ -130,5 +130,5 @@ def test_the_time_of_pilots_is_counted_once(
             folder=folder,
             progress=RunProgress(simulated.head),
         )
-        session._take_turns([at], seed=1)
-    assert at.used_s == 10
+        session._take_turns([point], seed=1)
+    assert point.used_s == 10

@@ -17,7 +17,7 @@ from webdyno.run.arm import RunningBlock
 from webdyno.run.backend import Testbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.planned import plan_arms
-from webdyno.run.point import MeasuredPoint
+from webdyno.run.point import RunningPoint
 from webdyno.run.session import begin_run
 from webdyno.stack import layout
 from webdyno.stack.sockets import free_port
@@ -50,7 +50,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         here = ArmBench(bench, lambda: program("loadgen").new([0]))
         arms = plan_arms(experiment, catalogue)
         agent = Agent(arms, dict.fromkeys(experiment.arms, here))
-        at = MeasuredPoint(
+        point = RunningPoint(
             data=point_data([], experiment),
             arms=arms,
             testbed=Testbed(agent, agent),
@@ -59,8 +59,8 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
             progress=RunProgress(folder.head),
         )
         drawn = iter([taken])
-        with RunningBlock(at, 1) as running:
-            assert not running.start(at.arms[0]).url.endswith(f":{taken}")
-    (remedy,) = (it for it in at.data.records if isinstance(it, RemedyRecord))
+        with RunningBlock(point, 1) as running:
+            assert not running.start(point.arms[0]).url.endswith(f":{taken}")
+    (remedy,) = (it for it in point.data.records if isinstance(it, RemedyRecord))
     assert (remedy.rule, remedy.arm) == ("port-taken", "one")
-    assert not any(isinstance(it, IncidentRecord) for it in at.data.records)
+    assert not any(isinstance(it, IncidentRecord) for it in point.data.records)

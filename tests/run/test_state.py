@@ -11,7 +11,7 @@ from builders import SimulatedArm, point_data, simulated_run
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
-from webdyno.run.point import MeasuredPoint, in_state, prepared
+from webdyno.run.point import RunningPoint, in_state, prepared
 
 
 def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
         experiment = run.head.experiment.model_copy(
             update={"state": State(before_block=["id -u; id -G; echo [$SECRET]"])}
         )
-        at = MeasuredPoint(
+        point = RunningPoint(
             data=point_data([], experiment),
             arms=[],
             testbed=Mock(),
@@ -73,8 +73,8 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
             folder=folder,
             progress=Mock(),
         )
-        with prepared(at, 1):
-            said = folder.block_log(at.point.number, 1, "state.log").read_text()
+        with prepared(point, 1):
+            said = folder.block_log(point.number, 1, "state.log").read_text()
     assert said.splitlines()[1:] == ["12345", "12345", "[]"]
 
 

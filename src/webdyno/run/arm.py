@@ -14,7 +14,7 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
 from webdyno.run.backend import LinkCut, StartedArm, Tracing
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, rng_of
+from webdyno.run.point import RunningPoint, rng_of
 from webdyno.stack import StackDied
 from webdyno.stack.log import IN_USE, refusal_in
 
@@ -30,8 +30,8 @@ Phase = Literal["warmup", "measure", "trial"]
 class RunningBlock:
     """A block's servers and load generators, until it ends."""
 
-    def __init__(self, at: MeasuredPoint, number: int) -> None:
-        self.at, self.number = at, number
+    def __init__(self, point: RunningPoint, number: int) -> None:
+        self.point, self.number = point, number
         self.up: dict[str, StartedArm] = {}
         """What is known of the arms that are up."""
 
@@ -41,7 +41,7 @@ class RunningBlock:
 
     def __exit__(self, *_: object) -> None:
         """End the load generators and all servers."""
-        self.at.testbed.end()
+        self.point.testbed.end()
 
     def start(self, arm: PlannedArm) -> StartedArm:
         """Start an arm's servers, anew where they run.
@@ -50,31 +50,31 @@ class RunningBlock:
         port between its choice and the server's start: then others are drawn. That doesn't help
         where the port is one of the application's own.
         """
-        at = self.at
+        point = self.point
         try:
             return self._start(arm)
         except Trouble as trouble:
             if not _may_start_on_another_port(trouble):
-                at.keep_incident(self.number, arm.name, trouble)
+                point.keep_incident(self.number, arm.name, trouble)
                 raise
         what = f"arm {arm.name}: an address was in use; it was started again with another port"
-        at.keep_remedy(
-            RemedyRecord(block=at.finished_blocks, rule="port-taken", arm=arm.name, what=what)
+        point.keep_remedy(
+            RemedyRecord(block=point.finished_blocks, rule="port-taken", arm=arm.name, what=what)
         )
         try:
             return self._start(arm)
         except Trouble as trouble:
-            at.keep_incident(self.number, arm.name, trouble)
+            point.keep_incident(self.number, arm.name, trouble)
             raise
 
     def _start(self, arm: PlannedArm) -> StartedArm:
-        folder = self.at.folder.block_folder(self.at.point.number, self.number, arm.name)
-        self.up[arm.name] = up = self.at.testbed.servers.start(arm.name, folder)
+        folder = self.point.folder.block_folder(self.point.number, self.number, arm.name)
+        self.up[arm.name] = up = self.point.testbed.servers.start(arm.name, folder)
         return up
 
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest; False where they don't in time."""
-        return self.at.testbed.servers.waits_for_rest(most_s)
+        return self.point.testbed.servers.waits_for_rest(most_s)
 
     def order(
         self,
@@ -92,8 +92,8 @@ class RunningBlock:
         chance is then a part of what blocks scatter by. All arms have the same in the same turn.
         """
         url = self.up[arm.name].url
-        at = self.at
-        rng = rng_of(at.experiment.measure.seed, at.point.number, self.number, turn)
+        point = self.point
+        rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
         return LoadOrder(
             id=name,
             requests=tuple(asked.sent_to(url, arm.load) for asked in arm.asked),
@@ -108,7 +108,7 @@ class RunningBlock:
         """Load an arm in bursts, with pauses, as each round does; nothing is kept of it."""
         for burst, load_s in enumerate(times.warmup_loads_s(arm.name)):
             order = self.order(arm, f"warm-up of {arm.name}, burst {burst}", load_s)
-            self.at.testbed.load(arm.name, order)
+            self.point.testbed.load(arm.name, order)
             time.sleep(times.pause_s(arm.name))
 
     def measure(
@@ -127,7 +127,7 @@ class RunningBlock:
         try:
             return self._measured(position, arm, phase, order, tell)
         except StackDied as death:
-            self.at.keep_incident(self.number, arm.name, death)
+            self.point.keep_incident(self.number, arm.name, death)
             raise
 
     def _measured(
@@ -138,12 +138,12 @@ class RunningBlock:
         order: LoadOrder,
         tell: Callable[[SlotRecord], SlotRecord],
     ) -> SlotRecord:
-        at, name = self.at, arm.name
-        at.progress.slot_begins(name, phase)
+        point, name = self.point, arm.name
+        point.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        load, used = at.testbed.slot(name, order, self._look(phase))
+        load, used = point.testbed.slot(name, order, self._look(phase))
         refused = bool(load.all_of_it.failures.status)
-        logs = at.folder.block_folder(at.point.number, self.number, name)
+        logs = point.folder.block_folder(point.number, self.number, name)
         record = tell(
             SlotRecord(
                 block=self.number,
@@ -153,27 +153,27 @@ class RunningBlock:
                 started_at=started_at,
                 load=load,
                 servers=used.servers,
-                readings=used.readings.replace(ceiling=ceiling_of(at, arm)),
+                readings=used.readings.replace(ceiling=ceiling_of(point, arm)),
                 profile=used.profile.cpu_s if used.profile else None,
                 system_calls=used.system_calls,
                 refusal=refusal_in(logs) if refused else "",
             )
         )
-        at.keep(record)
+        point.keep(record)
         if used.profile:
-            at.folder.add_stacks(name, used.profile.stacks)
-        at.progress.slot_ends(record)
+            point.folder.add_stacks(name, used.profile.stacks)
+        point.progress.slot_ends(record)
         if (silent_s := used.readings.silent_s or 0.0) > SILENT_LIMIT_S:
             raise LinkCut(
                 f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
                 "the network between them was cut, or one of them stood still"
             )
-        at.testbed.servers.check_alive(name)
+        point.testbed.servers.check_alive(name)
         return record
 
     def _look(self, phase: Phase) -> Tracing | None:
         """Say what of the servers' CPUs is looked at meanwhile, if that was asked for."""
-        if not self.at.experiment.profile:
+        if not self.point.experiment.profile:
             return None
         return "calls" if phase == "warmup" else "samples"
 
@@ -183,13 +183,13 @@ def _may_start_on_another_port(trouble: Trouble) -> bool:
     return IN_USE in str(trouble).lower() and not is_by_other
 
 
-def ceiling_of(at: MeasuredPoint, arm: PlannedArm) -> Ceiling | None:
+def ceiling_of(point: RunningPoint, arm: PlannedArm) -> Ceiling | None:
     """Give what the client can do at most with answers like the arm's, where that is known."""
-    load, calibration = arm.load, at.calibrations[arm.name]
+    load, calibration = arm.load, point.calibrations[arm.name]
     lengths = [asked.expect.body_bytes for asked in arm.asked]
     known = [length for length in lengths if length is not None]
     plain = load.protocol == "http" and not load.think_s
-    calibrated = at.experiment.generator == "loadgen" and plain
+    calibrated = point.experiment.generator == "loadgen" and plain
     if any(may_be_compressed(asked.headers or {}) for asked in arm.asked) or len(known) < len(
         lengths
     ):

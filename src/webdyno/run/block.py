@@ -19,7 +19,7 @@ from webdyno.model.records import BlockRecord, CertificateRecord
 from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared, rng_of
+from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.precheck import with_differences
 from webdyno.stack import StackDied
 
@@ -42,7 +42,7 @@ class PlannedSlot(NamedTuple):
     """After it, before anything else is loaded."""
 
 
-def run_block(at: MeasuredPoint, number: int) -> None:
+def run_block(point: RunningPoint, number: int) -> None:
     """Run one block; whatever fails is put on record.
 
     The point stops when the certificate shows answers that can't be compared (no load is made then)
@@ -50,21 +50,21 @@ def run_block(at: MeasuredPoint, number: int) -> None:
     start raise Trouble, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
-    rng = rng_of(at.experiment.measure.seed, at.point.number, number)
-    arms = at.racing()
+    rng = rng_of(point.experiment.measure.seed, point.number, number)
+    arms = point.racing()
     names = [arm.name for arm in arms]
-    searched = at.experiment.capacity
-    order = [] if searched else block_order(names, slots_per_arm(at.data), rng)
-    times = slot_settings(at.data)
+    searched = point.experiment.capacity
+    order = [] if searched else block_order(names, slots_per_arm(point.data), rng)
+    times = slot_settings(point.data)
     slots = [] if searched else plan_slots(arms, order, times, rng)
-    at.progress.block_begins(at.point, number, len(slots))
-    with prepared(at, number), RunningBlock(at, number) as running:
+    point.progress.block_begins(point.data.point, number, len(slots))
+    with prepared(point, number), RunningBlock(point, number) as running:
         for arm in rng.sample(arms, len(arms)):
             running.start(arm)
         certificate = certify(arms, running)
-        at.keep(certificate)
-        if differences := fairness.answer_differences(certificate, at.experiment):
-            give_up(at, number, differences)
+        point.keep(certificate)
+        if differences := fairness.answer_differences(certificate, point.experiment):
+            give_up(point, number, differences)
             return
         ready_s = {name: up.ready_s for name, up in running.up.items()}
         try:
@@ -72,12 +72,12 @@ def run_block(at: MeasuredPoint, number: int) -> None:
             if searched is not None:
                 order = search_capacities(running, arms, searched, times, rng)
         except StackDied as death:
-            at.has_stopped = not at.goes_on_without(at.failed)
-            if not at.has_stopped:
-                at.progress.notice(f"{death.what}: the run goes on without it")
+            point.has_stopped = not point.goes_on_without(point.failed)
+            if not point.has_stopped:
+                point.progress.notice(f"{death.what}: the run goes on without it")
             return
         except GeneratorError as failure:
-            at.keep_incident(number, None, failure)
+            point.keep_incident(number, None, failure)
             raise
     ended = BlockRecord(
         block=number,
@@ -86,20 +86,20 @@ def run_block(at: MeasuredPoint, number: int) -> None:
         took_s=time.monotonic() - began,
         ready_s=ready_s,
     )
-    at.keep(ended)
-    at.progress.block_ends(ended, at.data)
+    point.keep(ended)
+    point.progress.block_ends(ended, point.data)
 
 
-def give_up(at: MeasuredPoint, number: int, differences: Sequence[Finding]) -> None:
+def give_up(point: RunningPoint, number: int, differences: Sequence[Finding]) -> None:
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
-    staying = len(at.racing()) - len(unlike)
-    if not at.experiment.spares_arms or staying < 2 or len(unlike) > staying:
-        at.keep_stop(Stop("different-answers", differences[0].what))
+    staying = len(point.racing()) - len(unlike)
+    if not point.experiment.spares_arms or staying < 2 or len(unlike) > staying:
+        point.keep_stop(Stop("different-answers", differences[0].what))
         return
     for arm, what in unlike.items():
-        at.keep_incident(number, arm, Trouble(what))
-        at.progress.notice(f"{what}: the run goes on without it")
+        point.keep_incident(number, arm, Trouble(what))
+        point.progress.notice(f"{what}: the run goes on without it")
 
 
 def block_order(arms: Sequence[str], slots_per_arm: int, rng: Random) -> list[str]:
@@ -145,10 +145,10 @@ def plan_slots(
 
 def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
-    at, up = running.at, running.up
+    point, up = running.point, running.up
     answers = {
-        arm.name: at.testbed.clients.ask(
-            arm.name, up[arm.name].url, arm.certified, arm.load, at.experiment.ignore
+        arm.name: point.testbed.clients.ask(
+            arm.name, up[arm.name].url, arm.certified, arm.load, point.experiment.ignore
         )
         for arm in arms
         if arm.stack.protocol == "http"
@@ -177,12 +177,12 @@ def _measure(
 def _slot_order(
     running: RunningBlock, slot: PlannedSlot, times: SlotSettings, rng: Random
 ) -> LoadOrder:
-    at, arm = running.at, slot.arm
+    point, arm = running.point, slot.arm
     name = f"block {running.number} slot {slot.position}"
     if slot.phase == "warmup":
         return running.order(arm, name, slot.warmup_s)
     if arm.load.requests is not None:
-        longest_s = at.experiment.measure.slot_s or LONGEST_COUNT_S
+        longest_s = point.experiment.measure.slot_s or LONGEST_COUNT_S
         order = running.order(arm, name, longest_s, turn=slot.turn)
         return replace(order, count=arm.load.requests)
     lead_in_s = _lead_in_s(arm, times) + rng.uniform(0.0, times.phase_s.get(arm.name, 0.0))

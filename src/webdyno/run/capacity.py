@@ -42,7 +42,7 @@ def search_capacities(
 ) -> list[str]:
     """Search until each arm's capacity is known; give the arms in the order of their trials."""
     tried: dict[str, list[Trial]] = {arm.name: [] for arm in arms}
-    closed = {arm.name: closed_rps(running.at.data, arm.name) for arm in arms}
+    closed = {arm.name: closed_rps(running.point.data, arm.name) for arm in arms}
     starts = dict.fromkeys(tried, 0)
     order, position = list[str](), 0
     for arm in rng.sample(arms, len(arms)):

@@ -22,32 +22,32 @@ from webdyno.run.arm import RunningBlock
 from webdyno.run.block import certify, give_up
 from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
-from webdyno.run.point import MeasuredPoint, in_state, prepared
+from webdyno.run.point import RunningPoint, in_state, prepared
 from webdyno.run.precheck import with_differences
 from webdyno.stack import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
 
 
-def look_first(at: MeasuredPoint) -> None:
+def look_first(point: RunningPoint) -> None:
     """Start all arms once and ask them, before the pilots: what can't be compared is known then.
 
     Nothing is put on record but what ends the point, or leaves arms out.
     """
-    began, arms = time.monotonic(), at.racing()
-    with prepared(at, 0), RunningBlock(at, 0) as running:
+    began, arms = time.monotonic(), point.racing()
+    with prepared(point, 0), RunningBlock(point, 0) as running:
         for arm in arms:
             try:
                 running.start(arm)
             except StackDied as death:
-                if not at.goes_on_without(at.failed):
+                if not point.goes_on_without(point.failed):
                     raise
-                at.progress.notice(f"{death.what}: the run goes on without it")
+                point.progress.notice(f"{death.what}: the run goes on without it")
         certificate = certify([arm for arm in arms if arm.name in running.up], running)
-    at.used_s += time.monotonic() - began
-    if differences := fairness.answer_differences(certificate, at.experiment):
-        at.keep(certificate)
-        give_up(at, 0, differences)
+    point.used_s += time.monotonic() - began
+    if differences := fairness.answer_differences(certificate, point.experiment):
+        point.keep(certificate)
+        give_up(point, 0, differences)
 
 
 class Unlike(NamedTuple):
@@ -99,7 +99,7 @@ def _differences(
             )
             for arm in arms
         }
-        for at, of_one in enumerate(zip(*answers.values(), strict=True)):
+        for number, of_one in enumerate(zip(*answers.values(), strict=True)):
             by_arm: dict[str, list[Answer]] = {
                 name: [answer] for name, answer in zip(answers, of_one, strict=True)
             }
@@ -107,7 +107,7 @@ def _differences(
                 block=0, answers=with_differences(by_arm), settings={}, ran_before=[]
             )
             if found := fairness.answer_differences(certificate, experiment):
-                yield begin + at, found[0].what
+                yield begin + number, found[0].what
 
 
 def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
@@ -127,7 +127,7 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
     before = experiment.workload.get("left_out")
     told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
     return experiment.replace(
-        requests=[it for at, it in enumerate(requests) if at not in left_out],
+        requests=[it for number, it in enumerate(requests) if number not in left_out],
         load=load.replace(zipf=None, replay=None, replay_file=None),
         workload={**experiment.workload, "left_out": told},
     )

@@ -30,7 +30,7 @@ from webdyno.run.arm import RunningBlock, ceiling_of
 from webdyno.run.backend import CourseTracing, ServersHost, Slot
 from webdyno.run.capacity import at_rate, is_client_limited
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared, rng_of
+from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.stack import StackDied
 from webdyno.stack.log import exhaustion_in
 
@@ -40,41 +40,41 @@ SAMPLED_WINDOWS = 2
 """The servers are read every so many windows."""
 
 
-def run_long_looks(at: MeasuredPoint) -> None:
+def run_long_looks(point: RunningPoint) -> None:
     """Look at each variant whose long look isn't over, in an order drawn once.
 
     How a server died meanwhile is a part of its record. One that doesn't start is on record, and
     ends the looks; so is a load generator that fails.
     """
-    order = rng_of(at.experiment.measure.seed, at.point.number, "long look")
-    lacking = lacking_looks(at.data)
-    for arm in order.sample(at.arms, len(at.arms)):
+    order = rng_of(point.experiment.measure.seed, point.number, "long look")
+    lacking = lacking_looks(point.data)
+    for arm in order.sample(point.arms, len(point.arms)):
         if arm.name not in lacking:
             continue
-        left = left_s(look_parts_of(at.data, arm.name), at.experiment)
-        at.progress.long_look_begins(at.point, arm.name, left)
+        left = left_s(look_parts_of(point.data, arm.name), point.experiment)
+        point.progress.long_look_begins(point.data.point, arm.name, left)
         try:
-            _look_at(at, arm)
+            _look_at(point, arm)
         except StackDied as death:
-            at.keep_incident(at.finished_blocks, arm.name, death)
+            point.keep_incident(point.finished_blocks, arm.name, death)
             return
         except GeneratorError as failure:
-            at.keep_incident(at.finished_blocks, None, failure)
+            point.keep_incident(point.finished_blocks, None, failure)
             return
-        at.progress.long_look_ends(look_parts_of(at.data, arm.name))
+        point.progress.long_look_ends(look_parts_of(point.data, arm.name))
 
 
-def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
+def _look_at(point: RunningPoint, arm: PlannedArm) -> None:
     """Load a variant for so long as its look lacks without a break, and keep each part at once."""
-    parts = look_parts_of(at.data, arm.name)
-    longest_s = part_s(long_look_s(at.experiment))
+    parts = look_parts_of(point.data, arm.name)
+    longest_s = part_s(long_look_s(point.experiment))
     stretch = parts[-1].stretch + 1 if parts else 0
     began, began_at = time.monotonic(), datetime.now(UTC)
-    with prepared(at, 0), RunningBlock(at, 0) as running:
+    with prepared(point, 0), RunningBlock(point, 0) as running:
         running.start(arm)
-        at.testbed.clients.get_ready(arm.name)
+        point.testbed.clients.get_ready(arm.name)
         while not parts or parts[-1].ended_by is None:
-            left = left_s(parts, at.experiment)
+            left = left_s(parts, point.experiment)
             part = sum(it.stretch == stretch for it in parts)
             measured = _part(running, arm, min(longest_s, left), len(parts), is_fresh=not part)
             placed = measured.replace(
@@ -84,10 +84,10 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> None:
                 took_s=time.monotonic() - began,
             )
             began, began_at = time.monotonic(), datetime.now(UTC)
-            ended_by = why_over([*parts, placed], at.experiment)
+            ended_by = why_over([*parts, placed], point.experiment)
             parts.append(placed.replace(ended_by=ended_by))
-            at.keep(parts[-1])
-            at.progress.long_look_goes_on(parts[-1])
+            point.keep(parts[-1])
+            point.progress.long_look_goes_on(parts[-1])
 
 
 def _part(
@@ -97,13 +97,13 @@ def _part(
 
     One that was just started warms up before it, as in each round.
     """
-    at = running.at
-    times = slot_settings(at.data)
-    searched = at.experiment.capacity
-    rate_rps = nearly_capacity_rps(at.data, arm.name) if searched else None
+    point = running.point
+    times = slot_settings(point.data)
+    searched = point.experiment.capacity
+    rate_rps = nearly_capacity_rps(point.data, arm.name) if searched else None
     if searched and rate_rps:
         arm = at_rate(arm, searched, rate_rps)
-    window_s = max(SHORTEST_WINDOW_S, part_s(long_look_s(at.experiment)) / MOST_WINDOWS)
+    window_s = max(SHORTEST_WINDOW_S, part_s(long_look_s(point.experiment)) / MOST_WINDOWS)
     lead_in_s = max(times.lead_in_s[arm.name], window_s)
     if is_fresh and arm.name in times.in_bursts:
         running.warm_up_in_bursts(arm, times)
@@ -117,29 +117,29 @@ def _part(
         part_s=window_s,
         turn=number,
     )
-    slot = at.testbed.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
+    slot = point.testbed.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
     record = recorded(slot, arm, window_s, lead_in_s)
-    logs = at.folder.block_folder(at.point.number, running.number, arm.name)
-    record = with_failures(record, at.testbed.servers, logs)
+    logs = point.folder.block_folder(point.number, running.number, arm.name)
+    record = with_failures(record, point.testbed.servers, logs)
     record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record
-    return record.replace(trial=_confirmed(at, arm, slot, searched, rate_rps))
+    return record.replace(trial=_confirmed(point, arm, slot, searched, rate_rps))
 
 
 def _confirmed(
-    at: MeasuredPoint, arm: PlannedArm, slot: Slot, searched: CapacitySettings, rate_rps: float
+    point: RunningPoint, arm: PlannedArm, slot: Slot, searched: CapacitySettings, rate_rps: float
 ) -> Trial:
     """Tell whether the objectives hold, by the same rules as in the search for the capacity."""
     asked = SlotRecord(
-        block=at.finished_blocks,
+        block=point.finished_blocks,
         slot=0,
         arm=arm.name,
         phase="trial",
         started_at=datetime.now(UTC),
         load=slot.load,
         servers=slot.used.servers,
-        readings=slot.used.readings.replace(ceiling=ceiling_of(at, arm)),
+        readings=slot.used.readings.replace(ceiling=ceiling_of(point, arm)),
     )
     limited = is_client_limited(asked)
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)

@@ -31,7 +31,7 @@ from webdyno.run.pilot_looks import (
     step_after,
 )
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared, rng_of
+from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.stack import StackDied
 
 LONGEST_SHARE = 1 / 30
@@ -58,9 +58,9 @@ def needs_pilot(experiment: Experiment) -> bool:
     return finds and program(experiment.generator).tells_windows
 
 
-def is_before_pilots(at: MeasuredPoint) -> bool:
+def is_before_pilots(point: RunningPoint) -> bool:
     """Whether there are pilots to come and none was yet."""
-    return needs_pilot(at.experiment) and not at.finished_blocks and not pilots(at.data)
+    return needs_pilot(point.experiment) and not point.finished_blocks and not pilots(point.data)
 
 
 def piloted_arms(experiment: Experiment) -> list[str]:
@@ -74,68 +74,68 @@ def piloted_arms(experiment: Experiment) -> list[str]:
     return [arms[0], *arms[2:]] if experiment.gate else arms
 
 
-def run_pilots(at: MeasuredPoint) -> None:
+def run_pilots(point: RunningPoint) -> None:
     """Look at each arm that has no pilot on record, in an order drawn once.
 
     Servers that don't start raise Trouble, a load generator that fails GeneratorError; a server
     that dies stops the point, unless that goes on without it.
     """
-    if not needs_pilot(at.experiment):
+    if not needs_pilot(point.experiment):
         return
-    order = rng_of(at.experiment.measure.seed, at.point.number, "pilot")
-    done, wanted = pilots(at.data), set(piloted_arms(at.experiment)) - at.failed
-    for arm in order.sample(at.arms, len(at.arms)):
+    order = rng_of(point.experiment.measure.seed, point.number, "pilot")
+    done, wanted = pilots(point.data), set(piloted_arms(point.experiment)) - point.failed
+    for arm in order.sample(point.arms, len(point.arms)):
         if arm.name in done or arm.name not in wanted:
             continue
         try:
-            record = _look_at(at, arm)
+            record = _look_at(point, arm)
         except StackDied as death:
-            at.keep_incident(0, arm.name, death)
-            if not at.goes_on_without(at.failed):
-                at.has_stopped = True
+            point.keep_incident(0, arm.name, death)
+            if not point.goes_on_without(point.failed):
+                point.has_stopped = True
                 return
-            at.progress.notice(f"{death.what}: the run goes on without it")
+            point.progress.notice(f"{death.what}: the run goes on without it")
             continue
         except GeneratorError as failure:
-            at.keep_incident(0, None, failure)
+            point.keep_incident(0, None, failure)
             raise
-        at.keep(record)
-        at.used_s += record.took_s
-        at.progress.pilot_ends(record)
-    if len(pilots(at.data)) > len(done):
-        _tell_shorter_windows(at)
+        point.keep(record)
+        point.used_s += record.took_s
+        point.progress.pilot_ends(record)
+    if len(pilots(point.data)) > len(done):
+        _tell_shorter_windows(point)
 
 
-def _tell_shorter_windows(at: MeasuredPoint) -> None:
+def _tell_shorter_windows(point: RunningPoint) -> None:
     """Say so where blocks have shorter windows than the pilots found, in a plain comparison."""
-    experiment = at.experiment
+    experiment = point.experiment
     if experiment.measure.slot_s is not None or experiment.capacity or experiment.race:
         return
-    found_s = max(it.window_s for it in pilots(at.data).values())
-    window_s = slot_settings(at.data).window_s
+    found_s = max(it.window_s for it in pilots(point.data).values())
+    window_s = slot_settings(point.data).window_s
     if window_s < found_s:
-        at.progress.notice(
+        point.progress.notice(
             f"pilots and lead-ins take long here: slots of {window_s:.2g} s instead of "
             f"{found_s:.2g} s, so that a clear difference is told soon"
         )
 
 
-def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
+def _look_at(point: RunningPoint, arm: PlannedArm) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
-    at.progress.pilot_begins(at.point, arm.name)
-    longest_s = LONGEST_SHARE * at.experiment.measure.budget_s
+    point.progress.pilot_begins(point.data.point, arm.name)
+    longest_s = LONGEST_SHARE * point.experiment.measure.budget_s
     looks, starts, works_on = list[PilotLook](), list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
-        with prepared(at, 0), RunningBlock(at, 0) as running:
+        with prepared(point, 0), RunningBlock(point, 0) as running:
             up = running.start(arm)
-            at.testbed.clients.get_ready(arm.name)
+            point.testbed.clients.get_ready(arm.name)
             start_s = time.monotonic() - start_began
             load = PilotLoad(running, arm)
             left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
             step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
-            needs = _needs(at.experiment, start_s, seen.response_s)
+            needs = _needs(point.experiment, start_s, seen.response_s)
             if not starts and not seen.failed:
                 works_on = not running.waits_for_rest(REST_S)
                 starts = load.starts(seen, needs.most_slot_s)
@@ -143,7 +143,7 @@ def _look_at(at: MeasuredPoint, arm: PlannedArm) -> PilotRecord:
                 break
     found = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, found, up.ready_s, up.cpu_s)
-    bursts = look_in_bursts(at, arm, needs, looks, works_on=works_on)
+    bursts = look_in_bursts(point, arm, needs, looks, works_on=works_on)
     if bursts and bursts.told:
         found = in_bursts(found, len(bursts.bursts), series_after(bursts), bursts.told)
     return PilotRecord(

@@ -21,7 +21,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.run.arm import RunningBlock
 from webdyno.run.planned import PlannedArm
-from webdyno.run.point import MeasuredPoint, prepared
+from webdyno.run.point import RunningPoint, prepared
 
 WINDOW_S = 0.025
 PIECE_S = 1.0
@@ -107,7 +107,7 @@ class PilotLoad:
         """Load it for so long, and add what is seen."""
         sampled: Sequence[tuple[float, float]] = ()
         if self.running.up[self.arm.name].is_counted:
-            servers = self.running.at.testbed.servers
+            servers = self.running.point.testbed.servers
             servers.sampling_begins(self.arm.name, WINDOW_S)
             try:
                 result = self._load(load_s)
@@ -125,7 +125,7 @@ class PilotLoad:
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.arm.name}"
         order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
-        testbed = self.running.at.testbed
+        testbed = self.running.point.testbed
         result = testbed.load(self.arm.name, order)
         testbed.servers.check_alive(self.arm.name)
         return result
@@ -166,14 +166,19 @@ PERIOD_S = BURST_S + BURST_PAUSE_S
 
 
 def look_in_bursts(
-    at: MeasuredPoint, arm: PlannedArm, needs: Needs, looks: Sequence[PilotLook], *, works_on: bool
+    point: RunningPoint,
+    arm: PlannedArm,
+    needs: Needs,
+    looks: Sequence[PilotLook],
+    *,
+    works_on: bool,
 ) -> BurstsLook | None:
     """Try a warm-up in bursts, if it is asked for, or may matter.
 
     `looks`: those at fresh starts under continuous load. `works_on`: whether the servers still
     worked when the first of these was over. Gives None where nothing was tried, or failed.
     """
-    measure = at.experiment.measure
+    measure = point.experiment.measure
     most = int(needs.most_warmup_s / PERIOD_S)
     if not _is_tried(measure, works_on=works_on) or looks[-1].failed:
         return None
@@ -182,14 +187,14 @@ def look_in_bursts(
         most = max(most, 1)
     if not most:
         return None
-    bursts, after = _in_bursts(at, arm, most, looks)
+    bursts, after = _in_bursts(point, arm, most, looks)
     if after.failed:
         return None
     if is_asked:
         return _record(bursts, after, HOW)
     if not _worth(after, looks):
         return _record(bursts, after, "")
-    continuous = _continuous(at, arm, len(bursts) * PERIOD_S + len(after.answers) * WINDOW_S)
+    continuous = _continuous(point, arm, len(bursts) * PERIOD_S + len(after.answers) * WINDOW_S)
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
 
 
@@ -206,14 +211,14 @@ def series_after(look: BurstsLook) -> list[Series]:
 
 
 def _in_bursts(
-    at: MeasuredPoint, arm: PlannedArm, most: int, looks: Sequence[PilotLook]
+    point: RunningPoint, arm: PlannedArm, most: int, looks: Sequence[PilotLook]
 ) -> tuple[list[PilotLook], PilotLook]:
     """Start an arm, load it in bursts until more would be in vain, then without a break.
 
     For long enough then to be held against `looks`.
     """
     bursts, after = list[PilotLook](), PilotLook()
-    with prepared(at, 0), RunningBlock(at, 0) as running:
+    with prepared(point, 0), RunningBlock(point, 0) as running:
         load = _started(running, arm)
         rests = False
         while len(bursts) < most and not bursts_may_end(_rates(bursts), rests=rests):
@@ -224,17 +229,17 @@ def _in_bursts(
     return bursts, after
 
 
-def _continuous(at: MeasuredPoint, arm: PlannedArm, load_s: float) -> PilotLook:
+def _continuous(point: RunningPoint, arm: PlannedArm, load_s: float) -> PilotLook:
     """Start an arm, and load it for so long without a break."""
     seen = PilotLook()
-    with prepared(at, 0), RunningBlock(at, 0) as running:
+    with prepared(point, 0), RunningBlock(point, 0) as running:
         _started(running, arm).watch(seen, load_s)
     return seen
 
 
 def _started(running: RunningBlock, arm: PlannedArm) -> PilotLoad:
     running.start(arm)
-    running.at.testbed.clients.get_ready(arm.name)
+    running.point.testbed.clients.get_ready(arm.name)
     return PilotLoad(running, arm)
 
 

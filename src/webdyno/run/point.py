@@ -78,7 +78,7 @@ class Progress(Protocol):
 
 
 @dataclass
-class MeasuredPoint:
+class RunningPoint:
     """The experiment at a point, where it runs, and what was measured so far."""
 
     data: PointData
@@ -97,9 +97,9 @@ class MeasuredPoint:
     _patience_told: bool = field(default=False, init=False)
 
     @property
-    def point(self) -> Point:
-        """Which one it is."""
-        return self.data.point
+    def number(self) -> int:
+        """Its number among the points of the experiment."""
+        return self.data.point.number
 
     @property
     def experiment(self) -> Experiment:
@@ -181,7 +181,7 @@ class MeasuredPoint:
 
     def keep(self, record: Record) -> None:
         """Write a record of this point to disk at once, and remember it."""
-        record = record.replace(point=self.point.number)
+        record = record.replace(point=self.number)
         self.folder.append(record)
         self.data = self.data.and_then(record)
 
@@ -216,10 +216,10 @@ def rng_of(seed: int | None, point: int, *part: object) -> Random:
     return Random("/".join(map(str, (seed, point, *part))))
 
 
-def prepared(at: MeasuredPoint, number: int) -> AbstractContextManager[None]:
+def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
     """Put the user's own things into the state that every block begins with, and back after it."""
-    log = at.folder.block_log(at.point.number, number, "state.log")
-    return in_state(at.experiment.state, log, caller(at.folder.path))
+    log = point.folder.block_log(point.number, number, "state.log")
+    return in_state(point.experiment.state, log, caller(point.folder.path))
 
 
 SHOWN_LINES = 15

@@ -140,9 +140,9 @@ def with_differences(answers: Mapping[str, list[Answer]]) -> dict[str, list[Answ
         arm: [
             answer.replace(
                 body=b"",
-                unlike=_difference(first[at].body, answer.body) if at < len(first) else [],
+                unlike=_difference(first[place].body, answer.body) if place < len(first) else [],
             )
-            for at, answer in enumerate(mine)
+            for place, answer in enumerate(mine)
         ]
         for arm, mine in answers.items()
     }

@@ -33,7 +33,7 @@ from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
 from webdyno.run.planned import plan_arms
-from webdyno.run.point import MeasuredPoint, Progress
+from webdyno.run.point import Progress, RunningPoint
 from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 
@@ -111,29 +111,29 @@ def measure_run(
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, backend, exits)
-        folder.secrets = {it for at in points for arm in at.arms for it in arm.secrets}
+        folder.secrets = {it for point in points for arm in point.arms for it in arm.secrets}
         hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)
-        for at in points:
+        for point in points:
             if more_s is not None:
-                at.allow(more_s / len(points))
+                point.allow(more_s / len(points))
             if blocks is not None:
-                at.ask_for(blocks.get(at.point.number, 0))
+                point.ask_for(blocks.get(point.number, 0))
         _take_turns(points, folder.head.experiment.measure.seed, backend)
         if blocks is None:
             _look_longer(points)
 
 
-def _look_longer(points: Sequence[MeasuredPoint]) -> None:
+def _look_longer(points: Sequence[RunningPoint]) -> None:
     """Look at each variant for longer, where the rounds came to an answer."""
-    for at in points:
-        lacking = lacking_looks(at.data)
+    for point in points:
+        lacking = lacking_looks(point.data)
         if not lacking:
             continue
-        left = [left_s(look_parts_of(at.data, arm), at.experiment) for arm in lacking]
-        at.progress.answers(at.data, left)
-        run_long_looks(at)
+        left = [left_s(look_parts_of(point.data, arm), point.experiment) for arm in lacking]
+        point.progress.answers(point.data, left)
+        run_long_looks(point)
 
 
 def is_finished(run: RunData) -> bool:
@@ -148,14 +148,14 @@ def rounds_are_over(run: RunData) -> bool:
 
 def _open_points(
     folder: RunFolder, progress: Progress, backend: Backend, exits: ExitStack
-) -> list[MeasuredPoint]:
+) -> list[RunningPoint]:
     """Prepare every point, on hosts that are ready until `exits` closes."""
     catalogue, testbed_of = kept_catalogue(folder.path), backend.open(folder, exits)
     points = []
     for data in folder.data().points:
         arms = plan_arms(data.experiment, catalogue)
         points.append(
-            MeasuredPoint(
+            RunningPoint(
                 data=data,
                 arms=arms,
                 testbed=testbed_of(PointPlan(point=data.point, experiment=data.experiment), arms),
@@ -179,71 +179,69 @@ def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibratio
     return {arm: known[bench] for arm, bench in benches.items()}
 
 
-def _take_turns(
-    points: Sequence[MeasuredPoint], seed: int | None, backend: Backend = LOCAL
-) -> None:
+def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backend = LOCAL) -> None:
     """Let the points take turns, a block each, until none needs another one.
 
     The order is random in each round, so that a drift of the machine weighs on all alike.
     """
     turn = 0
-    any_block = any(at.finished_blocks for at in points)
+    any_block = any(point.finished_blocks for point in points)
     generator_failed, cuts = False, 0
-    while going := [at for at in points if not at.stops()]:
+    while going := [point for point in points if not point.stops()]:
         if _gate_fails(points, going):
             return
         turn += 1
-        for at in Random(f"{seed}/round {turn}").sample(going, len(going)):
-            began, number = time.monotonic(), at.finished_blocks + 1
-            known_to_fail = at.failed
+        for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
+            began, number = time.monotonic(), point.finished_blocks + 1
+            known_to_fail = point.failed
             try:
-                if is_before_pilots(at):
-                    look_first(at)
-                if not at.has_stopped:
-                    run_pilots(at)
-                if at.has_stopped:
+                if is_before_pilots(point):
+                    look_first(point)
+                if not point.has_stopped:
+                    run_pilots(point)
+                if point.has_stopped:
                     continue
                 began = time.monotonic()  # what pilots took they have counted themselves
-                run_block(at, number)
-                at.remedy()
+                run_block(point, number)
+                point.remedy()
                 generator_failed, cuts = False, 0
             except GeneratorError as failure:
                 if generator_failed:
                     raise
                 generator_failed = True
-                at.progress.notice(f"{failure}; block {number} is begun anew")
+                point.progress.notice(f"{failure}; block {number} is begun anew")
             except HostLost as lost:
-                at.keep_incident(number, None, lost)
+                point.keep_incident(number, None, lost)
                 mended = backend.mends(lost)
                 if mended is None:
                     raise
-                at.progress.notice(f"{lost}; {mended}; block {number} is begun anew")
+                point.progress.notice(f"{lost}; {mended}; block {number} is begun anew")
             except LinkCut as cut:
                 cuts += 1
-                at.keep_incident(number, None, cut)
+                point.keep_incident(number, None, cut)
                 if cuts > MOST_CUTS:
                     raise
-                at.progress.notice(f"{cut}; block {number} is begun anew")
+                point.progress.notice(f"{cut}; block {number} is begun anew")
             except Trouble as trouble:
-                if not at.goes_on_without(at.failed - known_to_fail):
+                if not point.goes_on_without(point.failed - known_to_fail):
                     raise
-                at.progress.notice(f"{trouble}\nthe run goes on without it")
+                point.progress.notice(f"{trouble}\nthe run goes on without it")
             took_s = time.monotonic() - began
-            at.used_s += took_s
-            if not any_block and at.finished_blocks == number:
+            point.used_s += took_s
+            if not any_block and point.finished_blocks == number:
                 any_block = True
                 if warning := overrun_warning([each.experiment for each in points], took_s):
-                    at.progress.notice(warning)
+                    point.progress.notice(warning)
 
 
-def _gate_fails(points: Sequence[MeasuredPoint], going: Sequence[MeasuredPoint]) -> bool:
+def _gate_fails(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
     """End the points that are left once a gate has failed, when all had the fewest blocks."""
-    ended = [at for at in points if at not in going]
-    early = any(at.finished_blocks < at.experiment.measure.min_blocks for at in going)
-    if early or not any(fails_gate(at.data) for at in ended):
+    ended = [point for point in points if point not in going]
+    early = any(point.finished_blocks < point.experiment.measure.min_blocks for point in going)
+    if early or not any(fails_gate(point.data) for point in ended):
         return False
-    for at in going:
-        at.keep_stop(Stop("question", ELSEWHERE))
+    for point in going:
+        point.keep_stop(Stop("question", ELSEWHERE))
     return True
 
 
