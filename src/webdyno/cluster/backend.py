@@ -32,11 +32,9 @@ class ClusterBackend:
         self._parcel = b""
 
     def __enter__(self) -> Self:
-        """Begin nothing yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let all agents go, with whatever they have started."""
         for name in self._agents:
             self._hosts[name].release()
         self._agents.clear()

@@ -125,7 +125,6 @@ class HostRun:
 
     @property
     def measured(self) -> bool:
-        """Whether it came to its end."""
         return self.ended is not None and self.ended.code in MEASURED
 
     @property

@@ -48,7 +48,6 @@ class RayHost:
         self._actor: Any = None
 
     def look(self) -> Machine:
-        """Tell what it is."""
         there, here = self._ask(agent.webdyno_version), version("webdyno")
         if there != here:
             raise Mistake(
@@ -57,7 +56,6 @@ class RayHost:
         return self._ask(agent.look)
 
     def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
-        """Run an experiment there."""
         running = self._order(agent.replicate)(parcel, yes=yes)
         self._running = running
         try:
@@ -70,7 +68,6 @@ class RayHost:
             self.interrupt()
 
     def answer_link(self) -> Iterator[tuple[str, int]]:
-        """Answer one measurement of a link; tell where."""
         try:
             for port in self._order(agent.answer_link)(self.address):
                 yield self.address, ray.get(port)
@@ -78,7 +75,6 @@ class RayHost:
             raise HostLost(self._what_happened(error)) from error
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Measure the link to who answers there."""
         return self._ask(agent.measure_link, address, port)
 
     def interrupt(self) -> None:

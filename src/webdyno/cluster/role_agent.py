@@ -75,7 +75,6 @@ class Heartbeat:
     """Waits for heartbeats of a host while it is entered; `silent_s` is there afterwards."""
 
     def __init__(self, address: str, port: int) -> None:
-        """Ask who answers there."""
         self._where = (address, port)
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -83,13 +82,11 @@ class Heartbeat:
         """The longest time without one."""
 
     def __enter__(self) -> Self:
-        """Begin."""
         self._heard_s = time.monotonic()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End."""
         self._end.set()
         self._thread.join()
         self._waited()

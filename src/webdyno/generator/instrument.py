@@ -72,7 +72,6 @@ class Instrument(ABC):
 
     @property
     def need(self) -> Need:
-        """The program, and the package that has it."""
         return Need(command=[self.name], apt=self.package)
 
     def version(self) -> str:
@@ -86,7 +85,6 @@ class Instrument(ABC):
         return f"{self.name} {number[0]}" if number else self.name
 
     def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
-        """Give a generator that runs it once per slot."""
         return _OncePerSlot(self, cpus, entry)
 
     @abstractmethod

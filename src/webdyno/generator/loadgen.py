@@ -256,11 +256,9 @@ class Engine:
         """Nothing that a load can ask for is beyond it."""
 
     def version(self) -> str:
-        """Give the engine's name and version."""
         return loadgen_version()
 
     def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Loadgen:
-        """Give an engine that isn't started yet."""
         return Loadgen(cpus, entry)
 
 

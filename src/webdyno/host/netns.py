@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from webdyno.host import netns_agent
@@ -151,16 +150,9 @@ class Sides:
             self._process.wait()
 
     def __enter__(self) -> Self:
-        """Give itself: the namespaces are there."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let the namespaces go."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -308,18 +300,11 @@ class NetnsBench(Bench):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let the network go."""
+    def __exit__(self, *_: object) -> None:
         if self._sides is not None:
             self._sides.close()
 
     def describe(self) -> Machine:
-        """What can change a result and isn't part of the experiment."""
         return super().describe().replace(network=self._means)
 
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:
@@ -327,15 +312,12 @@ class NetnsBench(Bench):
         return self._up.servers.entry(user)
 
     def client_entry(self) -> list[str]:
-        """Give the words before a command that let it run where the client is."""
         return self._up.client.entry()
 
     def servers_socket(self) -> socket.socket:
-        """Make a TCP socket where the servers are."""
         return self._up.servers.socket()
 
     def client_socket(self) -> socket.socket:
-        """Make a TCP socket where the client is."""
         return self._up.client.socket()
 
     @property

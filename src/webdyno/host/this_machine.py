@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from pathlib import Path
 from socket import socket
-from types import TracebackType
 from typing import Literal, Self
 
 from webdyno.host.control_group import ControlGroup
@@ -175,13 +174,7 @@ class Bench:
             process.stop()
 
     def __enter__(self) -> Self:
-        """Give itself: there is nothing to set up."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave nothing to take down."""

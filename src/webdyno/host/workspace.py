@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from webdyno.host.control_group import ControlGroup, forget_groups
@@ -70,16 +69,9 @@ class Workspace:
             self._lock = -1
 
     def __enter__(self) -> Self:
-        """Give itself: the folder is there."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Remove the folder."""
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
 

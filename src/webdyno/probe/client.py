@@ -30,7 +30,6 @@ class ClientWatch:
         """In which somebody had stopped it."""
 
     def __enter__(self) -> Self:
-        """Begin."""
         self._last_s = 0.0
         self._sampler = Sampler()
         self._sampler.add(self._look)
@@ -40,7 +39,6 @@ class ClientWatch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End, and read what has happened."""
         self.cpu = Stat.read().use_since(self._stat, self._cpus)
         """How its CPUs were used."""
         took_s = monotonic() - self._began_s

@@ -32,7 +32,6 @@ class CpuReading:
 
     @property
     def cpu_s(self) -> float:
-        """User and system time together."""
         return self.user_s + self.sys_s
 
     def since(self, earlier: "CpuReading") -> ServerUse:

@@ -36,7 +36,6 @@ class Stat:
 
     @classmethod
     def read(cls) -> "Stat":
-        """Read it."""
         return cls.parse(read_quickly("/proc/stat").decode())
 
     @classmethod

@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from webdyno.host.processes import run_program
@@ -45,7 +44,6 @@ class Perf:
         self._cpus = ",".join(map(str, sorted(cpus)))
 
     def __enter__(self) -> Self:
-        """Begin."""
         with ExitStack() as exits:
             folder = tempfile.TemporaryDirectory(prefix="webdyno-perf-")
             place = Path(exits.enter_context(folder))
@@ -59,13 +57,7 @@ class Perf:
             self._exits = exits.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End it; its output goes with it."""
+    def __exit__(self, *_: object) -> None:
         self._exits.close()
 
     def _started(self, control: Path, ack: Path) -> subprocess.Popen[bytes]:
@@ -184,17 +176,10 @@ class Profiler:
         self.profile = Profile({}, Counter())
 
     def __enter__(self) -> Self:
-        """Begin; give back when the kernel samples."""
         self._perf.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End, and read what was sampled."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with ExitStack() as exits:
             exits.push(self._perf)
             if kind is None:
@@ -293,7 +278,6 @@ class SystemCalls:
         self.counts: dict[str, int] | None = None
 
     def __enter__(self) -> Self:
-        """Begin; give back when the kernel counts."""
         self._exits = ExitStack()
         with suppress(Trouble):
             events = ",".join([ALL, *(f"syscalls:sys_enter_{call}" for call in known_calls())])
@@ -301,13 +285,7 @@ class SystemCalls:
             self._perf = self._exits.enter_context(Perf(options, self._cpus, self._beside))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End, and read what was counted."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._exits:
             if kind is None and self._perf is not None:
                 self._perf.say("disable")

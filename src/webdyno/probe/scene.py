@@ -29,7 +29,6 @@ class Sampler:
         self._looks.append(look)
 
     def start(self) -> None:
-        """Begin."""
         self._began_s = time.monotonic()
         self._thread.start()
 

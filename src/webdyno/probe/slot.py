@@ -9,7 +9,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice, zip_longest
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from webdyno.host import Bench
@@ -53,7 +52,6 @@ class SlotProbe:
         self._parts: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        """Read everything a first time."""
         for name, probe in PROBES.items():
             self._running[name] = probe(self._scene)
             next(self._running[name])
@@ -61,12 +59,7 @@ class SlotProbe:
         self._cpu = server_cpu(self._scene.stack)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Read everything again, unless the slot failed."""
         if kind is None:
             self._used = server_cpu(self._scene.stack).since(self._cpu)
@@ -125,7 +118,6 @@ class Course:
         self._pids: list[int] = []
 
     def __enter__(self) -> Self:
-        """Begin."""
         self._used, self._stat = server_cpu(self._stack), Stat.read()
         self._client = ClientReading.read(self._client_pid)
         self._look(0.0)
@@ -133,7 +125,6 @@ class Course:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End; nothing is read any more when this returns."""
         self._sampler.stop()
 
     def _look(self, at_s: float) -> None:

@@ -36,11 +36,9 @@ class RunningBlock:
         """What is known of the arms that are up."""
 
     def __enter__(self) -> Self:
-        """Nothing is started yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the load generators and all servers."""
         self.point.testbed.end()
 
     def start(self, arm: PlannedArm) -> StartedArm:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
@@ -93,16 +92,9 @@ class RunFolder:
         return cls(path, _parse_head(file, text))
 
     def __enter__(self) -> Self:
-        """Give the folder itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Let go of the run."""
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -203,7 +203,6 @@ class _Watched:
         stack: RunningStack,
         client_pid: int | None,
     ) -> None:
-        """Begin."""
         self._server_cpus = len(bench.split.servers)
         self._probe = probe
         self._exits = ExitStack()
@@ -237,7 +236,6 @@ class _Watched:
         )
 
     def leave(self) -> None:
-        """End without reading."""
         failed = RuntimeError("the slot came to no end")
         self._exits.__exit__(RuntimeError, failed, None)
 

@@ -103,12 +103,10 @@ class RunningPoint:
 
     @property
     def experiment(self) -> Experiment:
-        """As it is at this point."""
         return self.data.experiment
 
     @property
     def finished_blocks(self) -> int:
-        """How many blocks came to their end."""
         return sum(isinstance(record, BlockRecord) for record in self.data.records)
 
     @property

@@ -78,7 +78,6 @@ class Contender:
 
     @property
     def next_folder(self) -> Path:
-        """Where the next round is kept."""
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.name).strip("-.")
         return self.folder / f"{slug}-{len(self.rounds) + 1:02}"
 
@@ -89,7 +88,6 @@ class Contender:
 
     @property
     def used_s(self) -> float:
-        """Measuring time used by all rounds."""
         return sum(map(_took_s, self.rounds))
 
     def fits(self, each_s: float) -> bool:

@@ -40,7 +40,6 @@ class Secrets(dict[str, str]):
         self._seed = seed or secrets.token_bytes(32)
 
     def __missing__(self, name: str) -> str:
-        """Make one."""
         self[name] = hmac.digest(self._seed, name.encode(), "sha256").hex()[:32]
         return self[name]
 

@@ -47,7 +47,6 @@ class Address:
 
     @property
     def text(self) -> str:
-        """As people write it."""
         return str(self.socket or self._host_and_port)
 
     @property

@@ -202,15 +202,12 @@ class _Compiled(BytecodeCache):
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._known: dict[tuple[str, str], CodeType | None] = {}
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give what is known of a template."""
         bucket.code = self._known.get((bucket.key, bucket.checksum))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Remember a template."""
         self._known[bucket.key, bucket.checksum] = bucket.code
 
 

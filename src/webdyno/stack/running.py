@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from webdyno.host import Bench, ServerProcess
@@ -218,7 +217,6 @@ class RunningStack:
             service.check_alive(why)
 
     def services(self) -> Mapping[str, RunningService]:
-        """The services that run here, by role."""
         return self._services
 
     def versions(self) -> dict[str, str]:
@@ -242,7 +240,6 @@ class RunningStack:
         }
 
     def pids(self) -> list[int]:
-        """All processes of the stack that live now."""
         return [pid for service in self._started for pid in service.pids()]
 
     def memory(self) -> MemoryReading | None:
@@ -337,16 +334,9 @@ class RunningStack:
         return trees(self._workspace.name) if service.is_container else []
 
     def __enter__(self) -> Self:
-        """Give itself: it has been started already."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Stop the stack."""
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

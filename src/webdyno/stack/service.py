@@ -92,7 +92,6 @@ class RunningService:
 
     @property
     def cwd(self) -> Path:
-        """Where its commands run."""
         own = self.role.service.own
         return Path(own.folder) if own and own.folder else self.home
 
@@ -240,7 +239,6 @@ class RunningService:
         return settings
 
     def pids(self) -> list[int]:
-        """Its processes."""
         return self.process.pids() if self.process else []
 
     def elsewhere(self) -> str | None:
@@ -308,7 +306,6 @@ class RunningService:
             self._network = os.open(f"/proc/{self.process.pid}/ns/net", os.O_RDONLY)
 
     def ask_to_stop(self) -> None:
-        """Have the process stop, without waiting for its end."""
         if self.process is not None:
             self.process.ask_to_stop()
 

@@ -52,7 +52,6 @@ class PreparedSite:
 
     @property
     def root(self) -> Path:
-        """Document root."""
         return self.folder / "root"
 
     @property

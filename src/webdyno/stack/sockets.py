@@ -167,7 +167,6 @@ class Wire(io.RawIOBase):
         return came
 
     def readable(self) -> bool:
-        """Whether it can be read from."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
@@ -178,7 +177,6 @@ class Wire(io.RawIOBase):
         return came
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
         super().close()
 

@@ -88,11 +88,9 @@ class Conversation:
     _is_connected: bool = field(default=False, init=False)
 
     def __enter__(self) -> Self:
-        """Nothing is opened before it is needed."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connection."""
         self.close()
 
     def close(self) -> None:
