@@ -8,7 +8,13 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
-from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
+from webdyno.judge.fleet import (
+    FleetJudgement,
+    intervals_of,
+    judge_fleet,
+    judge_machine,
+    machines_differ,
+)
 from webdyno.judge.judgement import judge
 from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake
