@@ -6,7 +6,7 @@ rate against connections.
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from webdyno.generator import AbortRule
@@ -41,12 +41,13 @@ def search_capacities(
     rng: Random,
 ) -> list[str]:
     """Search until each arm's capacity is known; give the arms in the order of their trials."""
+    search = _Search(running, settings, times)
     tried: dict[str, list[Trial]] = {arm.name: [] for arm in arms}
     closed = {arm.name: closed_rps(running.point.data, arm.name) for arm in arms}
     starts = dict.fromkeys(tried, 0)
-    order, position = list[str](), 0
+    order = list[str]()
     for arm in rng.sample(arms, len(arms)):
-        position += _warm_up(running, settings, times, arm, closed[arm.name], position)
+        search.warm_up(arm, closed[arm.name])
     going = list(arms)
     while going:
         for arm in rng.sample(going, len(going)):
@@ -58,14 +59,61 @@ def search_capacities(
             if ask.fresh:
                 running.start(arm)
                 starts[arm.name] += 1
-                position += _warm_up(running, settings, times, arm, closed[arm.name], position)
-            start, turn = starts[arm.name], len(trials)
-            trials.append(_try(running, settings, times, arm, ask, start, position, turn))
+                search.warm_up(arm, closed[arm.name])
+            trials.append(search.trial(arm, ask, starts[arm.name], turn=len(trials)))
             if not trials[-1].holds:
                 running.waits_for_rest(REST_S)
-            position += 1
             order.append(arm.name)
     return order
+
+
+@dataclass
+class _Search:
+    """The slots of a search in a block."""
+
+    running: RunningBlock
+    settings: CapacitySettings
+    times: SlotSettings
+    position: int = 0
+    """Of the next one in the block."""
+
+    def warm_up(self, arm: PlannedArm, closed_rps: float) -> None:
+        """Warm up an arm that was just started, where it needs that.
+
+        Not in a closed loop: that asks for all that a server can do, which some don't survive.
+        """
+        gentle = at_rate(arm, self.settings, closed_rps * FIRST_SHARE)
+        for load_s in self.times.warmup_loads_s(arm.name):
+            order = self.running.order(gentle, self._name, load_s)
+            self.running.measure(self.position, arm, "warmup", order)
+            self.position += 1
+            time.sleep(self.times.pause_s(arm.name))
+
+    def trial(self, arm: PlannedArm, ask: Ask, start: int, turn: int) -> Trial:
+        """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
+        objectives = self.settings.objectives
+        order = self.running.order(
+            at_rate(arm, self.settings, ask.rate_rps),
+            self._name,
+            ask.length_s,
+            lead_in_s=max(self.times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
+            turn=turn,
+        )
+        order = replace(order, abort_rule=abort_rule(objectives))
+
+        def tell(record: SlotRecord) -> SlotRecord:
+            limited = is_client_limited(record)
+            trial = trial_of(record.load, ask.rate_rps, objectives, client_limited=limited)
+            return record.replace(trial=trial.replace(purpose=ask.purpose, start=start))
+
+        found = self.running.measure(self.position, arm, "trial", order, tell).trial
+        assert found  # noqa: S101 (`tell` put it there)
+        self.position += 1
+        return found
+
+    @property
+    def _name(self) -> str:
+        return f"block {self.running.number} slot {self.position}"
 
 
 def closed_rps(data: PointData, arm: str) -> float:
@@ -78,60 +126,9 @@ def closed_rps(data: PointData, arm: str) -> float:
     return max(sum(answers) / seen_s if seen_s else 0.0, SLOWEST_RPS)
 
 
-def _warm_up(
-    running: RunningBlock,
-    settings: CapacitySettings,
-    times: SlotSettings,
-    arm: PlannedArm,
-    closed_rps: float,
-    position: int,
-) -> int:
-    """Warm up an arm that was just started, where it needs that; count the slots.
-
-    Not in a closed loop: that asks for all that a server can do, which some don't survive.
-    """
-    gentle = at_rate(arm, settings, closed_rps * FIRST_SHARE)
-    loads_s = times.warmup_loads_s(arm.name)
-    for place, load_s in enumerate(loads_s, position):
-        name = f"block {running.number} slot {place}"
-        running.measure(place, arm, "warmup", running.order(gentle, name, load_s))
-        time.sleep(times.pause_s(arm.name))
-    return len(loads_s)
-
-
 def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
     """Give an arm with the load of a trial at a rate."""
     return replace(arm, load=arm.load.replace(**settings.of_load, rate_per_s=rate_rps))
-
-
-def _try(
-    running: RunningBlock,
-    settings: CapacitySettings,
-    times: SlotSettings,
-    arm: PlannedArm,
-    ask: Ask,
-    start: int,
-    position: int,
-    turn: int,
-) -> Trial:
-    """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
-    order = running.order(
-        at_rate(arm, settings, ask.rate_rps),
-        f"block {running.number} slot {position}",
-        ask.length_s,
-        lead_in_s=max(times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
-        turn=turn,
-    )
-    order = replace(order, abort_rule=abort_rule(settings.objectives))
-
-    def tell(record: SlotRecord) -> SlotRecord:
-        limited = is_client_limited(record)
-        trial = trial_of(record.load, ask.rate_rps, settings.objectives, client_limited=limited)
-        return record.replace(trial=trial.replace(purpose=ask.purpose, start=start))
-
-    found = running.measure(position, arm, "trial", order, tell).trial
-    assert found  # noqa: S101 (`tell` put it there)
-    return found
 
 
 def is_client_limited(record: SlotRecord) -> bool:
