@@ -25,7 +25,7 @@ from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
-from webdyno.run.backend import HostLost, LoadOutcome
+from webdyno.run.backend import HostLost, LoadOutcome, Questions
 from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
@@ -232,7 +232,7 @@ def test_nobody_else_is_loaded() -> None:
         agent = place._agents["one"]
         agent.at_point(0)
         with pytest.raises(GeneratorError, match="is no host of this cluster"):
-            agent.ask("nginx", "http://127.0.0.2:80", [], Load(paths=["/"]), [])
+            agent.ask("nginx", "http://127.0.0.2:80", Questions([], Load(paths=["/"]), []))
 
 
 def test_an_agent_in_a_process_of_its_own_carries_out_orders_until_we_are_gone(
@@ -246,7 +246,7 @@ def test_an_agent_in_a_process_of_its_own_carries_out_orders_until_we_are_gone(
     with process._process as there:
         agent.at_point(0)
         agent.ports_for("nginx", roles=["nginx"])
-        agent.ask("nginx", "http://127.0.0.2:80", [], Load(paths=["/"]), [])
+        agent.ask("nginx", "http://127.0.0.2:80", Questions([], Load(paths=["/"]), []))
     done, ports, refused = replies
     assert done == Reply()
     assert isinstance(ports.value, list)

@@ -17,10 +17,9 @@ from typing import TypeVar
 from webdyno.cluster.host import RemoteAgent
 from webdyno.generator import LoadOrder
 from webdyno.generator.sharing import joined, shares
-from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
-from webdyno.model.readings import CpuUse, Readings, StoppedUse
+from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Answer, ServerUse
 from webdyno.probe import Profile
 from webdyno.run.backend import (
@@ -28,14 +27,18 @@ from webdyno.run.backend import (
     ClientUse,
     HostLost,
     LoadOutcome,
+    Questions,
     ServersHost,
     SlotUsage,
     StartedArm,
     Tracing,
 )
-from webdyno.run.planned import PlannedArm, PlannedRequest
+from webdyno.run.planned import PlannedArm
 from webdyno.stack import Placement
 from webdyno.stack.service_graph import resolve_stack
+
+T = TypeVar("T")
+Number = TypeVar("Number", int, float)
 
 
 def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:
@@ -58,12 +61,12 @@ def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:
         readings=front.replace(
             services={role: it for each in readings for role, it in each.services.items()},
             status={role: it for each in readings for role, it in each.status.items()},
-            other_arms_cpu_s=_by_arm(readings),
+            other_arms_cpu_s=_summed(it.other_arms_cpu_s for it in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
         profile=_profiles([it.profile for it in used if it.profile]),
-        system_calls=_calls([it.system_calls for it in used if it.system_calls]),
+        system_calls=_summed(it.system_calls for it in used if it.system_calls) or None,
         course=used[-1].course,
         server_cpus=used[-1].server_cpus,
     )
@@ -86,45 +89,23 @@ def _most(values: Iterable[float | None]) -> float | None:
 
 
 def _added(parts: Sequence[CpuUse]) -> CpuUse:
-    def total(of: Callable[[CpuUse], float]) -> float:
-        return sum(map(of, parts))
-
-    return CpuUse(
-        user_s=total(lambda it: it.user_s),
-        system_s=total(lambda it: it.system_s),
-        interrupts_s=total(lambda it: it.interrupts_s),
-        idle_s=total(lambda it: it.idle_s),
-        steal_s=total(lambda it: it.steal_s),
-    )
-
-
-def _by_arm(readings: Iterable[Readings]) -> dict[str, float]:
-    found = Counter[str]()
-    for each in readings:
-        found.update(each.other_arms_cpu_s)
-    return dict(found)
+    return CpuUse(**_summed(it.model_dump() for it in parts))
 
 
 def _profiles(profiles: Sequence[Profile]) -> Profile | None:
     if not profiles:
         return None
-    cpu_s, stacks = Counter[str](), Counter[str]()
-    for profile in profiles:
-        cpu_s.update(profile.cpu_s)
-        stacks.update(profile.stacks)
-    return Profile(dict(cpu_s), stacks)
+    stacks = Counter(_summed(it.stacks for it in profiles))
+    return Profile(_summed(it.cpu_s for it in profiles), stacks)
 
 
-def _calls(counts: Sequence[dict[str, int]]) -> dict[str, int] | None:
-    if not counts:
-        return None
-    found = Counter[str]()
-    for each in counts:
-        found.update(each)
-    return dict(found)
-
-
-T = TypeVar("T")
+def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    """Add figures up by their names."""
+    found: dict[str, Number] = {}
+    for part in parts:
+        for name, number in part.items():
+            found[name] = found.get(name, 0) + number
+    return found
 
 
 def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
@@ -296,17 +277,10 @@ class RemoteClients(ClientsHost):
         self._agents, self._names, self._plan = agents, names, plan
         self._ready: tuple[str, ...] = ()
 
-    def ask(
-        self,
-        arm: str,
-        url: str,
-        requests: Sequence[PlannedRequest],
-        load: Load,
-        ignored: Sequence[str],
-    ) -> list[Answer]:
+    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
         """Ask from the first of them."""
         self._go_to_point()
-        return self._all()[0].ask(arm, url, requests, load, ignored)
+        return self._all()[0].ask(arm, url, questions)
 
     def get_ready(self, arm: str) -> None:
         self._go_to_point()

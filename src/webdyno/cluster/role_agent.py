@@ -35,14 +35,13 @@ from webdyno.host import Bench, open_bench
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.workspace import Workspace
 from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
 from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.backend import LoadOutcome, StartedArm, Surroundings
-from webdyno.run.local_backend import Agent, OpenBenches, load_generators, versions_of
-from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points, plan_arms
+from webdyno.run.backend import LoadOutcome, Questions, StartedArm, Surroundings
+from webdyno.run.local_backend import Agent, OpenBenches, surroundings_on
+from webdyno.run.planned import PlannedArm, arms_of_all_points, plan_arms
 from webdyno.stack import Placement, install_packages, missing_packages
 
 EVERY_S = 0.1
@@ -161,13 +160,7 @@ class RoleAgent(Agent, RemoteAgent):
         arms = arms_of_all_points(self._experiment, self._catalogue)
         self._provide(arms)
         with open_bench(self._experiment.bench, find_loadgen()) as bench:
-            there = self._as_host(bench)
-            return Surroundings(
-                machine=there.describe(),
-                versions=versions_of(arms, there),
-                load_generator=load_generators(self._experiment),
-                hosts={},
-            )
+            return surroundings_on(self._as_host(bench), self._experiment, arms)
 
     def _provide(self, arms: Sequence[PlannedArm]) -> None:
         lacking = missing_packages([it.stack for it in arms], [it.site for it in arms])
@@ -189,16 +182,9 @@ class RoleAgent(Agent, RemoteAgent):
     def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
         return super().start(arm, self._logs / folder, placement)
 
-    def ask(
-        self,
-        arm: str,
-        url: str,
-        requests: Sequence[PlannedRequest],
-        load: Load,
-        ignored: Sequence[str],
-    ) -> list[Answer]:
+    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
         self._refuse_others([url])
-        return super().ask(arm, url, requests, load, ignored)
+        return super().ask(arm, url, questions)
 
     def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Wait for heartbeats of the servers' host meanwhile."""

@@ -83,6 +83,15 @@ class LoadOutcome(NamedTuple):
     """None where the servers' readings tell of the client as well: they are on one host."""
 
 
+class Questions(NamedTuple):
+    """What an arm is asked before the load."""
+
+    requests: Sequence[PlannedRequest]
+    load: Load
+    ignored: Sequence[str]
+    """What may differ in the bodies of answers."""
+
+
 class HostLost(Trouble):
     """A host, or the way to it, is gone; the message says what is known of it."""
 
@@ -136,15 +145,8 @@ class ServersHost(Protocol):
 class ClientsHost(Protocol):
     """A host that makes load."""
 
-    def ask(
-        self,
-        arm: str,
-        url: str,
-        requests: Sequence[PlannedRequest],
-        load: Load,
-        ignored: Sequence[str],
-    ) -> list[Answer]:
-        """Ask an arm's servers each of these requests once, as a load would; see `precheck`."""
+    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
+        """Ask an arm's servers each of these once, as a load would; see `precheck`."""
 
     def get_ready(self, arm: str) -> None:
         """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""

@@ -17,6 +17,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord
 from webdyno.run.arm import Phase, RunningBlock
+from webdyno.run.backend import Questions
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, prepared, rng_of
@@ -148,7 +149,9 @@ def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRec
     point, up = running.point, running.up
     answers = {
         arm.name: point.testbed.clients.ask(
-            arm.name, up[arm.name].url, arm.certified, arm.load, point.experiment.ignore
+            arm.name,
+            up[arm.name].url,
+            Questions(arm.certified, arm.load, point.experiment.ignore),
         )
         for arm in arms
         if arm.stack.protocol == "http"

@@ -19,6 +19,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.run.arm import RunningBlock
+from webdyno.run.backend import Questions
 from webdyno.run.block import certify, give_up
 from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
@@ -89,13 +90,12 @@ def _differences(
 ) -> Iterator[tuple[int, str]]:
     """Ask for as much at a time as a certificate does: no more bodies are held."""
     for begin in range(0, len(arms[0].asked), MOST_CERTIFIED):
+        some = slice(begin, begin + MOST_CERTIFIED)
         answers = {
             arm.name: agent.ask(
                 arm.name,
                 urls[arm.name],
-                arm.asked[begin : begin + MOST_CERTIFIED],
-                arm.load,
-                experiment.ignore,
+                Questions(arm.asked[some], arm.load, experiment.ignore),
             )
             for arm in arms
         }

@@ -18,7 +18,6 @@ from webdyno.host.control_group import forget_groups
 from webdyno.host.limits import CpuLimit
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
-from webdyno.model.load import Load
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import Answer
 from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
@@ -29,6 +28,7 @@ from webdyno.run.backend import (
     CourseTracing,
     HostLost,
     LoadOutcome,
+    Questions,
     ServersHost,
     SlotUsage,
     StartedArm,
@@ -38,7 +38,7 @@ from webdyno.run.backend import (
     Tracing,
 )
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedArm, PlannedRequest, arms_of_all_points
+from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.precheck import ask_all
 from webdyno.stack import Placement, RunningStack, ask_versions, start_stack
 from webdyno.stack.sockets import free_port
@@ -149,14 +149,8 @@ class Agent(ServersHost, ClientsHost):
             self._sampler.stop()
         return self._sampled
 
-    def ask(
-        self,
-        arm: str,
-        url: str,
-        requests: Sequence[PlannedRequest],
-        load: Load,
-        ignored: Sequence[str],
-    ) -> list[Answer]:
+    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
+        requests, load, ignored = questions
         return ask_all(url, requests, load, self._benches[arm].bench.client_socket, ignored)
 
     def get_ready(self, arm: str) -> None:
@@ -247,12 +241,7 @@ class LocalBackend:
         """Look at everything that can change a result and isn't part of the experiment."""
         arms = arms_of_all_points(experiment, catalogue)
         with open_bench(experiment.bench, find_loadgen()) as bench:
-            return Surroundings(
-                machine=bench.describe(),
-                versions=versions_of(arms, bench),
-                load_generator=load_generators(experiment),
-                hosts={},
-            )
+            return surroundings_on(bench, experiment, arms)
 
     def open(
         self,
@@ -272,19 +261,21 @@ class LocalBackend:
         """We are the only host."""
 
 
-def versions_of(arms: list[PlannedArm], bench: Bench) -> dict[str, dict[str, str]]:
-    """Ask the services of arms for their versions, by arm and service. Raises Trouble."""
+def surroundings_on(
+    bench: Bench, experiment: Experiment, arms: Sequence[PlannedArm]
+) -> Surroundings:
+    """Look at a bench, and ask services and load generators for their versions. Raises Trouble."""
     versions: dict[str, dict[str, str]] = {}
     for arm in arms:
         asked = ask_versions(arm.stack, arm.knobs, arm.site, bench, arm.first_request)
         versions.setdefault(arm.name, {}).update(asked)
-    return versions
-
-
-def load_generators(experiment: Experiment) -> str:
-    """Name what makes load at any point, with versions. Raises Trouble where it is missing."""
     generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
-    return "; ".join(program(name).version() for name in generators)
+    return Surroundings(
+        machine=bench.describe(),
+        versions=versions,
+        load_generator="; ".join(program(name).version() for name in generators),
+        hosts={},
+    )
 
 
 class OpenBenches:
