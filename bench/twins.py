@@ -29,7 +29,7 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 from webdyno.model.judgement import Verdict
 from webdyno.stack import start_stack
 
@@ -174,7 +174,7 @@ def made_log(case: Case, requests: int) -> bytes:
     """Serve the site to one client, and give the log of it."""
     catalogue, bench = Catalogue.load(), Bench()
     with (
-        bench.workspace() as scratch,
+        Workspace() as scratch,
         start_stack(
             catalogue.stack(case.stacks[1]),
             {"access_log": True, **case.knobs},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.host import Bench
-from webdyno.host.control_group import forget_groups
+from webdyno.host import Bench, Workspace
+from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.model.mistake import Mistake, Trouble
 
@@ -21,10 +21,10 @@ BUSY = "while :; do :; done"
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
     bench = Bench()
-    workspace = bench.workspace()
-    group = bench.control_group(workspace)
+    workspace = Workspace()
+    group = ControlGroup.create(workspace.name)
     try:
-        limit = bench.memory_limit(workspace, group, 32 * MIB)
+        limit = MemoryLimit.impose(workspace.name, group, 32 * MIB)
     except Trouble:
         workspace.remove()
         pytest.skip("no memory controller here")
@@ -68,8 +68,8 @@ def test_what_happened_between_two_readings() -> None:
 @pytest.mark.parametrize("cpus", [0.2, 0.05])
 def test_a_process_gets_no_more_than_its_share(cpus: float) -> None:
     bench = Bench().with_server_cpus(cpus)
-    with bench.workspace() as workspace:
-        group = bench.control_group(workspace)
+    with Workspace() as workspace:
+        group = ControlGroup.create(workspace.name)
         limit = bench.cpu_limit(workspace, group)
         assert isinstance(limit, CpuLimit)
         entries = limit.entries() or [limit.folder / "cgroup.procs"]
@@ -92,7 +92,7 @@ def _cpu_s(pid: int) -> float:
 
 def test_whole_cpus_need_no_limit() -> None:
     bench = Bench().with_server_cpus(1)
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         assert bench.cpu_limit(workspace, None) is None
     assert len(bench.split.servers) == 1
 

@@ -36,7 +36,7 @@ def wait_until(condition: Callable[[], bool], within_s: float = 20.0) -> None:
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    made = Bench().workspace()
+    made = Workspace()
     yield made
     made.remove()
 
@@ -159,9 +159,9 @@ def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> No
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 bench = Bench()
-workspace = bench.workspace()
+workspace = Workspace()
 process = bench.spawn(
     ["sh", "-c", {STUBBORN!r}], cwd=workspace.path, env={ENVIRONMENT!r},
     log=Path(sys.argv[1]), workspace=workspace, stop_within_s=0.1,
@@ -211,15 +211,15 @@ def test_the_kernel_stops_the_server_when_the_warden_is_killed_too(tmp_path: Pat
 
 def test_the_next_workspace_sweeps_away_what_was_left() -> None:
     script = (
-        "import os, signal; from webdyno.host import Bench; w = Bench().workspace();"
+        "import os, signal; from webdyno.host import Workspace; w = Workspace();"
         "print(w.path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
     left = Path(done.stdout.decode().strip())
     assert left.name
-    mine = Bench().workspace()
+    mine = Workspace()
     assert not left.exists()
-    other = Bench().workspace()
+    other = Workspace()
     assert mine.path.exists()
     other.remove()
     mine.remove()

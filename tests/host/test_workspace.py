@@ -123,7 +123,7 @@ def test_a_workspace_stays_ours() -> None:
 
 
 def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
-    script = "import webdyno.host as b; w = b.Bench().workspace(); print(1, flush=True); input()"
+    script = "import webdyno.host as b; w = b.Workspace(); print(1, flush=True); input()"
     with Workspace():
         assert os.getpid() not in {run.pid for run in others_running()}
         environment = os.environ | {"TMPDIR": str(place)}
@@ -137,7 +137,7 @@ def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
             assert other.stdout
             other.stdout.readline()
             (found,) = (run for run in others_running() if run.pid == other.pid)
-            assert "Bench().workspace()" in found.command
+            assert "Workspace()" in found.command
             other.communicate("\n")
         assert other.pid not in {run.pid for run in others_running()}
 

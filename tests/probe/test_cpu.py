@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.host import Bench, ServerProcess
+from webdyno.host import Bench, ServerProcess, Workspace
 from webdyno.host.control_group import ControlGroup
 from webdyno.probe import CpuReading, server_cpu
 
@@ -35,8 +35,8 @@ class Burner:
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[Burner]:
     bench = Bench()
-    workspace = bench.workspace()
-    group = bench.control_group(workspace)
+    workspace = Workspace()
+    group = ControlGroup.create(workspace.name)
     process = bench.spawn(
         ["sh", "-c", SCRIPT],
         cwd=workspace.path,

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 from webdyno.host.users import uid_of
 from webdyno.stack.commands import (
     PLAIN_ENVIRONMENT,
@@ -22,7 +22,7 @@ from webdyno.stack.commands import (
 
 def run(script: str) -> None:
     bench = Bench()
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         run_checked(
             ["sh", "-c", script],
             cwd=workspace.path,
@@ -40,7 +40,7 @@ def test_its_own_words_are_told_when_it_fails() -> None:
 
 def test_a_version_is_asked_for_as_the_servers_user() -> None:
     bench = Bench()
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         words = ["sh", "-c", "id -u; echo whatever the exit code; exit 1"]
         said = version_output(words, bench, workspace)
     assert said == f"{uid_of(bench.user)}\nwhatever the exit code\n"
@@ -48,11 +48,11 @@ def test_a_version_is_asked_for_as_the_servers_user() -> None:
 
 DRIVER = """
 import sys
-from webdyno.host import Bench
-from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_command
+from webdyno.host import Bench, Workspace
+from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_checked
 bench = Bench()
-with bench.workspace() as workspace:
-    run_command(
+with Workspace() as workspace:
+    run_checked(
         ["sh", "-c", f"(sleep 87654 &); echo up > {sys.argv[1]}; sleep 87654"],
         cwd=workspace.path, environment=PLAIN_ENVIRONMENT, bench=bench, workspace=workspace,
     )

@@ -26,7 +26,7 @@ from webdyno.generator import (
     find_loadgen,
     loadgen_version,
 )
-from webdyno.host import Bench, ServerProcess, open_bench
+from webdyno.host import Bench, ServerProcess, Workspace, open_bench
 from webdyno.host.users import uid_of
 from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
@@ -63,7 +63,7 @@ class NullServer:
 @contextmanager
 def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
     """Run a null server on the servers' CPUs; raise Trouble when it doesn't start."""
-    workspace = bench.workspace()
+    workspace = Workspace()
     process: ServerProcess | None = None
     try:
         # The servers' user may not get to where the engine is installed.

@@ -37,7 +37,7 @@ def doctor(*, catalog: CatalogDirs = ()) -> None:
         *_cpu_checks(machine),
         *_limit_checks(machine),
         _server_user(bench.user.name if bench.user else None),
-        _cpu_accounting(bench.cpu_means()),
+        _cpu_accounting(),
         _engine(),
         *_package_checks(Catalogue.load(catalog)),
     ]
@@ -105,10 +105,12 @@ def _server_user(name: str | None) -> Check:
     return Check("user", "root", f"servers run as {name}")
 
 
-def _cpu_accounting(means: str) -> Check:
-    if means == "procfs":
+def _cpu_accounting() -> Check:
+    from webdyno.host.control_group import ControlGroup
+
+    if not ControlGroup.possible():
         return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
-    return Check("CPU time", f"from {means}", "exact, processes that have ended included")
+    return Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
 
 
 def _engine() -> Check:

@@ -65,7 +65,7 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
-    from webdyno.host import Bench
+    from webdyno.host import Bench, Workspace
     from webdyno.run.planned import first_request, planned_requests
     from webdyno.run.precheck import ask_all
     from webdyno.stack import start_stack
@@ -94,7 +94,7 @@ def up(
     provide_packages([wanted], [served], yes=yes)
     console, bench = plain_console(), Bench()
     with (
-        bench.workspace() as scratch,
+        Workspace() as scratch,
         start_stack(
             wanted,
             knobs,

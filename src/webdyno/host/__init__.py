@@ -6,13 +6,14 @@ from webdyno.host.machine import describe_machine, split_cpus
 from webdyno.host.netns import NetnsBench
 from webdyno.host.process import ServerProcess
 from webdyno.host.this_machine import Bench
-from webdyno.host.workspace import others_running, sweep
+from webdyno.host.workspace import Workspace, others_running, sweep
 from webdyno.model.bench import BenchSettings
 
 __all__ = [
     "Bench",
     "NetnsBench",
     "ServerProcess",
+    "Workspace",
     "describe_machine",
     "open_bench",
     "others_running",

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 import psutil
 
@@ -31,6 +31,20 @@ IN_FRONT_FOR_S = 0.5
 POLL_S = 0.005
 STOP = b"."
 """Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
+
+
+class Circumstances(TypedDict):
+    """In which a command is run."""
+
+    cwd: Path
+    env: Mapping[str, str]
+    log: Path
+    workspace: Workspace
+    groups_to_join: NotRequired[Sequence[Path]]
+    groups_to_remove: NotRequired[Sequence[Path]]
+    """Control groups that it may make by itself."""
+    stop_signal: NotRequired[Literal["TERM", "QUIT", "INT"]]
+    stop_within_s: NotRequired[float]
 
 
 class ServerProcess:
@@ -55,7 +69,6 @@ class ServerProcess:
     ) -> None:
         """Start a server in its own session; its output is appended to `log`.
 
-        `groups_to_remove` are control groups that it may make by itself.
         `entry` are words before the command that let it run elsewhere, such as in a namespace.
         """
         self.argv = list(argv)

@@ -1,16 +1,15 @@
 """The bench that every run here uses: this machine, its CPUs split, its processes pinned."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
-from pathlib import Path
 from socket import socket
-from typing import Literal, Self
+from typing import Self, Unpack
 
 from webdyno.host.control_group import ControlGroup
-from webdyno.host.limits import CpuLimit, MemoryLimit
+from webdyno.host.limits import CpuLimit
 from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores, split_cpus
-from webdyno.host.process import ServerProcess
+from webdyno.host.process import Circumstances, ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
 from webdyno.model.machine import CpuSplit, Machine
@@ -47,24 +46,6 @@ class Bench:
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""
         return describe_machine(self.split)
-
-    def cpu_means(self) -> Literal["cgroup-v2", "procfs"]:
-        """How the CPU time of servers is counted here."""
-        return "cgroup-v2" if ControlGroup.possible() else "procfs"
-
-    def workspace(self) -> Workspace:
-        """Make a folder for a stack's live files."""
-        return Workspace()
-
-    def control_group(self, workspace: Workspace) -> ControlGroup | None:
-        """Make the control group of a stack, where the machine allows it."""
-        return ControlGroup.create(workspace.name)
-
-    def memory_limit(
-        self, workspace: Workspace, group: ControlGroup | None, limit_bytes: int
-    ) -> MemoryLimit:
-        """Limit the memory of a stack; raise Trouble where the machine has no means to do it."""
-        return MemoryLimit.impose(workspace.name, group, limit_bytes)
 
     def cpu_limit(self, workspace: Workspace, group: ControlGroup | None) -> CpuLimit | None:
         """Limit the CPU time of a stack where its servers get a share; raise Trouble as that."""
@@ -116,58 +97,32 @@ class Bench:
         self,
         argv: Sequence[str],
         *,
-        cwd: Path,
-        env: Mapping[str, str],
-        log: Path,
-        workspace: Workspace,
         cpus: Sequence[int] | None = None,
-        groups_to_join: Sequence[Path] = (),
-        groups_to_remove: Sequence[Path] = (),
-        stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM",
-        stop_within_s: float = 5.0,
+        **circumstances: Unpack[Circumstances],
     ) -> ServerProcess:
         """Start a server on the servers' CPUs, as the servers' user, under a warden's eye."""
         return ServerProcess(
             argv,
-            cwd=cwd,
-            env=env,
-            log=log,
             cpus=self.split.servers if cpus is None else cpus,
             user=self.user,
-            workspace=workspace,
-            groups_to_join=groups_to_join,
-            groups_to_remove=groups_to_remove,
-            stop_signal=stop_signal,
-            stop_within_s=stop_within_s,
             warden_cpus=self.split.rest,
             entry=self.servers_entry(),
+            **circumstances,
         )
 
     def run(
         self,
         argv: Sequence[str],
         *,
-        cwd: Path,
-        env: Mapping[str, str],
-        log: Path,
-        workspace: Workspace,
         within_s: float,
         cpus: Sequence[int] | None = None,
-        stop_within_s: float = 5.0,
+        **circumstances: Unpack[Circumstances],
     ) -> int | None:
         """Run a command to its end, as `spawn` starts servers, so that nothing of it outlives us.
 
         Give its exit code; None when it took longer than `within_s`, and was stopped.
         """
-        process = self.spawn(
-            argv,
-            cwd=cwd,
-            env=env,
-            log=log,
-            workspace=workspace,
-            cpus=cpus,
-            stop_within_s=stop_within_s,
-        )
+        process = self.spawn(argv, cpus=cpus, **circumstances)
         try:
             return process.wait(within_s)
         finally:

@@ -20,7 +20,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 from webdyno.host.control_group import forget_groups
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.processes import run_program
@@ -133,7 +133,7 @@ class Podman:
         tell(f"building {name} …")
         began = time.monotonic()
         bench = Bench().with_user(None)
-        with bench.workspace() as workspace:
+        with Workspace() as workspace:
             log, made = workspace.path / "build.log", workspace.path / "image"
             # The other format has no health checks.
             words = [*self.words(), "build", "--format", "docker", "--file", str(file)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.processes import must
 from webdyno.host.users import ServerUser, home_of
@@ -126,7 +126,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     theirs = os.environ if user is None else {}
     variables = recipe.environment
     bench = Bench().with_user(user)
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         log = workspace.path / "build.log"
         code = bench.run(
             ["/bin/sh", "-c", recipe.build or ":"],

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.generator import Generator, LoadOrder, find_loadgen, program
-from webdyno.host import Bench, open_bench
-from webdyno.host.control_group import forget_groups
+from webdyno.host import Bench, Workspace, open_bench
+from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
@@ -300,18 +300,18 @@ class OpenBenches:
         key = (settings, generator)
         if key not in self._open:
             bench = self._bench(settings)
-            entry = [*self._with_cpu_time(settings, bench), *bench.client_entry()]
+            entry = [*self._with_cpu_time(settings), *bench.client_entry()]
             new_generator = partial(program(generator).new, bench.split.client, entry)
             self._open[key] = ArmBench(bench, new_generator)
         return self._open[key]
 
-    def _with_cpu_time(self, settings: BenchSettings, bench: Bench) -> list[str]:
+    def _with_cpu_time(self, settings: BenchSettings) -> list[str]:
         """Give the words before a command that let it have the client's share of CPU time."""
         if settings.client_cpus is None:
             return []
-        workspace = self._exits.enter_context(bench.workspace())
+        workspace = self._exits.enter_context(Workspace())
         self._exits.callback(forget_groups, workspace.name)
-        group = bench.control_group(workspace)
+        group = ControlGroup.create(workspace.name)
         limit = CpuLimit.impose(workspace.name, group, settings.client_cpus)
         return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', str(limit.folder / "cgroup.procs")]
 

@@ -86,13 +86,15 @@ class RunningStack:
         self._prepared: PreparedSite = prepared
         self._started: list[RunningService] = []
         self._left: list[Path] = []
-        self._workspace: Workspace = bench.workspace()
+        self._workspace = Workspace()
         try:
             if not stack.runs_already:
-                self.group = bench.control_group(self._workspace)
+                self.group = ControlGroup.create(self._workspace.name)
             self._cpu_limit = self._limit_cpu()
             if memory_bytes is not None:
-                self.memory_limit = bench.memory_limit(self._workspace, self.group, memory_bytes)
+                self.memory_limit = MemoryLimit.impose(
+                    self._workspace.name, self.group, memory_bytes
+                )
             state = make_private(self._workspace.path / "_state")
             copy_own(prepared.state, state)
             hand_over(state, bench.user)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from webdyno.host import Bench
+from webdyno.host.control_group import ControlGroup
 from webdyno.host.copies import copy_readable, take_back
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import OPEN, hand_over, make_private
@@ -130,7 +131,7 @@ def made_text(path: str, size_bytes: int) -> bytes:
 
 
 def _make(site: Site, kept: Path, bench: Bench) -> None:
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         made = PreparedSite(make_private(workspace.path / "_made"))
         for folder in (made.root, made.app):
             folder.mkdir()
@@ -191,7 +192,7 @@ def _set_up(
     logs = make_private(workspace.path / "_log")
     laid_out = lay_out(roles, Deployment(bench, workspace, logs, site, view, set_up_needs=needs))
     services = laid_out.services
-    group = bench.control_group(workspace)
+    group = ControlGroup.create(workspace.name)
     try:
         for service in services.values():
             service.start([group.entry(service.role.name)] if group else [])

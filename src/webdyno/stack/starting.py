@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from webdyno.host import Bench
+from webdyno.host import Bench, Workspace
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
@@ -69,7 +69,7 @@ def ask_versions(
     None of them is started but a user's own system, of which nobody knows yet whether it starts:
     raise Trouble, with its own words, where it doesn't.
     """
-    with _errors_told(stack, Path.cwd()), bench.workspace() as scratch:
+    with _errors_told(stack, Path.cwd()), Workspace() as scratch:
         folder = scratch.path / "kept"
         with RunningStack(stack, knobs, site, folder=folder, bench=bench, asked=asked) as laid_out:
             if stack.is_own:
