@@ -180,9 +180,9 @@ class RemoteServers(ServersHost):
     def waits_for_rest(self, most_s: float) -> bool:
         return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
 
-    def slot_begins(self, arm: str, look: Tracing | None) -> None:
+    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
         self._loaded = self._agents_of(arm)
-        at_once([partial(agent.slot_begins, arm, look) for agent in self._loaded])
+        at_once([partial(agent.slot_begins, arm, tracing) for agent in self._loaded])
 
     def slot_ends(self) -> SlotUsage:
         """Tell of the front's host where only one can be told of."""

@@ -139,7 +139,7 @@ class RunningBlock:
         point, name = self.point, arm.name
         point.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        load, used = point.testbed.slot(name, order, self._look(phase))
+        load, used = point.testbed.slot(name, order, self._tracing(phase))
         refused = bool(load.all_of_it.failures.status)
         logs = point.folder.block_folder(point.number, self.number, name)
         record = tell(
@@ -169,7 +169,7 @@ class RunningBlock:
         point.testbed.servers.check_alive(name)
         return record
 
-    def _look(self, phase: Phase) -> Tracing | None:
+    def _tracing(self, phase: Phase) -> Tracing | None:
         """Say what of the servers' CPUs is looked at meanwhile, if that was asked for."""
         if not self.point.experiment.profile:
             return None

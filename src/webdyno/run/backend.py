@@ -123,7 +123,7 @@ class ServersHost(Protocol):
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest together; False where they don't in time."""
 
-    def slot_begins(self, arm: str, look: Tracing | None) -> None:
+    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
         """Read the counters of an arm that is to come under load."""
 
     def slot_ends(self) -> SlotUsage:
@@ -177,14 +177,14 @@ class Testbed:
         self.clients.get_ready(arm)
         return self._load(arm, order).result
 
-    def slot(self, arm: str, order: LoadOrder, look: Tracing | None) -> Slot:
+    def slot(self, arm: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
         """Load an arm for a slot. Raises GeneratorError, StackDied.
 
         The host that serves reads its own counters, around all of the load; the one that loads
         times itself.
         """
         self.clients.get_ready(arm)
-        self.servers.slot_begins(arm, look)
+        self.servers.slot_begins(arm, tracing)
         try:
             loaded = self._load(arm, order)
             used = self.servers.slot_ends()

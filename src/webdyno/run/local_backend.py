@@ -119,12 +119,12 @@ class Agent(ServersHost, ClientsHost):
                 return True
         return False
 
-    def slot_begins(self, arm: str, look: Tracing | None) -> None:
+    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
         bench = self._benches[arm]
         generator = self._generators.get(bench)
         pid = generator.pid if generator else None
         probe = SlotProbe(arm, self._stacks, bench.bench, pid)
-        self._slot = _Watched(probe, look, bench.bench, self._stacks[arm], pid)
+        self._slot = _Watched(probe, tracing, bench.bench, self._stacks[arm], pid)
 
     def slot_ends(self) -> SlotUsage:
         slot, self._slot = self._slot, None
@@ -192,7 +192,7 @@ class _Watched:
     def __init__(
         self,
         probe: SlotProbe,
-        look: Tracing | None,
+        tracing: Tracing | None,
         bench: Bench,
         stack: RunningStack,
         client_pid: int | None,
@@ -202,11 +202,11 @@ class _Watched:
         self._exits = ExitStack()
         cpus = (bench.split.servers, bench.split.rest)
         # Calls cost more while they are counted, which would show in samples.
-        profiler = Profiler(*cpus) if look == "samples" else None
-        calls = SystemCalls(*cpus) if look == "calls" else None
+        profiler = Profiler(*cpus) if tracing == "samples" else None
+        calls = SystemCalls(*cpus) if tracing == "calls" else None
         course = (
-            Course(stack, bench, client_pid, look.every_s)
-            if isinstance(look, CourseTracing)
+            Course(stack, bench, client_pid, tracing.every_s)
+            if isinstance(tracing, CourseTracing)
             else None
         )
         self._profiler, self._calls, self._course = profiler, calls, course

@@ -6,6 +6,7 @@ is worth; and a run that is measured again while the servers' CPUs are sampled t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.value import shown_value
@@ -87,20 +88,37 @@ def _workers(
     arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
 ) -> dict[str, int]:
     """Give how many workers an arm's services have, by knob, where connections may wait for one."""
-    here, connections = experiment.arms[arm], experiment.load_of(arm).connections
-    stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
-    roles = resolve_stack(stack, site, here.knobs, len(split.servers)).roles
+    connections = experiment.load_of(arm).connections
+    return {
+        it.name: it.now
+        for it in _knobs_of(arm, experiment, catalogue, split)
+        if it.inner in WORKERS and not it.knob.idle(it.beside) and isinstance(it.now, int)
+        if it.now // 2 < connections
+    }
+
+
+class _ArmsKnob(NamedTuple):
+    """A knob as an arm has it."""
+
+    name: str
+    inner: str
+    """What its service calls it."""
+    knob: Knob
+    now: KnobValue
+    beside: Mapping[str, KnobValue]
+    """All knobs of its service."""
+
+
+def _knobs_of(
+    arm: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> Iterator[_ArmsKnob]:
+    stack = catalogue.stack(experiment.arms[arm].stack)
+    site = catalogue.site(experiment.site_of(arm))
+    roles = resolve_stack(stack, site, experiment.knobs_of(arm), len(split.servers)).roles
     resolved = {role.name: role.knobs for role in roles}
-    found = {}
-    for name, (knob, ((role, inner), *_)) in (
-        stack.with_services(site.services).exposed_knobs().items()
-    ):
-        now = resolved[role][inner]
-        if inner not in WORKERS or knob.idle(resolved[role]) or not isinstance(now, int):
-            continue
-        if now // 2 < connections:
-            found[name] = now
-    return found
+    for name, (knob, sets) in stack.with_services(site.services).exposed_knobs().items():
+        role, inner = sets[0]
+        yield _ArmsKnob(name, inner, knob, resolved[role][inner], resolved[role])
 
 
 def limits_experiment(
@@ -164,21 +182,14 @@ def _all_of_it(
     split: CpuSplit,
     evidence: AdviceEvidence,
 ) -> Iterator[Advice]:
-    here = experiment.arms[arm]
-    stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(arm))
-    cpus = len(split.servers)
-    roles = resolve_stack(stack, site, experiment.knobs_of(arm), cpus).roles
-    resolved = {it.name: it.knobs for it in roles}
     sent = _headers(arm, experiment)
-    for name, (knob, sets) in stack.with_services(site.services).exposed_knobs().items():
-        role, inner = sets[0]
-        now = resolved[role][inner]
-        if knob.cause is None or not _is_felt(knob, resolved[role], sent):
+    for name, _, knob, now, beside in _knobs_of(arm, experiment, catalogue, split):
+        if knob.cause is None or not _is_felt(knob, beside, sent):
             continue
         if knob.cause.where is not None and not SIGNS[knob.cause.where](evidence):
             continue
         for better in knob.cause.better:
-            tried = _tried(better, now, knob, cpus)
+            tried = _tried(better, now, knob, len(split.servers))
             if tried is not None and tried != now:
                 yield Advice(
                     knob=name,
