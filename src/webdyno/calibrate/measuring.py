@@ -189,20 +189,13 @@ def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
         for arm in arms:
             client.slot(arm.order(load, NOISE_WARMUP_S))
         for which in ABBA * rounds:
-            answered, used_s = _noise_slot(client, arms[which], load, NOISE_SLOT_S)
-            answers[which] += answered
-            cpu_s[which] += used_s
+            slot = _slot(bench, client, arms[which], load, NOISE_SLOT_S)
+            answers[which] += slot.result.requests.completed
+            cpu_s[which] += slot.server_cpu_s
     if not all(answers) or not all(cpu_s):
         raise Trouble("the client got no answers from the null server; is this machine very busy?")
     rate = log(answers[0] / answers[1])
     return rate, log(cpu_s[0] / cpu_s[1]) - rate
-
-
-def _noise_slot(client: Loadgen, arm: NullServer, load: Load, slot_s: float) -> tuple[int, float]:
-    wardens = [arm.process.warden_pid]
-    before = tree_cpu(wardens)
-    result = client.slot(arm.order(load, slot_s))
-    return result.requests.completed, tree_cpu(wardens).since(before).cpu_s
 
 
 CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
@@ -218,7 +211,7 @@ def measure_ceiling(
     load = Load(connections=connections, keepalive=keepalive)
     with null_server(bench, body_bytes) as server, _client(bench) as client:
         client.slot(server.order(load, CEILING_WARMUP_S))
-        slots = [_ceiling_slot(bench, client, server, load) for _ in range(CEILING_SLOTS)]
+        slots = [_slot(bench, client, server, load, CEILING_SLOT_S) for _ in range(CEILING_SLOTS)]
     best = max(slots, key=lambda slot: _rate_rps(slot.result))
     result = best.result
     if not result.requests.completed:
@@ -268,23 +261,26 @@ class _Slot:
     """A slot, and how much of what could limit it was used."""
 
     result: LoadResult
+    server_cpu_s: float
     server_busy: float
     """Share of their CPUs that the server's threads used."""
     link_share: float
     """Share of what the link carries; 0 where it has no limit."""
 
 
-def _ceiling_slot(bench: Bench, client: Loadgen, server: NullServer, load: Load) -> _Slot:
+def _slot(bench: Bench, client: Loadgen, server: NullServer, load: Load, slot_s: float) -> _Slot:
     wardens = [server.process.warden_pid]
     cpu, network = tree_cpu(wardens), NetworkReading.read_both(*bench.network_pids)
     began = time.monotonic()
-    result = client.slot(server.order(load, CEILING_SLOT_S))
+    result = client.slot(server.order(load, slot_s))
     took_s = time.monotonic() - began
+    cpu_s = tree_cpu(wardens).since(cpu).cpu_s
     carried = NetworkReading.read_both(*bench.network_pids).since(network)
     busier_way = max(carried.sent_bytes, carried.received_bytes) / took_s
     return _Slot(
         result=result,
-        server_busy=tree_cpu(wardens).since(cpu).cpu_s / took_s / len(bench.split.servers),
+        server_cpu_s=cpu_s,
+        server_busy=cpu_s / took_s / len(bench.split.servers),
         link_share=busier_way / bench.link_bytes_per_s if bench.link_bytes_per_s else 0.0,
     )
 

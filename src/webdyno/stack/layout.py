@@ -172,9 +172,34 @@ def _addresses(
     roles: Sequence[Role], deployment: Deployment, front: str | None, front_port: int | None
 ) -> dict[str, Address]:
     """Give each role its address; no two have the same port."""
-    bench = deployment.bench
-    if deployment.placement is not None:
-        return _placed(roles, deployment.placement, bench)
+    bench, placement = deployment.bench, deployment.placement
+    if placement is None:
+        hosts_and_ports = _hosts_and_ports(roles, bench, front, front_port)
+    elif by_socket := [role.name for role in roles if role.by_socket]:
+        raise Mistake(
+            f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
+            "listen on $PORT"
+        )
+    else:
+        hosts_and_ports = placement.addresses
+    return {
+        role.name: Address(
+            *hosts_and_ports[role.name],
+            socket=deployment.workspace.path / role.name / "listen.sock"
+            if role.by_socket
+            else None,
+            uid=uid_of(bench_of(role.service, bench).user),
+            protocol=role.speaks,
+            asked_host=_asked_host(role),
+        )
+        for role in roles
+    }
+
+
+def _hosts_and_ports(
+    roles: Sequence[Role], bench: Bench, front: str | None, front_port: int | None
+) -> dict[str, tuple[str, int]]:
+    """Choose where each role of a stack on one host listens."""
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
     hosts: dict[str, str] = {}
     for role in roles:
@@ -188,34 +213,9 @@ def _addresses(
         if role.name not in ports:
             ports[role.name] = free_port(bench.servers_socket, ports.values())
     return {
-        role.name: Address(
-            host=hosts.get(role.name) or (bench.host if role.name == front else HOST),
-            port=ports[role.name],
-            socket=deployment.workspace.path / role.name / "listen.sock"
-            if role.by_socket
-            else None,
-            uid=uid_of(bench_of(role.service, bench).user),
-            protocol=role.speaks,
-            asked_host=_asked_host(role),
-        )
-        for role in roles
-    }
-
-
-def _placed(roles: Sequence[Role], placement: Placement, bench: Bench) -> dict[str, Address]:
-    """Give each role the address that it has on its host."""
-    if by_socket := [role.name for role in roles if role.by_socket]:
-        raise Mistake(
-            f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
-            "listen on $PORT"
-        )
-    return {
-        role.name: Address(
-            *placement.addresses[role.name],
-            socket=None,
-            uid=uid_of(bench_of(role.service, bench).user),
-            protocol=role.speaks,
-            asked_host=_asked_host(role),
+        role.name: (
+            hosts.get(role.name) or (bench.host if role.name == front else HOST),
+            ports[role.name],
         )
         for role in roles
     }
