@@ -64,12 +64,12 @@ class SentRequest:
 
 @dataclass(frozen=True)
 class AbortRule:
-    """When what was due in a window is awaited no longer."""
+    """When to end an open loop that has clearly failed, instead of waiting for all answers."""
 
     share: float
-    """Of all that was due in it: more than so much"""
+    """More than this share of all that was due in the window has to be late."""
     after_s: float
-    """… has waited so long, and longer, without an answer."""
+    """What has waited so long for its answer is late."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class LoadOrder:
     seed: int = 0
     """Decides on all that is random in it: due times, which request comes next, pauses."""
     abort_rule: AbortRule | None = None
-    """An open loop after a lead-in follows all that was due in its window to the end, or until so
-    much of it is late. None: until it is answered or times out."""
+    """An open loop after a lead-in waits until all that was due in its window is answered or times
+    out, or until this rule ends it."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False

@@ -100,9 +100,9 @@ def _sockets_of(pid: int) -> set[str]:
 
 
 class FoundProcess:
-    """Who listens on a port of this machine: what a `ServerProcess` tells, and nothing is done.
+    """A server that ran before us: it tells what a `ServerProcess` does, and is never stopped.
 
-    They are looked for anew when one of them has ended: somebody may start the server anew.
+    Its processes are looked for again when one of them has ended: somebody may have restarted it.
     """
 
     left_running = 0

@@ -163,7 +163,7 @@ NOTHING = ProcessReading(0, 0, 0, 0, 0, (0, 0), 0, 0)
 
 
 class _Scheduled(NamedTuple):
-    """How the kernel's scheduler treated a thread, or several."""
+    """Counts of the kernel's scheduler, of a thread or summed over several."""
 
     voluntary: int
     involuntary: int

@@ -19,7 +19,7 @@ from webdyno.stack import StackDied
 from webdyno.stack.log import IN_USE, refusal_in
 
 SILENT_LIMIT_S = 1.0
-"""Ten signs of life are sent in that time, and the kernel sends a lost one again after 0.2 s."""
+"""Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
 
 SEED_BITS = 32
 """The engine counts its threads in the bits above."""

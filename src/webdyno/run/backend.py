@@ -1,7 +1,7 @@
-"""What the lab asks of hosts, whatever lies between: one that serves, one that loads.
+"""Interfaces between a run and its hosts, local or remote: one runs servers, one generates load.
 
 All that goes in and out are values, and arms go by their names, so that a host may be this process
-or a machine far away. `local_backend.py` does it on the host itself.
+or another machine. `local_backend.py` does the work on the host itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,8 +33,8 @@ class CourseTracing(NamedTuple):
 
 
 Tracing = Literal["samples", "calls"] | CourseTracing
-"""What is read besides the counters: stacks of calls, how often the kernel is called, or the course
-of the servers' own figures."""
+"""What is read besides the counters: stacks of calls ("samples"), how often the kernel is called
+("calls"), or the servers' own figures in the course of the load."""
 
 
 class StartedArm(NamedTuple):
@@ -106,7 +106,7 @@ class LinkCut(Trouble):
 
 
 class ServersHost(Protocol):
-    """A host, or several, that have the servers of arms."""
+    """A host, or several, that run the servers of arms."""
 
     def start(self, arm: str, folder: Path) -> StartedArm:
         """Start an arm's servers anew; `folder` gets their configurations and logs.
@@ -130,7 +130,7 @@ class ServersHost(Protocol):
         """Read them again, when the load is over."""
 
     def slot_fails(self) -> None:
-        """Read nothing more of a slot that came to no end; safe to call without one."""
+        """Read nothing more of a slot that failed; safe to call without one."""
 
     def sampling_begins(self, arm: str, every_s: float) -> None:
         """Begin to read an arm's CPU time every so many seconds."""

@@ -27,8 +27,8 @@ SLOWEST_RPS = 1.0
 REST_S = 3.0
 """So long an arm that was asked for too much may work on before another one's trial begins."""
 SURELY_MISSED = 4.0
-"""Times the share that an objective allows: a trial in which so much is late has failed, however
-the rest is answered, and what times out isn't waited for."""
+"""A trial in which this many times the share that an objective allows is late has failed, whatever
+becomes of the rest: it ends then, instead of waiting for time-outs."""
 CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
 """What shows that a trial may have failed for the load generator's sake."""
 
@@ -137,10 +137,10 @@ def is_client_limited(record: SlotRecord) -> bool:
 
 
 def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
-    """Say when so much is late that no objective can hold any more.
+    """Give the rule that ends a trial in which no objective can hold any more.
 
-    What is late by the longest time that is allowed is late by all of them. None where failures
-    alone count: they are known when they have timed out.
+    What is late by the longest time that any objective allows is late by all of them. None where
+    failures alone count: these are known only when they have timed out.
     """
     timed = [(it.within_s, it.allowed) for it in objectives if it.within_s is not None]
     if not timed:

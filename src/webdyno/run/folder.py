@@ -38,7 +38,7 @@ MOST_HEAD_BYTES = 16 * MIB
 Write = Callable[[int, bytes], int]
 
 _ONE_READS = Lock()
-"""What records take is told by what the whole process has more of: pages are drawn by threads."""
+"""One thread at a time reads records, as their memory is measured by the growth of the process."""
 
 
 class RunFolder:

@@ -1,7 +1,7 @@
 """The pilot: each arm alone, before the blocks, to find the times that it needs.
 
-One arm is looked at at a time, and never a difference. What was seen and found is on record, so
-that a resumed run goes on alike.
+It looks at one arm at a time, never at a difference between arms. What it finds is on record, so
+that a resumed run uses the same times.
 """
 
 import time
@@ -35,9 +35,9 @@ from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.stack import StackDied
 
 LONGEST_SHARE = 1 / 30
-"""The load after fresh starts takes this share of the budget at most, or one piece."""
+"""Of the budget: what the load after fresh starts takes at most, unless one piece takes more."""
 FRESH_STARTS = 2
-"""So many at most: another one where a change was seen late. docs/method.md: what it is worth."""
+"""At most; a second one only where a change was seen late. docs/method.md: what it is worth."""
 PLANNED_SHARE = 1 / 4
 """The fewest blocks should fit into this share of the budget: windows are no longer than that lets
 them be, unless answers take so long that they must be."""

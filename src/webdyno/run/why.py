@@ -21,9 +21,9 @@ from webdyno.model.why import Advice, Intervention, Resource
 from webdyno.stack.service_graph import resolve_stack
 
 LEFT, LEFT_OF_WHAT_IS_TIGHT = 0.7, 0.8
-"""What is left of a thing that there is less of: little enough to be seen in two minutes, enough to
-be near the slope. Of the client's CPU time and of memory there is seldom much more than is needed,
-so that with less of it they would become the limit."""
+"""The share that is left of a resource: little enough that the effect shows in two minutes, enough
+that it is near the slope. The client's CPU time and memory are seldom ample, so that with any less
+they would become the limit themselves."""
 WORKERS = {"workers", "children", "threads", "processes"}
 """Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
@@ -245,7 +245,7 @@ def _tried(better: KnobValue, now: KnobValue, knob: Knob, cpus: int) -> KnobValu
 
 
 def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experiment:
-    """Give the experiment with samples, and with the knobs that let these have names."""
+    """Give the experiment with CPU profiling on, and with symbol names where servers give them."""
     arms = {name: _with_names(name, experiment, catalogue) for name in experiment.arms}
     return experiment.replace(profile=True, arms=arms)
 

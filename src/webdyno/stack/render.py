@@ -71,7 +71,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Filled:
-    """What has become of a job."""
+    """The rendered templates of a job."""
 
     texts: Mapping[str, Any]
     files: Mapping[str, str]
