@@ -243,7 +243,7 @@ def test_an_agent_in_a_process_of_its_own_carries_out_orders_until_we_are_gone(
     process = AgentProcess(parcel_of(tmp_path, None), HERE, [HERE], yes=False)
     replies: list[Reply] = []
     agent = remote_agent(lambda order: replies.append(process.do(order)))
-    with process._process as there:
+    with process._process as there, process._agent:
         agent.at_point(0)
         agent.ports_for("nginx", roles=["nginx"])
         agent.ask("nginx", "http://127.0.0.2:80", Questions([], Load(paths=["/"]), []))

@@ -3,8 +3,8 @@
 It is given the experiment with its part of the catalogue; from then on orders name points and arms
 of it. It has a process of its own: what carries its orders has threads, timers, signal handlers and
 a niceness, which are not to be in a process that starts servers and reads counters. Orders and
-replies go through pipes, as a length in eight bytes and a pickle. When the other side ends in any
-way, its end of the pipe closes, at which the agent leaves nothing behind and ends.
+replies go through a pipe. When the other side ends in any way, its end of the pipe closes, at which
+the agent leaves nothing behind and ends.
 
 Between hosts go heartbeats while load goes on. A host with load generators sends a byte to that of
 the servers and waits for it to come back, ten times a second, on a connection of its own. It times
@@ -13,7 +13,6 @@ whatever its web server does.
 """
 
 import os
-import pickle
 import socket
 import subprocess
 import sys
@@ -22,8 +21,10 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from webdyno.cluster.agent import at_usual_priority, unpack_parcel
@@ -116,9 +117,6 @@ class Heartbeat:
 
     def _waited(self) -> None:
         self.silent_s = max(self.silent_s, time.monotonic() - self._heard_s)
-
-
-LENGTH_BYTES = 8
 
 
 class RoleAgent(Agent, RemoteAgent):
@@ -219,52 +217,35 @@ class AgentProcess:
 
     def __init__(self, parcel: bytes, address: str, peers: Collection[str], *, yes: bool) -> None:
         """Start it; for what it is given see `RoleAgent`."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "webdyno.cluster.role_agent"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        self._send((parcel, address, list(peers), yes))
+        self._agent, its_end = Pipe()
+        with its_end:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "webdyno.cluster.role_agent", str(its_end.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[its_end.fileno()],
+                start_new_session=True,
+            )
+        self._agent.send((parcel, address, list(peers), yes))
 
     def do(self, order: Order) -> Reply:
         """Have it carry out an order."""
         try:
-            self._send(order)
-            reply = _received(self._process.stdout)
-        except (BrokenPipeError, EOFError):
+            self._agent.send(order)
+            reply = self._agent.recv()
+        except (ConnectionError, EOFError):
             return Reply(refusal=Trouble("the agent's process ended unexpectedly"))
         return reply if isinstance(reply, Reply) else Reply(refusal=Trouble(f"no reply: {reply}"))
-
-    def _send(self, content: object) -> None:
-        assert self._process.stdin is not None  # noqa: S101 (asked for above)
-        _sent(self._process.stdin, content)
-
-
-def _sent(pipe: IO[bytes], content: object) -> None:
-    data = pickle.dumps(content)
-    pipe.write(len(data).to_bytes(LENGTH_BYTES, "big") + data)
-    pipe.flush()
-
-
-def _received(pipe: IO[bytes] | None) -> Any:  # noqa: ANN401 (whatever was sent)
-    assert pipe is not None  # noqa: S101 (asked for above)
-    head = pipe.read(LENGTH_BYTES)
-    if len(head) < LENGTH_BYTES:
-        raise EOFError
-    return pickle.loads(pipe.read(int.from_bytes(head, "big")))  # noqa: S301 (from our other half)
 
 
 def main() -> None:
     """Be the agent until the other side is gone."""
-    orders, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything here prints is no reply
+    lab: Connection[Reply, Any] = Connection(int(sys.argv[1]))
     at_usual_priority()
-    parcel, address, peers, yes = _received(orders)
+    parcel, address, peers, yes = lab.recv()
     agent = RoleAgent(parcel, address, peers, yes=yes)
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, ConnectionError):
         while True:
-            _sent(replies, carried_out(_received(orders), agent))
+            lab.send(carried_out(lab.recv(), agent))
     agent.close()
 
 
