@@ -173,6 +173,7 @@ def _addresses(
 ) -> dict[str, Address]:
     """Give each role its address; no two have the same port."""
     bench, placement = deployment.bench, deployment.placement
+    hosts_and_ports: Mapping[str, tuple[str, int]]
     if placement is None:
         hosts_and_ports = _hosts_and_ports(roles, bench, front, front_port)
     elif by_socket := [role.name for role in roles if role.by_socket]:
