@@ -17,9 +17,8 @@ PROTOCOLS = {
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
-Choice Finding Loaded Request Rule Seen answer ask asked_for audit beside choose
-handlers looked_at markdown measure number read run run_command shown split
-start unpack why_not why_nothing
+Choice Connections Finding Rule answers ask audit beside bounds choose confidence estimate
+handlers levels markdown number read shown split why_not why_nothing
 """
 
 

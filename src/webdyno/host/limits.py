@@ -25,7 +25,7 @@ Settings = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Limit:
+class GroupLimit:
     """A control group whose processes together get so much and no more.
 
     Version 2 of the control groups keeps it where that has the controller, else version 1. It goes
@@ -87,7 +87,7 @@ def _write(folder: Path, settings: Settings) -> None:
             (folder / file).write_text(text)
 
 
-class CpuLimit(Limit):
+class CpuLimit(GroupLimit):
     """A limit on the CPU time of a group of processes."""
 
     @classmethod
@@ -147,7 +147,7 @@ class MemoryReading(NamedTuple):
         )
 
 
-class MemoryLimit(Limit):
+class MemoryLimit(GroupLimit):
     """A limit on the memory of all services of a stack together, page cache included."""
 
     @classmethod
