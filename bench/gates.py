@@ -25,7 +25,7 @@ from rig.neighbour import bursts
 from rig.options import count
 from rig.script import Script, progress
 from truth import CATALOGUE, own_program
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 
 EXAMPLES = """\

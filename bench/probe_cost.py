@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
-from webdyno.probe import SlotProbe
-from webdyno.stack import RunningStack, start_stack
+from webdyno.host.this_machine import Bench
+from webdyno.probe.slot import SlotProbe
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
 
 SLOTS = 30
 SLOT_S = 0.5

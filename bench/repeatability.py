@@ -21,14 +21,14 @@ from rich.console import Console
 from rich.table import Table
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge import judge
 from webdyno.judge.interval import t_quantile
 from webdyno.model.base import Interval
 from webdyno.model.records import SlotRecord
 from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
 STACK = "nginx"

@@ -31,7 +31,7 @@ from rig.lab import Outcome
 from rig.neighbour import bursts, throttled
 from rig.options import some_of
 from rig.script import Script, progress
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge.comparison import DELTA
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict

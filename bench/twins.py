@@ -29,9 +29,10 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench, Workspace
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.model.judgement import Verdict
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 EXAMPLES = """\
   each case once (half an hour)

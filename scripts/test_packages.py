@@ -6,8 +6,7 @@ import sys
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import PROTOCOL
 from webdyno.model.mistake import Trouble
-from webdyno.stack import install_packages, missing_packages
-from webdyno.stack.needs import find
+from webdyno.stack.needs import find, install_packages, missing_packages
 
 TOOLS = {
     "chromium": "chromium",

@@ -8,7 +8,7 @@ import pytest
 
 from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES
 from webdyno.definitions import Catalogue
-from webdyno.generator import find_loadgen
+from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.command import COMMANDS
 
 ADVICE = {rule.instead for rule in OUTPUT_RULES} | {rule.instead for rule in DOCUMENT_RULES}

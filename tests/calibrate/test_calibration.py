@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webdyno.calibrate import load_calibration, save_calibration
 from webdyno.calibrate.measuring import describe_noise
 from webdyno.calibrate.store import calibration_file
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge.interval import t_quantile
 from webdyno.model.bench import BenchSettings
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling

@@ -31,13 +31,13 @@ from webdyno.cluster.node import LEAN, STARTED, environment
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge import judge
 from webdyno.model.load import Load
 from webdyno.model.records import BlockRecord, SlotRecord
-from webdyno.probe import server_cpu
+from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 DUEL = ("duel", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
 LAST_CPU = str((os.cpu_count() or 1) - 1)

@@ -19,7 +19,7 @@ from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out, remote_
 from webdyno.cluster.remote_hosts import keep_files
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.generator import GeneratorError
+from webdyno.generator.interface import GeneratorError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit

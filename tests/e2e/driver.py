@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
-from webdyno.stack import start_stack
+from webdyno.host.this_machine import Bench
+from webdyno.stack.starting import start_stack
 
 if __name__ == "__main__":
     catalogue = Catalogue.load()

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
-from webdyno.host import Bench
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen
+from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
-from webdyno.host import Bench
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen
+from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve

@@ -7,11 +7,11 @@ from urllib.request import urlopen
 
 from e2e.commands import FEW, run_blocks, webdyno
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
 from webdyno.run.folder import RunFolder
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 REDIS = """
 import os, socket

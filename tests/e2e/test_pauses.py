@@ -14,7 +14,7 @@ import pytest
 
 from e2e import pausing
 from e2e.commands import environment
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge.long_look import look_at
 from webdyno.judge.stalls import stalls_of
 from webdyno.judge.validity.client import own_stall_s

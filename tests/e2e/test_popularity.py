@@ -5,11 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
-from webdyno.generator import LoadOrder
+from webdyno.generator.interface import LoadOrder
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.run.planned import MOST_CERTIFIED, plan_arms
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 FILES = 2000
 ASKED = {

@@ -22,7 +22,7 @@ from e2e.commands import (
     webdyno_here,
 )
 from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.generator import find_loadgen
+from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import (
     BlockRecord,
     IncidentRecord,

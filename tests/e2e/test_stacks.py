@@ -23,11 +23,14 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench, ServerProcess
+from webdyno.host.process import ServerProcess
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
-from webdyno.model.request import spell_out
-from webdyno.stack import StackDied, layout, ready, start_stack
+from webdyno.model.paths import spell_out
+from webdyno.stack import layout, ready
+from webdyno.stack.service import StackDied
+from webdyno.stack.starting import start_stack
 
 DRIVER = Path(__file__).parent / "driver.py"
 

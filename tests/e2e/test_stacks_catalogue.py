@@ -11,13 +11,14 @@ import psutil
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import find_loadgen
-from webdyno.host import Bench
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.knob import KnobValue
-from webdyno.model.request import spell_out
-from webdyno.stack import RunningStack, start_stack
+from webdyno.model.paths import spell_out
 from webdyno.stack.ready import connect
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
 
 CATALOGUE = Catalogue.load()
 WITH_DATABASE = {"frontpage", "wordpress", "mediawiki"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from e2e.commands import QUICK, run_blocks, statuses
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
-from webdyno.stack import start_stack
+from webdyno.host.this_machine import Bench
+from webdyno.stack.starting import start_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"
 COMMANDS = re.compile(

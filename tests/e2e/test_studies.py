@@ -8,7 +8,7 @@ import pytest
 
 from builders import START, SimulatedArm, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno, webdyno_here
-from webdyno.generator import find_loadgen
+from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import StopRecord
 
 

@@ -17,10 +17,10 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1]))
 from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 ATTACKER = Path(__file__).with_name("attacker.py")
 SERVICE = """

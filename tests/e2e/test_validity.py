@@ -29,7 +29,7 @@ from e2e.commands import (
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.judge.validity import findings_of
 from webdyno.model.judgement import Finding
 from webdyno.run.folder import RunFolder

@@ -10,10 +10,10 @@ from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
 from webdyno.cli import app
 from webdyno.cli.exits import Exit
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 from workload.made import BEGIN_S, line
 
 SIZES = {

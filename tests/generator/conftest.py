@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.knob import KnobValue
-from webdyno.stack import start_stack
+from webdyno.stack.starting import start_stack
 
 
 @contextmanager

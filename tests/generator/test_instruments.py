@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from webdyno.generator import (
+from webdyno.generator.interface import (
     Expectation,
     GeneratorError,
     LoadOrder,

@@ -13,15 +13,9 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.generator import (
-    Expectation,
-    Loadgen,
-    LoadOrder,
-    SentRequest,
-    find_loadgen,
-    joined,
-    shares,
-)
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen, find_loadgen
+from webdyno.generator.sharing import joined, shares
 from webdyno.model.histogram import Histogram, merge
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import (

@@ -11,17 +11,15 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from generator.conftest import serving
-from webdyno.generator import (
+from webdyno.generator.interface import (
     AbortRule,
     Expectation,
     GeneratorError,
-    Loadgen,
     LoadOrder,
     SentRequest,
-    find_loadgen,
-    joined,
 )
-from webdyno.generator.loadgen import order_json
+from webdyno.generator.loadgen import Loadgen, find_loadgen, order_json
+from webdyno.generator.sharing import joined
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 

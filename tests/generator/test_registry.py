@@ -8,7 +8,7 @@ import pytest
 
 import webdyno.generator
 from webdyno.definitions import Catalogue, settings
-from webdyno.generator import Expectation, LoadOrder, SentRequest, program, programs
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from webdyno.generator import Expectation, LoadOrder, SentRequest, Share, shares
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Share
 from webdyno.generator.loadgen import order_json
-from webdyno.model.load import Load, Replay, SlowReaders
+from webdyno.generator.sharing import shares
+from webdyno.model.load import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 
 ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"

@@ -8,8 +8,8 @@ import time
 
 import psutil
 
-from webdyno.generator import find_loadgen
-from webdyno.host import NetnsBench
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.netns import NetnsBench
 from webdyno.model.bench import BenchSettings
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.host import Bench, Workspace
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble
 
 MIB = 2**20

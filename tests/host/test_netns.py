@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.generator import find_loadgen
-from webdyno.host import NetnsBench
-from webdyno.host.netns import Sides, shaping
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.netns import NetnsBench, Sides, shaping
 from webdyno.model.bench import BenchSettings
 from webdyno.model.mistake import Trouble
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.host import Bench, ServerProcess, warden
+from webdyno.host import warden
+from webdyno.host.process import ServerProcess
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Trouble
 
@@ -159,7 +161,8 @@ def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> No
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from webdyno.host import Bench, Workspace
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 bench = Bench()
 workspace = Workspace()
 process = bench.spawn(
@@ -211,7 +214,7 @@ def test_the_kernel_stops_the_server_when_the_warden_is_killed_too(tmp_path: Pat
 
 def test_the_next_workspace_sweeps_away_what_was_left() -> None:
     script = (
-        "import os, signal; from webdyno.host import Workspace; w = Workspace();"
+        "import os, signal; from webdyno.host.workspace import Workspace; w = Workspace();"
         "print(w.path, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

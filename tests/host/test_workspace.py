@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
-from webdyno.host import others_running, removal, sweep, workspace
+from webdyno.host import removal, workspace
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
-from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock
+from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock, others_running, sweep
 from webdyno.model.mistake import Trouble
 
 
@@ -123,7 +123,7 @@ def test_a_workspace_stays_ours() -> None:
 
 
 def test_another_run_is_noticed_and_our_own_is_not(place: Path) -> None:
-    script = "import webdyno.host as b; w = b.Workspace(); print(1, flush=True); input()"
+    script = "import webdyno.host.workspace as b; w = b.Workspace(); print(1, flush=True); input()"
     with Workspace():
         assert os.getpid() not in {run.pid for run in others_running()}
         environment = os.environ | {"TMPDIR": str(place)}

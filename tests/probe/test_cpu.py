@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.host import Bench, ServerProcess, Workspace
 from webdyno.host.control_group import ControlGroup
-from webdyno.probe import CpuReading, server_cpu
+from webdyno.host.process import ServerProcess
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
+from webdyno.probe.cpu import CpuReading, server_cpu
 
 BURN = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 SCRIPT = f"({BURN}); {BURN}; echo done; sleep 600"

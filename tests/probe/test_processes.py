@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from webdyno.probe import CpuReading
+from webdyno.probe.cpu import CpuReading
 from webdyno.probe.processes import ProcessReading, ServiceReading
 
 SCRIPT = """

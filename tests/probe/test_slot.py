@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.readings import Readings, StoppedUse
-from webdyno.probe import SlotProbe
 from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import SAMPLE_EVERY_S, Scene
-from webdyno.probe.slot import PROBES
-from webdyno.stack import RunningStack, start_stack
+from webdyno.probe.slot import PROBES, SlotProbe
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
 
 REQUESTS = 200
 

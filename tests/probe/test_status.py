@@ -9,13 +9,15 @@ from urllib.parse import urlsplit
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
-from webdyno.host import Bench
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen
+from webdyno.host.this_machine import Bench
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.readings import ServerStatus
 from webdyno.probe.status import read_status
-from webdyno.stack import RunningStack, start_stack
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
 
 REQUESTS = 30
 SETTLE_S = 0.2

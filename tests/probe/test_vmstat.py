@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, Loadgen, LoadOrder, SentRequest
-from webdyno.host import Bench
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen
+from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import HostUse
-from webdyno.probe import SlotProbe
 from webdyno.probe.host import Stat
-from webdyno.stack import RunningStack, start_stack
+from webdyno.probe.slot import SlotProbe
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
 
 SLOT_S = 2.0
 AGREE = 0.05

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
-from webdyno.generator import Expectation
+from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord

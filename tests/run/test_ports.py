@@ -9,8 +9,9 @@ import pytest
 from builders import point_data
 from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.generator import find_loadgen, program
-from webdyno.host import open_bench
+from webdyno.generator.interface import program
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.netns import open_bench
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.arm import RunningBlock

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from webdyno.generator import Expectation
+from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
 from webdyno.run import precheck
 from webdyno.run.planned import PlannedRequest

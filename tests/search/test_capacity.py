@@ -8,7 +8,7 @@ import pytest
 from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from search.queues import Queue, search
-from webdyno.generator import AbortRule
+from webdyno.generator.interface import AbortRule
 from webdyno.model.capacity import (
     CapacitySettings,
     Level,

@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.host import Bench, Workspace
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import uid_of
+from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import (
     PLAIN_ENVIRONMENT,
     CommandError,
@@ -48,7 +49,8 @@ def test_a_version_is_asked_for_as_the_servers_user() -> None:
 
 DRIVER = """
 import sys
-from webdyno.host import Bench, Workspace
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_checked
 bench = Bench()
 with Workspace() as workspace:

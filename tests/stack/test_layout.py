@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import server_user
 from webdyno.model.mistake import Trouble
 from webdyno.stack.layout import bench_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.mistake import Trouble
 from webdyno.model.request import spell_out
 from webdyno.stack.site_files import made_text, prepare_site

@@ -11,7 +11,7 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.searches import Arm, searched
 from webdyno.definitions import Catalogue
 from webdyno.definitions.study import check_study, levels_first, read_studies
-from webdyno.generator import generator_fault
+from webdyno.generator.interface import generator_fault
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
 from webdyno.model.base import Interval

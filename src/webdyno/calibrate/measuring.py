@@ -18,16 +18,13 @@ from typing import Literal
 
 import numpy as np
 
-from webdyno.generator import (
-    Expectation,
-    Loadgen,
-    LoadOrder,
-    SentRequest,
-    find_loadgen,
-    loadgen_version,
-)
-from webdyno.host import Bench, ServerProcess, Workspace, open_bench
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
+from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
+from webdyno.host.netns import open_bench
+from webdyno.host.process import ServerProcess
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import uid_of
+from webdyno.host.workspace import Workspace
 from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT

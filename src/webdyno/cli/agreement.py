@@ -82,8 +82,7 @@ def provide_packages(
     Raise Trouble when that fails or isn't agreed to; where nobody is there to be asked, `yes` is
     needed.
     """
-    from webdyno.stack import install_packages, missing_packages
-    from webdyno.stack.needs import find
+    from webdyno.stack.needs import find, install_packages, missing_packages
 
     console = plain_console(stderr=True)
 

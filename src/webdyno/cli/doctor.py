@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 def doctor(*, catalog: CatalogDirs = ()) -> None:
     """Look at this machine: cores, limits, packages, and what they mean for results."""
-    from webdyno.host import Bench
+    from webdyno.host.this_machine import Bench
 
     bench = Bench()
     machine = bench.describe()
@@ -114,7 +114,7 @@ def _cpu_accounting() -> Check:
 
 
 def _engine() -> Check:
-    from webdyno.generator import find_loadgen
+    from webdyno.generator.loadgen import find_loadgen
 
     try:
         return Check("load engine", str(find_loadgen()), "built")

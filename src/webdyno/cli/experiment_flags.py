@@ -26,7 +26,7 @@ from webdyno.definitions.traffic import (
     read_workload_file,
 )
 from webdyno.definitions.value import written_value
-from webdyno.generator import programs
+from webdyno.generator.interface import programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.mistake import Mistake

@@ -2,7 +2,7 @@
 
 import os
 
-from webdyno.generator import find_loadgen
+from webdyno.generator.loadgen import find_loadgen
 
 
 def load(*arguments: str) -> None:

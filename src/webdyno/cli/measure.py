@@ -17,7 +17,7 @@ from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
 from webdyno.definitions.fit import PROTOCOL
 from webdyno.definitions.foreign import commands_around_blocks, foreign_parts
-from webdyno.generator import program
+from webdyno.generator.interface import program
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.limits import Limit, read_limit
@@ -155,7 +155,7 @@ def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterato
 
 def _tell_of_others() -> None:
     """Say who else is at it here: two runs on one machine measure each other."""
-    from webdyno.host import others_running, sweep
+    from webdyno.host.workspace import others_running, sweep
 
     for fault in sweep():
         tell(fault)

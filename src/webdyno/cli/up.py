@@ -65,10 +65,11 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
-    from webdyno.host import Bench, Workspace
+    from webdyno.host.this_machine import Bench
+    from webdyno.host.workspace import Workspace
     from webdyno.run.planned import first_request, planned_requests
     from webdyno.run.precheck import ask_all
-    from webdyno.stack import start_stack
+    from webdyno.stack.starting import start_stack
 
     of_load = [text for text in set_ if text.startswith(LOAD)]
     of_stack = [text for text in set_ if not text.startswith(LOAD)]

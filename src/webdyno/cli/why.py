@@ -228,7 +228,7 @@ def _sampled(
     """Measure again with samples; where none can be had, tell what the run's counters say."""
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
-    from webdyno.probe import sampling_fault
+    from webdyno.probe.profile import sampling_fault
     from webdyno.run.why import sampled_experiment
 
     if fault := sampling_fault():

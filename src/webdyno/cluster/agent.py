@@ -19,8 +19,8 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from statistics import median
 
-from webdyno.generator import find_loadgen
-from webdyno.host import open_bench
+from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.netns import open_bench
 from webdyno.host.processes import ending_with_us, interrupt
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, LinkFacts, Piece

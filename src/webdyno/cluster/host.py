@@ -17,7 +17,7 @@ from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run_comparison import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
-from webdyno.stack import Placement
+from webdyno.stack.layout import Placement
 
 
 class Runner(Protocol):

@@ -21,12 +21,12 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from webdyno.cluster import agent
 from webdyno.cluster.host import Order, RemoteAgent, Reply, remote_agent
 from webdyno.cluster.role_agent import AgentProcess
-from webdyno.generator import GeneratorError
+from webdyno.generator.interface import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.backend import HostLost
-from webdyno.stack import StackDied
+from webdyno.stack.service import StackDied
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from webdyno.cluster.host import RemoteAgent
-from webdyno.generator import LoadOrder
+from webdyno.generator.interface import LoadOrder
 from webdyno.generator.sharing import joined, shares
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Answer, ServerUse
-from webdyno.probe import Profile
+from webdyno.probe.profile import Profile
 from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
@@ -34,7 +34,7 @@ from webdyno.run.backend import (
     Tracing,
 )
 from webdyno.run.planned import PlannedArm
-from webdyno.stack import Placement
+from webdyno.stack.layout import Placement
 from webdyno.stack.service_graph import resolve_stack
 
 T = TypeVar("T")

@@ -31,9 +31,11 @@ from webdyno.cluster.agent import at_usual_priority, unpack_parcel
 from webdyno.cluster.host import Order, RemoteAgent, Reply, carried_out
 from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
-from webdyno.generator import GeneratorError, LoadOrder, find_loadgen
-from webdyno.host import Bench, open_bench
+from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
+from webdyno.host.netns import open_bench
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
@@ -43,7 +45,8 @@ from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.run.backend import LoadOutcome, Questions, StartedArm, Surroundings
 from webdyno.run.local_backend import Agent, OpenBenches, surroundings_on
 from webdyno.run.planned import PlannedArm, arms_of_all_points, plan_arms
-from webdyno.stack import Placement, install_packages, missing_packages
+from webdyno.stack.layout import Placement
+from webdyno.stack.needs import install_packages, missing_packages
 
 EVERY_S = 0.1
 CONNECTED_WITHIN_S = 0.5

@@ -12,7 +12,7 @@ from webdyno.definitions.near import nearest
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
 from webdyno.definitions.refusal import Place, build
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.generator import generator_fault, programs
+from webdyno.generator.interface import generator_fault, programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.experiment import Arm, Experiment, Level

@@ -344,3 +344,10 @@ class NetnsBench(Bench):
 def _set_in_both(sides: Sides, name: str, text: str) -> None:
     for side in (sides.client, sides.servers):
         side.set_kernel(f"/proc/sys/net/{name}", text)
+
+
+def open_bench(settings: BenchSettings, engine: Path) -> Bench:
+    """Make the bench that settings ask for, to be entered; `engine` is the engine's program."""
+    if settings.kind == "netns":
+        return NetnsBench(settings, engine)
+    return Bench(settings.server_cores)

@@ -16,7 +16,7 @@ from webdyno.model.readings import MemoryLimitUse, ServiceUse, StoppedUse
 from webdyno.probe.cpu import CpuReading, tree_cpu
 from webdyno.probe.proc_files import number_after, read_quickly
 from webdyno.probe.scene import Scene
-from webdyno.stack import RunningStack
+from webdyno.stack.running import RunningStack
 from webdyno.stack.service import RunningService
 
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9

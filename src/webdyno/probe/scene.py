@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.base import Model
-from webdyno.stack import RunningStack
+from webdyno.stack.running import RunningStack
 
 SAMPLE_EVERY_S = 0.1
 

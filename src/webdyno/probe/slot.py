@@ -11,7 +11,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.model.long_look import ServerSample
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
@@ -22,7 +22,7 @@ from webdyno.probe.host import Stat, interrupts_kept_apart
 from webdyno.probe.proc_files import read_quickly
 from webdyno.probe.processes import is_stopped, service_pids
 from webdyno.probe.scene import Part, Probe, Sampler, Scene
-from webdyno.stack import RunningStack
+from webdyno.stack.running import RunningStack
 
 PROBES: dict[str, Probe] = {
     "status": status.probe,

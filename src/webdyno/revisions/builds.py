@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.host import Bench, Workspace
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.processes import must
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, home_of
-from webdyno.host.workspace import home_folder, open_folder, open_lock
+from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.text import hide, secret_values, with_secrets

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Literal, Self
 
-from webdyno.generator import LoadOrder
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.calibration import Ceiling
 from webdyno.model.format import duration
 from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
@@ -15,8 +16,8 @@ from webdyno.model.records import RemedyRecord, SlotRecord
 from webdyno.run.backend import LinkCut, StartedArm, Tracing
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, rng_of
-from webdyno.stack import StackDied
 from webdyno.stack.log import IN_USE, refusal_in
+from webdyno.stack.service import StackDied
 
 SILENT_LIMIT_S = 1.0
 """Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import GeneratorError, LoadOrder
+from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
@@ -21,7 +21,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Answer, ServerUse
-from webdyno.probe import Profile
+from webdyno.probe.profile import Profile
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, PlannedRequest
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import NamedTuple
 
-from webdyno.generator import GeneratorError, LoadOrder
+from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.judge import Stop
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
@@ -22,7 +22,7 @@ from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.precheck import with_differences
-from webdyno.stack import StackDied
+from webdyno.stack.service import StackDied
 
 LONGEST_COUNT_S = 60.0
 """The longest that a slot takes that a number of requests ends, unless somebody says."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from webdyno.generator import AbortRule
+from webdyno.generator.interface import AbortRule
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of

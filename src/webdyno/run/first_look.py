@@ -25,7 +25,7 @@ from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
 from webdyno.run.point import RunningPoint, in_state, prepared
 from webdyno.run.precheck import with_differences
-from webdyno.stack import StackDied
+from webdyno.stack.service import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
 

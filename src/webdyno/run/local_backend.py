@@ -12,16 +12,22 @@ from functools import partial
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Generator, LoadOrder, find_loadgen, program
-from webdyno.host import Bench, Workspace, open_bench
+from webdyno.generator.interface import Generator, LoadOrder, program
+from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit
+from webdyno.host.netns import open_bench
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.records import Answer
-from webdyno.probe import ClientWatch, Course, Profiler, SlotProbe, SystemCalls, server_cpu
+from webdyno.probe.client import ClientWatch
+from webdyno.probe.cpu import server_cpu
+from webdyno.probe.profile import Profiler, SystemCalls
 from webdyno.probe.scene import Sampler
+from webdyno.probe.slot import Course, SlotProbe
 from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
@@ -40,8 +46,10 @@ from webdyno.run.backend import (
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.precheck import ask_all
-from webdyno.stack import Placement, RunningStack, ask_versions, start_stack
+from webdyno.stack.layout import Placement
+from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import free_port
+from webdyno.stack.starting import ask_versions, start_stack
 
 LOOK_S = 0.05
 AT_REST = 0.02

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from webdyno.generator import GeneratorError
+from webdyno.generator.interface import GeneratorError
 from webdyno.judge.long_look import happened_in
 from webdyno.judge.look_length import (
     lacking_looks,
@@ -31,8 +31,8 @@ from webdyno.run.backend import CourseTracing, ServersHost, Slot
 from webdyno.run.capacity import at_rate, is_client_limited
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, prepared, rng_of
-from webdyno.stack import StackDied
 from webdyno.stack.log import exhaustion_in
+from webdyno.stack.service import StackDied
 
 SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
 """Of a part."""

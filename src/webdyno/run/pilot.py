@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from webdyno.generator import GeneratorError, program
+from webdyno.generator.interface import GeneratorError, program
 from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
@@ -32,7 +32,7 @@ from webdyno.run.pilot_looks import (
 )
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, prepared, rng_of
-from webdyno.stack import StackDied
+from webdyno.stack.service import StackDied
 
 LONGEST_SHARE = 1 / 30
 """Of the budget: what the load after fresh starts takes at most, unless one piece takes more."""

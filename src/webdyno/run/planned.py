@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webdyno.definitions import Catalogue
-from webdyno.generator import Expectation, SentRequest
+from webdyno.generator.interface import Expectation, SentRequest
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.headers import with_headers
 from webdyno.model.knob import KnobValue

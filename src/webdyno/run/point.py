@@ -37,7 +37,7 @@ from webdyno.model.records import (
 from webdyno.run.backend import HostLost, LinkCut, Testbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm
-from webdyno.stack import StackDied
+from webdyno.stack.service import StackDied
 
 
 class Progress(Protocol):

@@ -12,7 +12,7 @@ from random import Random
 
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
-from webdyno.generator import GeneratorError
+from webdyno.generator.interface import GeneratorError
 from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
 from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of

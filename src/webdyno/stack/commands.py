@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from webdyno.host import Bench
+from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.model.format import last_lines
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webdyno.host import Bench
 from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Mistake, Trouble

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from webdyno.host import Bench
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.copies import copy_readable, take_back
 from webdyno.host.removal import remove_tree
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.files import checked_files, digest_of, everything_below

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from webdyno.host import Bench, Workspace
+from webdyno.host.this_machine import Bench
+from webdyno.host.workspace import Workspace
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Trouble
