@@ -19,7 +19,7 @@ from webdyno.generator.interface import (
     SentRequest,
 )
 from webdyno.generator.loadgen import Loadgen, find_loadgen, order_json
-from webdyno.generator.sharing import joined
+from webdyno.generator.split_and_merge import merged_results
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 
@@ -104,7 +104,7 @@ def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     with Loadgen([CPU]) as loadgen:
         result = loadgen.slot(asked)
     assert result.gave_up
-    assert joined([result.model_copy(update={"ended_by": "duration"}), result]).gave_up
+    assert merged_results([result.model_copy(update={"ended_by": "duration"}), result]).gave_up
 
 
 def test_an_engine_that_dies_is_told(url: str) -> None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from webdyno.cluster.host import RemoteAgent
 from webdyno.generator.interface import LoadOrder
-from webdyno.generator.sharing import joined, shares
+from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
@@ -41,7 +41,7 @@ T = TypeVar("T")
 Number = TypeVar("Number", int, float)
 
 
-def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:
+def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     """Put together what the hosts of one arm's services used; the front's comes last.
 
     CPU time adds up. Of what only makes sense for one machine (network, samples, pressure) the
@@ -72,7 +72,7 @@ def joined_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     )
 
 
-def joined_uses(uses: Sequence[ClientUse]) -> ClientUse | None:
+def merged_uses(uses: Sequence[ClientUse]) -> ClientUse | None:
     """Put together what was read of hosts that make load: each is watched for its own limits."""
     if not uses:
         return None
@@ -188,7 +188,7 @@ class RemoteServers(ServersHost):
         """Tell of the front's host where only one can be told of."""
         loaded, self._loaded = self._loaded, []
         used = at_once([agent.slot_ends for agent in loaded])
-        return used[0] if len(used) == 1 else joined_servers(used)
+        return used[0] if len(used) == 1 else merged_servers(used)
 
     def slot_fails(self) -> None:
         loaded, self._loaded = self._loaded, []
@@ -289,12 +289,12 @@ class RemoteClients(ClientsHost):
     def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
         """Load it from each of them with its share of timetable and connections."""
         clients = self._all()
-        parts = [replace(part, elsewhere=True) for part in shares(order, len(clients))]
+        parts = [replace(part, elsewhere=True) for part in split_order(order, len(clients))]
         loaded = at_once(
             [partial(client.load, arm, part) for client, part in zip(clients, parts, strict=True)]
         )
         uses = [it.use for it in loaded if it.use is not None]
-        return LoadOutcome(joined([it.result for it in loaded]), joined_uses(uses))
+        return LoadOutcome(merged_results([it.result for it in loaded]), merged_uses(uses))
 
     def end(self) -> None:
         ready, self._ready = self._ready, ()

@@ -33,7 +33,7 @@ Number = TypeVar("Number", int, float)
 Counts = TypeVar("Counts", bound=Foreign)
 
 
-def shares(order: LoadOrder, clients: int) -> list[LoadOrder]:
+def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
     """Give each of so many clients its part of a slot's work; together they do exactly all of it.
 
     Connections of every kind and a count are divided; parts differ by one at most. An open loop's
@@ -84,7 +84,7 @@ def _own_connections(load: Load, own: Callable[[int], int]) -> Load:
     )
 
 
-def joined(results: Sequence[LoadResult]) -> LoadResult:
+def merged_results(results: Sequence[LoadResult]) -> LoadResult:
     """Give the results of all clients of a slot as one; there is one at least.
 
     Percentiles are those of all times together, read from the added histograms. Of the send lag,

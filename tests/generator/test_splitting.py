@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Share
 from webdyno.generator.loadgen import order_json
-from webdyno.generator.sharing import shares
+from webdyno.generator.split_and_merge import split_order
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.mistake import Mistake
 
@@ -36,7 +36,7 @@ def test_parts_add_up_and_differ_by_one_at_most(
 ) -> None:
     readers = SlowReaders(connections=slow, bytes_per_s=100)
     load = Load(connections=clients + more, idle_connections=idle, slow_readers=readers)
-    parts = shares(order(load, count=clients + count), clients)
+    parts = split_order(order(load, count=clients + count), clients)
     for of_all, of_parts in [
         (clients + more, [it.load.connections for it in parts]),
         (idle, [it.load.idle_connections for it in parts]),
@@ -50,7 +50,7 @@ def test_parts_add_up_and_differ_by_one_at_most(
 
 def test_all_clients_draw_one_timetable_and_offer_it_together() -> None:
     whole = order(SHARED, seed=5)
-    parts = shares(whole, 3)
+    parts = split_order(whole, 3)
     assert [it.share for it in parts] == [Share(3, index) for index in range(3)]
     assert sum(it.offered_rps() or 0 for it in parts) == pytest.approx(whole.offered_rps())
     for index, part in enumerate(map(order_json, parts)):
@@ -61,14 +61,14 @@ def test_all_clients_draw_one_timetable_and_offer_it_together() -> None:
 
 
 def test_clients_of_a_closed_loop_need_no_timetable_but_choose_for_themselves() -> None:
-    parts = [order_json(it) for it in shares(order(Load(connections=4, think_s=0.1)), 2)]
+    parts = [order_json(it) for it in split_order(order(Load(connections=4, think_s=0.1)), 2)]
     assert all("arrivals" not in it["load"] for it in parts)
     assert [it["seed"] for it in parts] == [0, 1]
-    assert shares(order(Load()), 2)[0].offered_rps() is None
+    assert split_order(order(Load()), 2)[0].offered_rps() is None
 
 
 def test_a_count_of_an_open_loop_is_of_the_timetable_that_all_share() -> None:
-    assert [it.count for it in shares(order(SHARED, count=9), 2)] == [9, 9]
+    assert [it.count for it in split_order(order(SHARED, count=9), 2)] == [9, 9]
 
 
 @given(
@@ -83,7 +83,7 @@ def test_a_replay_is_taken_in_turns_and_lasts_for_everybody(
     log = Replay(times_s, list(range(len(gaps))))
     stretch = log.stretch(begin, 2.0, 20.0)
     whole = order(SHARED, replay=stretch)
-    parts = shares(whole, clients)
+    parts = split_order(whole, clients)
     replays = [it.replay for it in parts if it.replay is not None]
     assert len(replays) == clients
     own = [list(zip(it.times_s, it.numbers, strict=True)) for it in replays]
@@ -103,4 +103,4 @@ def test_a_replay_is_taken_in_turns_and_lasts_for_everybody(
 )
 def test_a_client_without_work_is_a_mistake(whole: LoadOrder, key: str) -> None:
     with pytest.raises(Mistake, match=f"{key} .* 3 client hosts"):
-        shares(whole, 3)
+        split_order(whole, 3)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen
-from webdyno.generator.sharing import joined, shares
+from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.histogram import Histogram, merge
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import (
@@ -125,7 +125,7 @@ def clients(draw: st.DrawFn) -> list[list[int]]:
 @settings(max_examples=60, deadline=None)
 def test_the_times_of_parts_are_those_of_one_client(parts: list[list[int]]) -> None:
     us = sorted(time for part in parts for time in part)
-    found = joined([result(part) for part in parts])
+    found = merged_results([result(part) for part in parts])
     alone = Histogram.decode(times(us).histogram or "")
     for told in (found.response_time_us, found.endpoints[0].response_time_us):
         together = Histogram.decode(told.histogram or "")
@@ -146,7 +146,7 @@ def test_the_times_of_parts_are_those_of_one_client(parts: list[list[int]]) -> N
 def test_counts_add_up_exactly(parts: list[list[int]], failed: list[int]) -> None:
     results = [result(us, failures) for us, failures in zip(parts, failed, strict=False)]
     done, wrong = sum(map(len, parts)), sum(failed[: len(parts)])
-    found = joined(results)
+    found = merged_results(results)
     assert (found.requests.sent, found.requests.completed) == (done + wrong, done)
     for told in (found, found.all_of_it):
         assert told.by_status.get("200") == done
@@ -180,7 +180,9 @@ def test_what_cannot_be_added_is_told_of_the_worst_client() -> None:
         Window(at_s=1.0, length_s=0.5, completed=2, cpu_s=0.5),
     ]
     lag = SendLag(budget=100.0, p50=2.0, p99=3.0, max=4.0)
-    found = joined([result([5] * 3, client=weak, windows=still, send_lag_us=lag), result([5] * 9)])
+    found = merged_results(
+        [result([5] * 3, client=weak, windows=still, send_lag_us=lag), result([5] * 9)]
+    )
     assert found.client == weak.model_copy(
         update={"threads": 3, "cpu_user_s": 1.5, "cpu_sys_s": 3.0, "wake_ups": 15}
     )
@@ -193,7 +195,9 @@ def test_what_cannot_be_added_is_told_of_the_worst_client() -> None:
 
 def test_what_only_some_clients_had_to_do_is_theirs() -> None:
     idle, tls = IdleConnections(asked=1, held=1), TlsUse(full_handshakes=2, resumed_handshakes=3)
-    found = joined([result([1], idle_connections=idle, tls=tls), result([1], tls=tls), result([1])])
+    found = merged_results(
+        [result([1], idle_connections=idle, tls=tls), result([1], tls=tls), result([1])]
+    )
     assert found.idle_connections == idle
     assert found.tls == TlsUse(full_handshakes=4, resumed_handshakes=6)
 
@@ -201,23 +205,23 @@ def test_what_only_some_clients_had_to_do_is_theirs() -> None:
 def test_what_one_client_cannot_tell_is_known_of_none() -> None:
     plain = result([3], response_time_us=Times(min=3.0, mean=3.0, p50=3.0, max=4.0), whole=None)
     silent = result([2], requests=Requests(completed=1), response_time_us=Times(), whole=None)
-    assert joined([plain, plain]).response_time_us == Times(min=3.0, max=4.0)
-    found = joined([plain, silent])
+    assert merged_results([plain, plain]).response_time_us == Times(min=3.0, max=4.0)
+    found = merged_results([plain, silent])
     assert found.response_time_us == Times()
     assert (found.requests.sent, found.requests.completed, found.whole) == (None, 2, None)
 
 
 def test_examples_of_failures_are_few_and_each_is_told_once() -> None:
     texts = [[f"failure {number}" for number in range(first, first + 4)] for first in (0, 2)]
-    found = joined([result([1], failure_samples=samples) for samples in texts])
+    found = merged_results([result([1], failure_samples=samples) for samples in texts])
     assert found.failure_samples == [f"failure {number}" for number in range(5)]
 
 
 def test_one_result_is_itself_and_none_is_an_error() -> None:
     alone = result([1, 2, 3])
-    assert joined([alone]) is alone
+    assert merged_results([alone]) is alone
     with pytest.raises(ValueError, match="no result"):
-        joined([])
+        merged_results([])
 
 
 @pytest.fixture(scope="module")
@@ -240,8 +244,8 @@ def test_two_engines_ask_what_one_timetable_has(
     # The timetable's end ends it, after a second: on a busy machine, too, all of it is sent.
     order = LoadOrder("a slot", (request,), load, duration_s=60.0, count=due)
     with Loadgen(CPUS[-1:]) as one, Loadgen(CPUS[-1:]) as other, ThreadPoolExecutor() as threads:
-        parts = list(threads.map(Loadgen.slot, [one, other], shares(order, 2)))
-    found = joined(parts)
+        parts = list(threads.map(Loadgen.slot, [one, other], split_order(order, 2)))
+    found = merged_results(parts)
     sent = [it.requests.sent or 0 for it in parts]
     assert sum(sent) == found.requests.sent == found.requests.completed == due
     assert sent == [due // 2] * 2 if arrivals == "constant" else abs(sent[0] - due / 2) < 300
@@ -261,8 +265,8 @@ def test_engines_that_share_a_replay_ask_all_of_it_and_end_together(null_server:
     load = Load(loop="open", rate_per_s=10, connections=4)
     order = LoadOrder("a slot", requests, load, duration_s=0.5, replay=stretch)
     with Loadgen(CPUS[-1:]) as engine:
-        parts = [engine.slot(part) for part in shares(order, 2)]
+        parts = [engine.slot(part) for part in split_order(order, 2)]
     assert [it.requests.completed for it in parts] == [2, 2]
     # Without something due after the end, the load would end with its last request.
     assert [it.measured_s for it in parts] == pytest.approx([0.5, 0.5])
-    assert joined(parts).offered_rps == 8.0
+    assert merged_results(parts).offered_rps == 8.0
