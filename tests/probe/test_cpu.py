@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -12,6 +13,7 @@ from webdyno.host.process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.probe.cpu import CpuReading, server_cpu
+from webdyno.stack.running import RunningStack
 
 BURN = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 SCRIPT = f"({BURN}); {BURN}; echo done; sleep 600"
@@ -57,12 +59,16 @@ def burner(tmp_path: Path) -> Iterator[Burner]:
     workspace.remove()
 
 
+def cpu_of(burner: Burner) -> CpuReading:
+    return server_cpu(cast("RunningStack", burner))
+
+
 def test_both_means_agree(burner: Burner) -> None:
     if burner.group is None:
         pytest.skip("no control groups here")
-    by_group = server_cpu(burner)
+    by_group = cpu_of(burner)
     burner.group = None
-    by_tree = server_cpu(burner)
+    by_tree = cpu_of(burner)
     assert (by_group.means, by_tree.means) == ("cgroup-v2", "procfs")
     total_s = by_group.user_s + by_group.sys_s
     assert total_s > 0.1
@@ -70,9 +76,9 @@ def test_both_means_agree(burner: Burner) -> None:
 
 
 def test_a_quiet_server_uses_nothing(burner: Burner) -> None:
-    before = server_cpu(burner)
+    before = cpu_of(burner)
     time.sleep(0.1)
-    assert server_cpu(burner).since(before).cpu_s < 0.01
+    assert cpu_of(burner).since(before).cpu_s < 0.01
 
 
 def test_what_was_used_between_two_readings() -> None:

@@ -308,7 +308,6 @@ class NetnsBench(Bench):
         return super().describe().replace(network=self._means)
 
     def servers_entry(self, user: ServerUser | None = None) -> list[str]:
-        """Give the words before a command that let it run where the servers are."""
         return self._up.servers.entry(user)
 
     def client_entry(self) -> list[str]:

@@ -12,12 +12,13 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import psutil
 
 from webdyno.model.records import ServerUse
 from webdyno.probe.scene import Scene
+from webdyno.stack.running import RunningStack
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -43,28 +44,7 @@ class CpuReading:
         )
 
 
-class Group(Protocol):
-    """A control group that counts."""
-
-    def cpu(self) -> tuple[float, float]:
-        """User and system time in seconds; raises OSError when it can't be read."""
-
-
-class Running(Protocol):
-    """A running stack."""
-
-    @property
-    def group(self) -> Group | None:
-        """The control group of all its services, where the machine has such."""
-
-    def wardens(self) -> list[int]:
-        """The processes whose descendants the services are."""
-
-    def found(self) -> list[int]:
-        """Services that ran before, with their descendants."""
-
-
-def server_cpu(running: Running) -> CpuReading:
+def server_cpu(running: RunningStack) -> CpuReading:
     """Read the CPU time that a running stack has used since its start."""
     if running.group is not None:
         with suppress(OSError):
