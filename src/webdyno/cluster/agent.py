@@ -36,7 +36,7 @@ NEWS_EVERY_S = 0.5
 PIECE_BYTES = 2**20
 SAID_BYTES = 4000
 ENDS_WITHIN_S = 30
-"""Servers get some seconds to stop."""
+"""Includes the seconds that servers get to stop."""
 
 
 def webdyno_version() -> str:

@@ -22,7 +22,7 @@ from webdyno.model.mistake import Mistake, Trouble
 
 CONNECTS_WITHIN_S = 10
 ANSWERS_WITHIN_S = 600
-"""A node may be begun three times, of two minutes each at most."""
+"""A node may be started three times, each taking up to two minutes."""
 SSH_FAILED = 255
 HOST = re.compile(r"(ssh://)?([\w.-]+@)?[\w][\w.-]*(:\d+)?")
 

@@ -30,12 +30,12 @@ from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
 from webdyno.model.mistake import Mistake, Trouble
 
 MARK = "WEBDYNO_CLUSTER_NODE"
-"""The variable has the node's address: containers' nodes can be seen from outside of them."""
+"""Environment variable with the node's address: nodes in containers are visible from outside."""
 OUTSIDE = 0
-"""The session of a process whose leader is in a PID namespace that we don't see."""
+"""Session id of a process whose session leader is in a PID namespace that we can't see."""
 LEAN = ("--object-store-memory=80000000", "--include-log-monitor=false")
-"""Little above Ray's least: it would take 30 % of the memory, and what goes over the wire is small.
-Nobody reads what its log monitor collects."""
+"""Close to Ray's minimum, as it would take 30 % of the memory by default and we send little. Nobody
+reads what its log monitor collects."""
 STARTED = "Ray runtime started"
 TOO_SLOW = "imed out"
 TRIES = 3
@@ -44,9 +44,9 @@ LOOKS_EVERY_S = 0.2
 UP_WITHIN_S = 120.0
 SAID_LINES = 5
 STOPS_WITHIN_S = 5.0
-"""What Ray gets to stop its own processes."""
+"""How long Ray may take to stop its own processes."""
 ENDS_WITHIN_S = 30.0
-"""What servers of a run that goes on there get after that."""
+"""How long servers of a run may take after that."""
 
 
 def environment(token: str) -> dict[str, str]:

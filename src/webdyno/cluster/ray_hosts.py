@@ -33,7 +33,7 @@ T = TypeVar("T")
 HEAD_LABEL = "node:__internal_head__"
 REACHED_WITHIN_S = 10
 CLOSED_WITHIN_S = 15.0
-"""Servers get some seconds to stop, and a slot that goes on to end."""
+"""Includes the seconds that servers get to stop, and the rest of a running slot."""
 TOKENS = "https://docs.ray.io/en/latest/ray-security/token-auth.html"
 
 

@@ -26,9 +26,9 @@ PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
-"""Of thirds that tell something; the engine takes windows from 0.01 s."""
+"""Windows of these lengths are asked for as thirds of a slot; the engine takes them from 0.01 s."""
 ROUNDING_S = 1e-6
-"""So that a slot has three thirds, and no fourth of a nanosecond."""
+"""Added to a third's length, so that rounding doesn't leave a fourth window of a nanosecond."""
 
 
 def find_loadgen() -> Path:

@@ -13,12 +13,12 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.readings import MemoryLimitUse
 
 PERIOD_US = 5_000
-"""The kernel counts anew so often. A short one: whoever has used up its share stands still until
-then, and nothing that is measured should be as long as that."""
+"""Period of a quota. It is short because a process that has used up its share stands still until
+the next one, which should be shorter than anything that is measured."""
 LEAST_QUOTA_US = 1_000
 """The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
 OF_SWAP = {"memory.swap.max", "memory.memsw.limit_in_bytes"}
-"""Aren't there where there is no swap, or none is accounted for."""
+"""Files that are missing where there is no swap, or swap isn't accounted for."""
 
 Settings = Mapping[str, str]
 """What is written into the files of a group."""

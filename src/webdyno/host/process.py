@@ -27,10 +27,10 @@ WARDENS_ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 IN_FRONT_FOR_S = 0.5
-"""So long the first process has to live on after others than itself began to listen."""
+"""How long the first process has to live on after other processes began to listen."""
 POLL_S = 0.005
 STOP = b"."
-"""Tells a warden to stop; its pipe's end without this tells that webdyno has died."""
+"""Tells a warden to stop. If the pipe closes without it, webdyno has died."""
 
 
 class Circumstances(TypedDict):

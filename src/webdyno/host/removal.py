@@ -9,7 +9,7 @@ from contextlib import suppress
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PASSES = 3
-"""Tried so often where something is still being written."""
+"""Number of attempts where something is still being written."""
 
 
 def remove_tree(path: str | os.PathLike[str]) -> None:

@@ -142,10 +142,11 @@ def _pressure_since(earlier: dict[str, float]) -> PressureUse | None:
 
 
 ROUNDS, ROUND_S = 400, 0.001
-"""Short ones, so that some aren't disturbed by other programs."""
+"""Rounds are short, so that other programs leave some of them undisturbed."""
 PACKET = bytes(1_024)
 SURELY_MISSING = 0.05
-"""Share of a round that isn't in our CPU time, although we were busy all the time."""
+"""Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
+noise."""
 BUILT_WITH = b"CONFIG_PARAVIRT_TIME_ACCOUNTING=y"
 
 

@@ -213,7 +213,7 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
 
 
 MOST_PROCESSES = 8
-"""Of a service: reading each of hundreds would weigh on what is measured."""
+"""Most processes of a service that are checked: reading hundreds would disturb what is measured."""
 
 STOPPED = (b"T", b"t")
 """By a signal, and by a debugger: proc(5), /proc/PID/stat."""

@@ -99,9 +99,9 @@ def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the read
 MEMORY_EVERY_S = 0.25
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MOST_LOOKED_AT = 8
-"""Processes of which it is asked whether they are stopped or wait, and threads of each."""
+"""Most processes that are checked for being stopped and for waiting, and most threads of each."""
 MOST_PROCESSES = 64
-"""Whose memory is read: reading that of hundreds would weigh on what is measured."""
+"""Most processes whose memory is read: reading hundreds would disturb what is measured."""
 
 
 class Course:

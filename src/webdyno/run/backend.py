@@ -209,7 +209,7 @@ class Testbed:
 
 
 TestbedOf = Callable[[PointPlan, Sequence[PlannedArm]], Testbed]
-"""Gives the hosts of a point, for its arms."""
+"""Gives the testbed of a point, for its arms."""
 
 
 def with_client(readings: Readings, use: ClientUse | None) -> Readings:

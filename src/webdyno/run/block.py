@@ -25,7 +25,7 @@ from webdyno.run.precheck import with_differences
 from webdyno.stack.service import StackDied
 
 LONGEST_COUNT_S = 60.0
-"""The longest that a slot takes that a number of requests ends, unless somebody says."""
+"""Longest slot of those that end after a number of requests, unless `slot_s` is given."""
 
 
 class PlannedSlot(NamedTuple):

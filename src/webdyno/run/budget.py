@@ -17,33 +17,32 @@ from webdyno.model.service import Service
 from webdyno.run.pilot import needs_pilot, piloted_arms
 
 OWN_S = 2.0
-"""What webdyno itself takes to begin and to judge at the end, about."""
+"""Estimate of what webdyno itself takes to begin, and to judge at the end."""
 
 COUNTED_RPS, COUNTED_S = 4_000.0, 1.0
-"""At which requests are answered where a slot has a number of them, and how long it takes at most,
-about."""
+"""Estimates for slots with a number of requests: throughput, and the longest time they take."""
 
 START_S = 0.2
-"""What it takes to start a service, to read counters around its slots and to stop it, about: 0.15 s
-for nginx or Apache, 0.4 s for PHP with MariaDB, with one CPU for the servers."""
+"""Estimate for starting a service, reading counters around its slots and stopping it. With one CPU
+for the servers it is 0.15 s for nginx or Apache, 0.4 s for PHP with MariaDB."""
 
 OWN_START_S = 1.2
 """The same of a user's own program or container: from 0.1 s for Go to tens of seconds for a JVM."""
 
 PILOT_S = 2.4
-"""What it takes to look at an arm alone, its start left out, about."""
+"""Estimate of a pilot, without the start of the servers."""
 
 USUAL = (0.1, 0.55, 0.02)
 """Lead-in, window and warm-up that a pilot usually finds, in seconds."""
 SEARCH_TRIALS = 10
-"""What a search for the capacity takes in all, in times of its longest trials, about."""
+"""Estimate of a capacity search, in lengths of its longest trial."""
 WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
-"""Share of a point, or of a budget, that may be lacking: estimates aren't that good."""
+"""By this share a point or a budget may be too short: estimates are no better."""
 
 First = Mapping[str, Sequence[Level]]
-"""By factor: the levels that matter most."""
+"""The levels that matter most, by factor."""
 
 
 def least_s(experiment: Experiment, catalogue: Catalogue) -> float:

@@ -22,15 +22,15 @@ from webdyno.run.planned import PlannedArm
 from webdyno.search import FIRST_SHARE, Ask, next_trial
 
 LEAD_IN_SHARE = 0.25
-"""Of a trial's length, before what counts: a queue takes a while to become as long as it will."""
+"""Lead-in as a share of a trial's length: a queue takes a while to reach its full length."""
 SLOWEST_RPS = 1.0
 REST_S = 3.0
-"""So long an arm that was asked for too much may work on before another one's trial begins."""
+"""Longest wait until an overloaded arm is at rest, before another arm's trial begins."""
 SURELY_MISSED = 4.0
 """A trial in which this many times the share that an objective allows is late has failed, whatever
 becomes of the rest: it ends then, instead of waiting for time-outs."""
 CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
-"""What shows that a trial may have failed for the load generator's sake."""
+"""Where one is broken, a trial may have failed because of the load generator."""
 
 
 def search_capacities(
@@ -132,7 +132,7 @@ def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> Pla
 
 
 def is_client_limited(record: SlotRecord) -> bool:
-    """Whether a trial may have failed for the load generator's sake."""
+    """Whether a trial may have failed because of the load generator."""
     return any(rule.broken(record) for rule in CLIENT_RULES)
 
 
@@ -152,9 +152,9 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
 SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
 """Rates around a capacity, as shares of it."""
 APART = 1.05
-"""Rates that are nearer to each other than this show nothing new."""
+"""Least ratio between two rates of a sweep: closer ones show nothing new."""
 STEP = 8
-"""From one number of connections to the next."""
+"""Factor from one number of connections to the next."""
 
 
 def capacity_sweeps(

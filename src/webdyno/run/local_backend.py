@@ -53,7 +53,7 @@ from webdyno.stack.starting import ask_versions, start_stack
 
 LOOK_S = 0.05
 AT_REST = 0.02
-"""Share of a CPU that servers at rest may use all together."""
+"""Share of one CPU that all servers together may use while they count as at rest."""
 
 
 @dataclass(frozen=True, eq=False)

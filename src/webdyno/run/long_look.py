@@ -35,9 +35,9 @@ from webdyno.stack.log import exhaustion_in
 from webdyno.stack.service import StackDied
 
 SHORTEST_WINDOW_S, MOST_WINDOWS = 0.025, 2_400
-"""Of a part."""
+"""Of a part of a long look."""
 SAMPLED_WINDOWS = 2
-"""The servers are read every so many windows."""
+"""Number of windows between two readings of the servers."""
 
 
 def run_long_looks(point: RunningPoint) -> None:

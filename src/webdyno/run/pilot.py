@@ -39,10 +39,10 @@ LONGEST_SHARE = 1 / 30
 FRESH_STARTS = 2
 """At most; a second one only where a change was seen late. docs/method.md: what it is worth."""
 PLANNED_SHARE = 1 / 4
-"""The fewest blocks should fit into this share of the budget: windows are no longer than that lets
-them be, unless answers take so long that they must be."""
+"""The minimum of blocks should fit into this share of the budget. It limits the windows' length,
+unless slow responses need longer ones."""
 WINDOW_RESPONSES = 22
-"""Window and lead-in that slow answers need, in response times."""
+"""Length of window and lead-in for slow responses, in response times."""
 FULL_RATE = 0.9
 
 

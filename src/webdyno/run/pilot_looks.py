@@ -25,7 +25,7 @@ from webdyno.run.point import RunningPoint, prepared
 
 WINDOW_S = 0.025
 PIECE_S = 1.0
-"""The load after a fresh start goes on by so much until it is seen to be steady."""
+"""Length by which the load after a fresh start is extended until it is seen to be steady."""
 LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
@@ -161,7 +161,7 @@ def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[flo
 
 
 REST_S = 0.1
-"""Servers that rest do so within this time after a load."""
+"""Servers that go to rest after a load do so within this time."""
 PERIOD_S = BURST_S + BURST_PAUSE_S
 
 

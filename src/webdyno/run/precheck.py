@@ -27,7 +27,7 @@ SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
 
 COMPARED_BYTES = 1 << 16
-"""How much of a body is held against the first arm's to show where they differ."""
+"""How much of a body is compared with the first arm's, to show where they differ."""
 
 MOST_DECODED_BYTES = 1 << 30
 """A small body can unpack to one that fills the memory."""
@@ -112,7 +112,7 @@ def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
 
 MOST_LINES, MOST_LETTERS = 8, 100
 CUT_LETTERS = 40
-"""So many are shown before the first difference of two long lines."""
+"""Number of letters shown before the first difference of two long lines."""
 WITHIN_S = 5.0
 INSTEAD = "…"
 

@@ -19,9 +19,9 @@ MOST_RECORDS_BYTES = 48 * MIB
 """6,000 to 9,800 slots. Reporting 35 MiB (7,200 slots) took 427 MB of memory."""
 MOST_LINE_BYTES = 8 * MIB
 MOST_OBJECTS = 50_000
-"""In a line: the longest looks have some thousands of samples."""
+"""Most objects in a line: parts of long looks have some thousands of samples."""
 MOST_HELD_BYTES = 200_000_000
-"""Of memory: twice what records of ours of that length take."""
+"""Most memory for records: twice what our own of that length take."""
 BLANK = b" \t\r\n\0"
 
 Known = dict[frozenset[str], set[str]]

@@ -39,7 +39,7 @@ from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 
 RUNS_FOLDER = Path("runs")
 MOST_CUTS = 3
-"""So often in a row a block is begun anew because the network between hosts was cut."""
+"""Most attempts in a row to repeat a block because the network between hosts was cut."""
 LOCAL = LocalBackend()
 
 

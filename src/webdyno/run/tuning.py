@@ -31,7 +31,7 @@ CANDIDATES = 8
 BROKEN = -3.0
 """ln of the gain of settings with which a server doesn't do what it is asked for."""
 ROUND_BUDGET_S = 600.0
-"""Longer than rounds take. Pilots cut windows to what so many arms leave of it."""
+"""Longer than rounds take: pilots shorten windows to what so many arms leave of it."""
 FINAL_BUDGET_S, FINAL_BLOCKS = 300.0, 400
 
 SHOWN = (

@@ -28,7 +28,7 @@ WORKERS = {"workers", "children", "threads", "processes"}
 """Knobs that say how many requests a service works on at a time. Half as many are tried; of one,
 two."""
 FEWEST_CONNECTIONS = 5
-"""Of fewer a third can't be taken."""
+"""With fewer there is no third to take away."""
 KEPT = {
     *("slot_s", "warmup_s", "warmup_bursts", "lead_in_s", "slots_per_arm"),
     *("budget_s", "patience", "answer_within_s"),

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from webdyno.model.origin import ORIGINS, Origins
 
 READ_BYTES = 32_768
-"""Of the beginning, and of the end."""
+"""How much is read of a log's beginning, and of its end."""
 SHOWN_LINES, FIRST_LINES = 15, 3
-"""Different lines that are shown, and how many of these are the first ones, which say why."""
+"""How many different lines are shown, and how many of them from the beginning, which says why."""
 MOST_LETTERS = 400
 LIMITING = re.compile(r"limiting (requests|connections)\b")
 """What limit_req and limit_conn write."""
@@ -24,14 +24,14 @@ EXHAUSTED = re.compile(
     r"|cannot allocate memory|no space left|ENOSPC|connections are not enough|resource temporarily",
     re.IGNORECASE,
 )
-"""What servers and the C library say when they have no more of something."""
+"""What servers and the C library say when a resource is exhausted."""
 UNLIKE = re.compile(r'(?<="err_id":")\w+|0x[0-9a-fA-F]+|[0-9]+')
 """What differs in lines that say the same: times, numbers, and Caddy's names of errors."""
 IN_USE = "address already in use"
-"""How the C library says it, and node as well."""
+"""The words of the C library, and of node."""
 _PORT = re.compile(r"""(?:[:\]]|\bport |['"], )(\d{2,5})\b""")
 LEAST_PORT = 80
-"""Numbers below are seconds of a time of day, or lines of a file."""
+"""Smaller numbers in a log are parts of a time or numbers of lines."""
 DOCKERS_RESOLVER = "127.0.0.11"
 UNKNOWN_WORDS = (
     r"unknown directive|Invalid command|unrecognized|unknown keyword|unknown optional|"
@@ -43,7 +43,7 @@ NOTHING_MORE = re.compile(
     r"configuration file \S+ test failed|Error\(s\) found in|errors found in configuration|"
     r"haproxy version is|path to executable is"
 )
-"""What a server says of the moved file as a whole."""
+"""Words about the moved file as a whole, which tell users nothing."""
 REMEDIES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
     "the module, take the line out, or measure the image that has it (image:NAME)",
@@ -51,7 +51,7 @@ REMEDIES = {
     "together with the containers it names (image:compose.yaml#SERVICE)",
     NO_ROOT: "name a folder with pages by --root DIR",
 }
-"""By what is said: what to do."""
+"""What to do, by what the server said."""
 
 
 def shown_lines(log: Path) -> list[str]:

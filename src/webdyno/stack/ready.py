@@ -19,14 +19,14 @@ START_WITHIN_S = 20.0
 SAME_WRONG_ANSWER_FOR_S = 1.0
 ANSWER_WITHIN_S = 5.0
 ENDS_WITHIN_S = 10.0
-"""An answer that has begun, and isn't complete then, has no end."""
+"""A response that has begun and isn't complete after this time counts as endless."""
 ONCE_MORE_WITHIN_S = 1.5
-"""So long a server is asked in another way that has given no answer in the time to get ready."""
+"""Time-out of the last questions to a server that gave no response while it should get ready."""
 LAST_QUESTIONS_S = 2 * ONCE_MORE_WITHIN_S
-"""So long before the end one that listens and says nothing is given up, unless its user said how
-long it may take: what it might speak instead is asked in the rest, so that all of it is in time."""
+"""A server that listens and says nothing is given up so long before the deadline, unless its user
+set one: the rest is needed to find out what it might speak instead."""
 ELSEWHERE_AFTER_S = 1.0
-"""So often it is seen whether it listens at another address."""
+"""Interval at which it is checked whether it listens at another address."""
 PROTOCOLS = ("http", "https", "h2", "h2c")
 
 

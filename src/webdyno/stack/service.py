@@ -25,9 +25,9 @@ from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.service_graph import Role
 
 SIGNALS_FROM = 128
-"""Exit codes above this tell the signal that ended a process, up to the highest signal."""
+"""Exit codes above this stand for the signal that ended a process."""
 LATE_PORT_S = 5.0
-"""Some open another port first, of a debugger or a compiler, and soon the one that is asked for."""
+"""Some servers open a debugger's or compiler's port first, and theirs within this time."""
 PATTERN_WITHIN_S = 5.0
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 IN_THE_BACKGROUND = (

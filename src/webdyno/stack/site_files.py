@@ -30,7 +30,7 @@ from webdyno.stack.service_graph import resolve_services
 from webdyno.stack.sockets import NewSocket
 
 FORMAT = 2
-"""Of the kept folder; one of another format is made anew."""
+"""Format of the kept folder; one of another format is made again."""
 KEPT_FOR_S = 5 * 86_400
 """Shorter than the ten days after which systems clean up single files in temporary folders."""
 LARGEST_BYTES = 1_000_000

@@ -19,10 +19,10 @@ from webdyno.model.mistake import Trouble
 HOST = "127.0.0.1"
 LOWEST = 10_240
 MOST_PORTS = 1000
-"""So many are drawn from where outgoing connections leave fewer."""
+"""Ports are drawn from at least so many, even where outgoing connections leave fewer."""
 TRIES = 200
 NETWORK_FROM = 16
-"""What comes before is for the bench that has a network of its own."""
+"""Addresses before this one belong to the bench that has a network of its own."""
 
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some benches in another network namespace than ours."""
@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 MOST_BYTES = 1 << 28
-"""Bytes of one answer on the wire, head and all: more is no page, but a stream without an end."""
+"""Most bytes of one response on the wire, headers included: more is an endless stream, no page."""
 
 
 class TooMuch(Exception):  # noqa: N818 (it becomes a line of the certificate)

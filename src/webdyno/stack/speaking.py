@@ -36,7 +36,7 @@ ONE_STREAM = 1
 READ_BYTES = 65_536
 SWITCHING_PROTOCOLS = 101
 MOST_WORDS = 200
-"""Letters of a reason that are kept."""
+"""Most letters of a reason that are kept."""
 SOCKET_PATH = "%2F"
 """How a Unix socket's path begins, percent-encoded."""
 
