@@ -23,7 +23,7 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble

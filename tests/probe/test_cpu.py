@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from webdyno.host.control_group import ControlGroup
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.probe.cpu import CpuReading, server_cpu

@@ -21,7 +21,7 @@ import numpy as np
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
 from webdyno.host.netns import open_bench
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.result import show_result
-from webdyno.host.processes import run_program
+from webdyno.host.children import run_program
 from webdyno.model.cluster import SPREAD_FILE
 from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake, Trouble

@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from statistics import median
 
 from webdyno.generator.loadgen import find_loadgen
+from webdyno.host.children import ending_with_us, interrupt
 from webdyno.host.netns import open_bench
-from webdyno.host.processes import ending_with_us, interrupt
 from webdyno.model.bench import BenchSettings
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment

@@ -32,7 +32,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from webdyno.cluster.host import Runner
-from webdyno.host.processes import end_with_parent
+from webdyno.host.children import end_with_parent
 from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment

@@ -16,7 +16,7 @@ from subprocess import CompletedProcess
 
 from pydantic import ValidationError
 
-from webdyno.host.processes import run_program
+from webdyno.host.children import run_program
 from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
 from webdyno.model.mistake import Mistake, Trouble
 

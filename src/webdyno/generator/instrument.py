@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
-from webdyno.host.processes import ending_with_us, run_program
+from webdyno.host.children import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
 from webdyno.model.request import Request

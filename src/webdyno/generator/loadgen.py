@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, SentRequest
-from webdyno.host.processes import must, run_program
+from webdyno.host.children import must, run_program
 from webdyno.model.bench import is_in_own_network
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from webdyno.host.processes import identity, must, run_program
+from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Trouble
 

@@ -9,7 +9,7 @@ from typing import Self, Unpack
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.limits import CpuLimit
 from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores, split_cpus
-from webdyno.host.process import Circumstances, ServerProcess
+from webdyno.host.server_process import Circumstances, ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
 from webdyno.model.machine import CpuSplit, Machine

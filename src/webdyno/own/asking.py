@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.host.processes import in_session, no_orphans
+from webdyno.host.children import in_session, no_orphans
 from webdyno.host.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.own.moved import Wanted

@@ -20,9 +20,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+from webdyno.host.children import run_program
 from webdyno.host.control_group import forget_groups
 from webdyno.host.machine import allowed_cpus
-from webdyno.host.processes import run_program
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.model.format import duration, indented, last_lines

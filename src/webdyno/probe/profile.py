@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from webdyno.host.processes import run_program
+from webdyno.host.children import run_program
 from webdyno.model.mistake import Trouble
 
 PERF = "perf"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from webdyno.host.children import must
 from webdyno.host.machine import allowed_cpus
-from webdyno.host.processes import must
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock

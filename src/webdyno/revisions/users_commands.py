@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from webdyno.host.processes import run_program
+from webdyno.host.children import run_program
 from webdyno.host.users import ServerUser, home_of
 
 WITHIN_S = 600.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import BinaryIO, Protocol
 
-from webdyno.host.processes import ending_with_us, in_session
+from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.judge import Stop, decide
 from webdyno.judge.point_data import PointData

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.host.processes import ending_with_us, interrupt
+from webdyno.host.children import ending_with_us, interrupt
 from webdyno.model.mistake import Mistake, Trouble
 
 END_WITHIN_S = 30.0

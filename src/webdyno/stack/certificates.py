@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.host.processes import must, run_program
+from webdyno.host.children import must, run_program
 
 KeyKind = Literal["ec", "rsa"]
 

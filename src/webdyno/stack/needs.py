@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import filter as matching
 from pathlib import Path
 
-from webdyno.host.processes import run_program
+from webdyno.host.children import run_program
 from webdyno.model.format import last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need

@@ -33,7 +33,7 @@ from jinja2 import (
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from webdyno.host.processes import end_with_parent, gain_no_rights
+from webdyno.host.children import end_with_parent, gain_no_rights
 from webdyno.host.users import ServerUser
 from webdyno.model.files import checked_files
 from webdyno.model.mistake import Mistake

@@ -12,7 +12,7 @@ from webdyno.host.control_group import ControlGroup, forget_groups, trees
 from webdyno.host.copies import copy_own
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.listening import FoundProcess
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder

@@ -11,7 +11,7 @@ import regex
 
 from webdyno.host.control_group import container_of
 from webdyno.host.listening import FoundProcess, addresses, holders
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace

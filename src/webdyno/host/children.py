@@ -1,6 +1,6 @@
 """Child processes: programs run to their end, and children that end when this process does.
 
-Servers are run by `host.process`, whose warden ends them however webdyno ends.
+Servers are run by `host.server_process`, whose warden ends them however webdyno ends.
 """
 
 import ctypes

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from webdyno.host import warden
-from webdyno.host.process import ServerProcess
+from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
 from webdyno.model.mistake import Trouble

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.host.processes import (
+from webdyno.host.children import (
     ending_with_us,
     in_session,
     interrupt,
