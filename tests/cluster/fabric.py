@@ -27,7 +27,7 @@ from scipy.stats import quantile_test
 
 from e2e.commands import WEBDYNO
 from e2e.hosts import BIN, PORT, TOKEN, TestHost, ray_cluster_of
-from webdyno.cluster.node import LEAN, STARTED, environment
+from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
@@ -138,7 +138,14 @@ def ray_node(shared: Path, *role: str) -> Iterator[list[psutil.Process]]:
     log.write_bytes(b"")
     with log.open("ab") as file:
         node = subprocess.Popen(
-            [BIN / "ray", "start", "--block", "--node-ip-address=127.0.0.1", *role, *LEAN],
+            [
+                BIN / "ray",
+                "start",
+                "--block",
+                "--node-ip-address=127.0.0.1",
+                *role,
+                *SPARING_OPTIONS,
+            ],
             env=os.environ | environment(TOKEN),
             stdout=file,
             stderr=file,

@@ -31,9 +31,9 @@ from webdyno.model.mistake import Mistake, Trouble
 
 MARK = "WEBDYNO_CLUSTER_NODE"
 """Environment variable with the node's address: nodes in containers are visible from outside."""
-OUTSIDE = 0
+HIDDEN_SESSION = 0
 """Session id of a process whose session leader is in a PID namespace that we can't see."""
-LEAN = ("--object-store-memory=80000000", "--include-log-monitor=false")
+SPARING_OPTIONS = ("--object-store-memory=80000000", "--include-log-monitor=false")
 """Close to Ray's minimum, as it would take 30 % of the memory by default and we send little. Nobody
 reads what its log monitor collects."""
 STARTED = "Ray runtime started"
@@ -119,7 +119,7 @@ def _all_of_it(address: str) -> set[psutil.Process]:
     """Find all that came of a node that was started here, as far as we may look."""
     sessions = {it: _session(it) for it in psutil.process_iter() if it.pid != os.getpid()}
     marked = {it for it in sessions if _is_marked(it, address)}
-    theirs = {sessions[it] for it in marked} - {None, OUTSIDE}
+    theirs = {sessions[it] for it in marked} - {None, HIDDEN_SESSION}
     return {
         it
         for it, session in sessions.items()
@@ -219,7 +219,7 @@ def _words(order: StartNode) -> Iterator[str]:
     else:
         yield f"--address={order.head}:{order.port}"
     yield f"--node-ip-address={order.address}"
-    yield from LEAN
+    yield from SPARING_OPTIONS
 
 
 def follow_order(order: bytes) -> NodeAnswer:

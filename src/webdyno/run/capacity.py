@@ -149,11 +149,11 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
     return AbortRule(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
 
 
-SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
+SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
 """Rates around a capacity, as shares of it."""
-APART = 1.05
+LEAST_RATIO = 1.05
 """Least ratio between two rates of a sweep: closer ones show nothing new."""
-STEP = 8
+CONNECTIONS_FACTOR = 8
 """Factor from one number of connections to the next."""
 
 
@@ -195,10 +195,10 @@ def _varied(
 
 def rates_around(capacities_rps: Iterable[float]) -> list[float]:
     """Give rates around each of some capacities, three digits each; none too near to another."""
-    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SHARES)
+    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SWEEP_SHARES)
     kept: list[float] = []
     for rate in wanted:
-        if not kept or rate > APART * kept[-1]:
+        if not kept or rate > LEAST_RATIO * kept[-1]:
             kept.append(rate)
     return kept
 
@@ -206,6 +206,6 @@ def rates_around(capacities_rps: Iterable[float]) -> list[float]:
 def connections_up_to(most: int) -> list[int]:
     """Give 1, 8, 64 and so on, and the most."""
     numbers = [1]
-    while numbers[-1] * STEP < most:
-        numbers.append(numbers[-1] * STEP)
+    while numbers[-1] * CONNECTIONS_FACTOR < most:
+        numbers.append(numbers[-1] * CONNECTIONS_FACTOR)
     return sorted({*numbers, most})

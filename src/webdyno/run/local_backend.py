@@ -52,7 +52,7 @@ from webdyno.stack.sockets import free_port
 from webdyno.stack.starting import ask_versions, start_stack
 
 LOOK_S = 0.05
-AT_REST = 0.02
+SHARE_AT_REST = 0.02
 """Share of one CPU that all servers together may use while they count as at rest."""
 
 
@@ -123,7 +123,7 @@ class Agent(ServersHost, ClientsHost):
         while time.monotonic() < deadline:
             before_s = self._cpu_s()
             time.sleep(LOOK_S)
-            if self._cpu_s() - before_s <= AT_REST * LOOK_S:
+            if self._cpu_s() - before_s <= SHARE_AT_REST * LOOK_S:
                 return True
         return False
 

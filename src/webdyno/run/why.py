@@ -20,7 +20,7 @@ from webdyno.model.mistake import Trouble
 from webdyno.model.why import Advice, Intervention, Resource
 from webdyno.stack.service_graph import resolve_stack
 
-LEFT, LEFT_OF_WHAT_IS_TIGHT = 0.7, 0.8
+REMAINING, REMAINING_OF_SCARCE = 0.7, 0.8
 """The share that is left of a resource: little enough that the effect shows in two minutes, enough
 that it is near the slope. The client's CPU time and memory are seldom ample, so that with any less
 they would become the limit themselves."""
@@ -29,12 +29,12 @@ WORKERS = {"workers", "children", "threads", "processes"}
 two."""
 FEWEST_CONNECTIONS = 5
 """With fewer there is no third to take away."""
-KEPT = {
+KEPT_SETTINGS = {
     *("slot_s", "warmup_s", "warmup_bursts", "lead_in_s", "slots_per_arm"),
     *("budget_s", "patience", "answer_within_s"),
 }
 """Of how the run was measured, where that isn't the default: run.json says all."""
-ENOUGH = {"precision": 0.05, "patience": 2.0}
+PRECISION = {"precision": 0.05, "patience": 2.0}
 """How well a ratio has to be known: 5 % of the rate is 0.14 of the elasticity with 70 % left, 0.22
 with 80 %, and what limits a server has one near 1."""
 
@@ -64,18 +64,18 @@ def interventions(
 
     stack = catalogue.stack(here.stack)
     if cpu_time_is_ours and not stack.runs_already and not stack.has_containers:
-        yield less_of("servers' CPU", LEFT, cpus=LEFT * (here.cpus or len(split.servers)))
+        yield less_of("servers' CPU", REMAINING, cpus=REMAINING * (here.cpus or len(split.servers)))
     if cpu_time_is_ours:
         cpus = bench.client_cpus or float(len(split.client))
-        yield less_on_the_bench("client's CPU", LEFT_OF_WHAT_IS_TIGHT, "client_cpus", cpus)
+        yield less_on_the_bench("client's CPU", REMAINING_OF_SCARCE, "client_cpus", cpus)
     if bench.link:
-        yield less_on_the_bench("link", LEFT, "link", bench.link)
+        yield less_on_the_bench("link", REMAINING, "link", bench.link)
     if here.memory:
-        memory = round(LEFT_OF_WHAT_IS_TIGHT * here.memory)
-        yield less_of("memory", LEFT_OF_WHAT_IS_TIGHT, memory=memory)
+        memory = round(REMAINING_OF_SCARCE * here.memory)
+        yield less_of("memory", REMAINING_OF_SCARCE, memory=memory)
     connections = experiment.load_of(arm).connections
     if connections >= FEWEST_CONNECTIONS:
-        fewer = round(LEFT * connections)
+        fewer = round(REMAINING * connections)
         load = {**here.load, "connections": fewer}
         yield less_of("connections", fewer / connections, load=load)
     for knob, now in _workers(arm, experiment, catalogue, split).items():
@@ -144,12 +144,12 @@ def limits_experiment(
         )
     things = ", ".join(it.knob or it.resource for it, _ in found)
     changed = {f"{arm}, {_what_was_done(it, there)}": (it, there) for it, there in found}
-    kept = experiment.measure.model_dump(include=KEPT, exclude_defaults=True)
+    kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
     return experiment.derived(
         f"What limits {arm}",
         f"What of {things} limits {arm}?",
         {arm: experiment.arms[arm]} | {name: it for name, (_, it) in changed.items()},
-        Measure.model_validate(ENOUGH | kept),
+        Measure.model_validate(PRECISION | kept),
         interventions={name: it for name, (it, _) in changed.items()},
     )
 
@@ -210,7 +210,9 @@ def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]
     here = experiment.arms[arm]
     changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
     arms = {name: here.with_knobs({it.knob: it.tried}) for name, it in changed.items()}
-    kept = experiment.measure.model_dump(include={*KEPT, "decide_on"}, exclude_defaults=True)
+    kept = experiment.measure.model_dump(
+        include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
+    )
     if experiment.capacity is None and any(it.mends for it in advice):
         kept["decide_on"] = CPU_TIME
     return experiment.derived(
