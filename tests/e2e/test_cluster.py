@@ -48,7 +48,7 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 
 def serving(host: TestHost) -> list[str]:
     """What a run has started on a host."""
-    told = host.children().values()
+    told = host.processes().values()
     return [it for it in told if any(word in it for word in ("nginx", "apache2", "webdyno.cli"))]
 
 

@@ -76,7 +76,7 @@ def _words(variables: Mapping[str, str]) -> list[str]:
 
 
 def of_ray(host: TestHost) -> list[str]:
-    return [it for it in host.children().values() if "ray" in it.lower()]
+    return [it for it in host.processes().values() if "ray" in it.lower()]
 
 
 def named(hosts: Sequence[TestHost]) -> list[str]:
@@ -94,7 +94,7 @@ def test_a_cluster_comes_up_is_used_and_goes_without_a_trace(
     assert found
     for host in hosts:
         assert of_ray(host)
-        assert not any(found[1] in it for it in host.children().values())
+        assert not any(found[1] in it for it in host.processes().values())
     check = ("cluster", "check", f"{hosts[0].address}:6379")
     assert " ".join(check) in told
     code, told = call(hosts[1], shared, *check, RAY_AUTH_TOKEN=found[1])
