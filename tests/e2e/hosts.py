@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from e2e.commands import PATIENCE_S
-from webdyno.cluster.node import LEAN, STARTED, environment
+from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
 from webdyno.host.control_group import forget_groups, trees
 
 BIN = Path(sys.executable).parent
@@ -182,7 +182,7 @@ def ray_cluster_of(number: int, folder: Path, cpus: Sequence[str] = ()) -> Itera
 def _start_node(host: TestHost, own: tuple[str, ...], role: tuple[str, ...], folder: Path) -> None:
     """One after the other: together they take longer than Ray waits."""
     log = folder / f"ray-{host.name}.log"
-    common = (f"--node-ip-address={host.address}", "--num-cpus=2", *LEAN)
+    common = (f"--node-ip-address={host.address}", "--num-cpus=2", *SPARING_OPTIONS)
     for _ in range(TRIES):
         before = len(log.read_text()) if log.exists() else 0
         node = host.popen(*own, BIN / "ray", "start", "--block", *role, *common, log=log)

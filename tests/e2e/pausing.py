@@ -15,7 +15,7 @@ from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
 from webdyno.own import resolve
-from webdyno.run.backend import CourseTracing, Testbed
+from webdyno.run.backend import CourseTracing, PointTestbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.long_look import recorded
 from webdyno.run.planned import PlannedArm
@@ -76,7 +76,7 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
             part_s=WINDOW_S,
         )
         yield "begins"
-        slot = Testbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
+        slot = PointTestbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
         yield recorded(slot, arm, WINDOW_S, LEAD_IN_S).model_dump_json()
         as_slot = SlotRecord(
             block=1,

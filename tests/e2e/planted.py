@@ -13,7 +13,7 @@ from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
 from webdyno.own import resolve
-from webdyno.run.backend import CourseTracing, Testbed
+from webdyno.run.backend import CourseTracing, PointTestbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.long_look import recorded, with_failures
 from webdyno.run.planned import PlannedArm
@@ -145,7 +145,7 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
             lead_in_s=LEAD_IN_S,
             part_s=WINDOW_S,
         )
-        slot = Testbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
+        slot = PointTestbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
         return with_failures(recorded(slot, arm, WINDOW_S, LEAD_IN_S), agent, kept)
     finally:
         agent.end()

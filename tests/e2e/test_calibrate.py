@@ -6,7 +6,7 @@ import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno_here
 from webdyno.calibrate import measuring
-from webdyno.model.calibration import Calibration
+from webdyno.model.machine import Calibration
 from webdyno.run.folder import RunFolder
 
 

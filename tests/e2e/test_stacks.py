@@ -27,7 +27,7 @@ from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.mistake import Trouble
-from webdyno.model.paths import spell_out
+from webdyno.model.request import spell_out
 from webdyno.stack import layout, ready
 from webdyno.stack.service import StackDied
 from webdyno.stack.starting import start_stack

@@ -15,7 +15,7 @@ from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
 from webdyno.model.knob import KnobValue
-from webdyno.model.paths import spell_out
+from webdyno.model.request import spell_out
 from webdyno.stack.ready import connect
 from webdyno.stack.running import RunningStack
 from webdyno.stack.starting import start_stack

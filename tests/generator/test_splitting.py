@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Share
 from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
-from webdyno.model.load import Load, SlowReaders
+from webdyno.model.load import Load, Replay, SlowReaders
 from webdyno.model.mistake import Mistake
 
 ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"

@@ -9,7 +9,6 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
 from webdyno.judge.fleet import (
-    FleetJudgement,
     intervals_of,
     judge_fleet,
     judge_machine,

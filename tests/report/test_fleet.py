@@ -7,14 +7,14 @@ from rich.console import Console
 
 from builders import SimulatedArm, simulated_run
 from webdyno.judge.fleet import (
-    FleetJudgement,
     JudgedMachine,
     JudgedPoint,
     judge_fleet,
     judge_machine,
 )
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.several_runs import FleetJudgement
 from webdyno.report.fleet import fleet_page, named, print_fleet, shared_values, shown_machines
 
 ARMS = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}

@@ -15,7 +15,7 @@ from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
-from webdyno.model.secret import HIDDEN, hide
+from webdyno.model.text import HIDDEN, hide
 from webdyno.run.planned import planned_requests, secrets_of
 from webdyno.run.redact import hide_in_files, line_of
 

@@ -13,12 +13,12 @@ from webdyno.cli.progress import RunProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
 from webdyno.run import session
-from webdyno.run.backend import Testbed
+from webdyno.run.backend import PointTestbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import Agent
 from webdyno.run.point import RunningPoint
 
-NOWHERE = Testbed(Agent([], {}), Agent([], {}))
+NOWHERE = PointTestbed(Agent([], {}), Agent([], {}))
 BASE = Experiment.model_validate(
     {
         "title": "t",

@@ -15,7 +15,7 @@ from webdyno.host.netns import open_bench
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.arm import RunningBlock
-from webdyno.run.backend import Testbed
+from webdyno.run.backend import PointTestbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.planned import plan_arms
 from webdyno.run.point import RunningPoint
@@ -54,7 +54,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         point = RunningPoint(
             data=point_data([], experiment),
             arms=arms,
-            testbed=Testbed(agent, agent),
+            testbed=PointTestbed(agent, agent),
             calibrations={},
             folder=folder,
             progress=RunProgress(folder.head),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from webdyno.model.records import Answer
+from webdyno.model.request import Ignored
 from webdyno.run.precheck import with_differences, without_ignored
 
 

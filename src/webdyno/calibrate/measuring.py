@@ -29,9 +29,9 @@ from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.bench import BenchSettings
-from webdyno.model.calibration import Calibration, Lag, Limit, MeasuredCeiling, Noise
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
+from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling, Noise
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import counted_answers
 from webdyno.model.mistake import Trouble

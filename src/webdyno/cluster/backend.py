@@ -14,7 +14,7 @@ from webdyno.model.bench import RoleHosts
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
-from webdyno.run.backend import HostLost, Surroundings, Testbed, TestbedOf
+from webdyno.run.backend import HostLost, PointTestbed, Surroundings, TestbedOf
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, arms_of_all_points
 from webdyno.run.repeat import keep_for_repeating
@@ -96,9 +96,9 @@ class ClusterBackend:
         for name in self._clients:
             self._agents[name].expect_heartbeats(*self._heartbeat)
 
-        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
+        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> PointTestbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
-            return Testbed(
+            return PointTestbed(
                 RemoteServers(self._agents, addresses, plan, arms),
                 RemoteClients(self._agents, self._clients, plan),
             )

@@ -15,7 +15,7 @@ from webdyno.judge.differences import machine_differences
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.run_comparison import Difference
+from webdyno.model.several_runs import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
 from webdyno.stack.layout import Placement
 

@@ -12,13 +12,11 @@ from importlib import import_module
 from typing import Protocol, Self
 
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
-from webdyno.model.headers import may_be_compressed
-from webdyno.model.load import Load
+from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.replay import Stretch
-from webdyno.model.request import Request
+from webdyno.model.request import Request, may_be_compressed
 from webdyno.model.service import Need
 
 

@@ -23,9 +23,7 @@ from webdyno.judge.judgement import WEIGHT, judge_deciding_metric
 from webdyno.judge.point_data import RunData
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
-from webdyno.model.base import Count, Model
 from webdyno.model.experiment import Level
-from webdyno.model.interval import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.mistake import Mistake
@@ -39,78 +37,6 @@ from webdyno.model.several_runs import (
     Replicate,
     Variety,
 )
-
-
-class Replicate(Model):
-    """What one machine says of an arm and the baseline."""
-
-    machine: str
-    """The names of its runs."""
-    verdict: Verdict
-    ratio: Interval | None
-    """What the verdict rests on, with all that disturbed the runs counted in."""
-    blocks: Count
-    why: str | None = None
-    """Why its verdict is `invalid`, if it is: it has no part in what is said of all machines."""
-
-
-class AcrossMachines(Model):
-    """Arm `a` against baseline `b` on the deciding metric, the machine as outer random effect."""
-
-    metric: str
-    a: str
-    b: str
-    delta: float
-    """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
-    replicates: list[Replicate]
-    mean: Interval | None
-    """Of the ratio on machines of this kind, on average; None of fewer than two."""
-    another: Interval | None
-    """In which the ratio lies that one more machine of this kind would show."""
-    machines_differ: bool
-    """Whether the machines' ratios surely aren't all the same."""
-    verdict: Verdict
-    """By the mean's interval."""
-    why: str
-
-    @property
-    def valid(self) -> list[Replicate]:
-        """The machines whose runs can be believed."""
-        return [it for it in self.replicates if it.verdict is not Verdict.INVALID]
-
-
-class Variety(Model):
-    """Something that isn't the same on all machines."""
-
-    what: str
-    """Dotted name, such as `machine.kernel` or `versions.nginx.nginx`."""
-    values: dict[str, str]
-    """By machine."""
-
-
-class FleetPoint(Model):
-    """What the machines say at one point of the experiment."""
-
-    levels: dict[str, Level]
-    """By factor; empty in an experiment without factors."""
-    verdict: Verdict
-    """The weightiest of its comparisons."""
-    headline: str
-    comparisons: list[AcrossMachines]
-
-
-class FleetJudgement(Model):
-    """Runs of one experiment on several machines, judged together."""
-
-    verdict: Verdict
-    """The weightiest of all points; `invalid` without any."""
-    machines: list[str]
-    points: list[FleetPoint]
-    left_out: list[dict[str, Level]]
-    """Points that not all of the machines have."""
-    varieties: list[Variety]
-    mismatches: dict[str, list[Difference]]
-    """By run: in what its experiment differs from the first run's. With any there is no verdict."""
 
 
 class JudgedPoint(NamedTuple):

@@ -12,12 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.judge.fleet import AcrossMachines, FleetJudgement, FleetPoint, Replicate
 from webdyno.model import format as text
-from webdyno.model.interval import Interval
+from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import RunHead
-from webdyno.model.several_runs import AcrossMachines, FleetJudgement, FleetPoint
+from webdyno.model.several_runs import AcrossMachines, FleetJudgement, FleetPoint, Replicate
 from webdyno.report.drawing import Figure
 from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
 from webdyno.report.page import templates

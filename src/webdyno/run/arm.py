@@ -7,12 +7,12 @@ from statistics import fmean
 from typing import Literal, Self
 
 from webdyno.generator.interface import LoadOrder
-from webdyno.model.calibration import Ceiling
 from webdyno.model.format import duration
 from webdyno.model.machine import Ceiling
 from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
+from webdyno.model.request import may_be_compressed
 from webdyno.run.backend import LinkCut, StartedArm, Tracing
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, rng_of

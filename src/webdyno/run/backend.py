@@ -166,7 +166,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Testbed:
+class PointTestbed:
     """Who serves and who loads; both may be one."""
 
     servers: ServersHost
@@ -208,7 +208,7 @@ class Testbed:
             raise
 
 
-TestbedOf = Callable[[PointPlan, Sequence[PlannedArm]], Testbed]
+TestbedOf = Callable[[PointPlan, Sequence[PlannedArm]], PointTestbed]
 """Gives the testbed of a point, for its arms."""
 
 

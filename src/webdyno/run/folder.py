@@ -22,8 +22,16 @@ from webdyno.host.workspace import locks_held, open_lock
 from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, Record
-from webdyno.model.run import FORMAT, READABLE, RunHead, arm_folder, block_path
-from webdyno.model.stacks import read_stacks, stacks_file, written_stacks
+from webdyno.model.run import (
+    FORMAT,
+    READABLE,
+    RunHead,
+    arm_folder,
+    block_path,
+    read_stacks,
+    stacks_file,
+    written_stacks,
+)
 from webdyno.run.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
 from webdyno.run.redact import line_of
 

@@ -34,12 +34,12 @@ from webdyno.run.backend import (
     CourseTracing,
     HostLost,
     LoadOutcome,
+    PointTestbed,
     Questions,
     ServersHost,
     SlotUsage,
     StartedArm,
     Surroundings,
-    Testbed,
     TestbedOf,
     Tracing,
 )
@@ -259,9 +259,9 @@ class LocalBackend:
         """Open benches as they are asked for, until `exits` closes."""
         benches = OpenBenches(exits)
 
-        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> Testbed:
+        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> PointTestbed:
             agent = Agent(arms, benches.of_arms(plan.experiment))
-            return Testbed(agent, agent)
+            return PointTestbed(agent, agent)
 
         return testbed_of
 

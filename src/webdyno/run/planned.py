@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, SentRequest
 from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.headers import with_headers
 from webdyno.model.knob import KnobValue
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
-from webdyno.model.request import Request, endpoints_of
-from webdyno.model.secret import secret_values, with_secrets
+from webdyno.model.request import Request, endpoints_of, with_headers
 from webdyno.model.service import SERVER_ERROR
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
+from webdyno.model.text import secret_values, with_secrets
 from webdyno.stack.ready import FirstRequest
 
 

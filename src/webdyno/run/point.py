@@ -17,7 +17,6 @@ from webdyno.judge import Stop, decide
 from webdyno.judge.point_data import PointData
 from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
-from webdyno.model.calibration import Calibration
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
 from webdyno.model.format import duration
@@ -34,7 +33,7 @@ from webdyno.model.records import (
     SlotRecord,
     StopRecord,
 )
-from webdyno.run.backend import HostLost, LinkCut, Testbed
+from webdyno.run.backend import HostLost, LinkCut, PointTestbed
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm
 from webdyno.stack.service import StackDied
@@ -84,7 +83,7 @@ class RunningPoint:
     data: PointData
     """All of this point that is on disk, in memory as well."""
     arms: Sequence[PlannedArm]
-    testbed: Testbed
+    testbed: PointTestbed
     """Where its arms are served and loaded."""
     calibrations: Mapping[str, Calibration | None]
     """By arm: what the client can do at most where that runs, if that was measured."""

@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 
 import regex
 
-from webdyno.model.headers import accepted_encodings, header
-from webdyno.model.ignored import JSON_TOP, steps
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
+from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.run.planned import PlannedRequest
 from webdyno.stack.sockets import NewSocket
 from webdyno.stack.speaking import Conversation, NoAnswer

@@ -12,8 +12,7 @@ from webdyno.host.children import run_program
 from webdyno.model.format import last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.stack.service_graph import Role, resolve_services, resolve_stack
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -21,7 +21,7 @@ from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.files import checked_files, digest_of, everything_below
 from webdyno.model.mistake import Trouble
-from webdyno.model.site import MadeFile, Site
+from webdyno.model.stack import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, found

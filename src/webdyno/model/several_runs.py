@@ -1,0 +1,135 @@
+"""Runs of one experiment beside each other: two of them, or those of several machines."""
+
+from typing import Literal
+
+from webdyno.model.base import Count, Interval, Model
+from webdyno.model.experiment import Level
+from webdyno.model.judgement import Verdict
+
+
+class Difference(Model):
+    """Something about two runs that isn't equal."""
+
+    what: str
+    """Dotted name, such as `machine.kernel` or `versions.nginx.nginx`."""
+    before: str
+    after: str
+
+
+class Change(Model):
+    """One metric after, divided by the same before."""
+
+    metric: str
+    subject: str
+    """An arm, or `arm / baseline` for the ratio of two arms."""
+    of: Literal["arm", "ratio"]
+    """Ratios between arms don't change when only the machine did."""
+    change: Interval | None
+    """None when a run has fewer than two blocks of it."""
+    delta: float
+    """Changes within 1/(1 + delta) to 1 + delta count as equivalent."""
+    verdict: Verdict
+    why: str
+
+
+class RunComparison(Model):
+    """The second run judged against the first."""
+
+    verdict: Verdict
+    """On the deciding metric over all arms: `slower` as soon as any arm is."""
+    headline: str
+    changes: list[Change]
+    differences: list[Difference]
+    """Of machine, versions and load generator: what else may have caused a change."""
+    mismatches: list[Difference]
+    """Of the experiments themselves: with any there is no verdict."""
+
+
+class PointComparison(Model):
+    """What changed at one point of a sweep."""
+
+    levels: dict[str, Level]
+    """By factor; empty in an experiment without factors."""
+    comparison: RunComparison
+
+
+class SweepComparison(Model):
+    """Two runs compared at every point that both have."""
+
+    verdict: Verdict
+    """The worst of all points; `invalid` when there are none."""
+    points: list[PointComparison]
+    left_out: list[dict[str, Level]]
+    """Points that only one of the runs has."""
+
+
+class Replicate(Model):
+    """What one machine says of an arm and the baseline."""
+
+    machine: str
+    """The names of its runs."""
+    verdict: Verdict
+    ratio: Interval | None
+    """What the verdict rests on, with all that disturbed the runs counted in."""
+    blocks: Count
+    why: str | None = None
+    """Why its verdict is `invalid`, if it is: it has no part in what is said of all machines."""
+
+
+class AcrossMachines(Model):
+    """Arm `a` against baseline `b` on the deciding metric, the machine as outer random effect."""
+
+    metric: str
+    a: str
+    b: str
+    delta: float
+    """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
+    replicates: list[Replicate]
+    mean: Interval | None
+    """Of the ratio on machines of this kind, on average; None of fewer than two."""
+    another: Interval | None
+    """In which the ratio lies that one more machine of this kind would show."""
+    machines_differ: bool
+    """Whether the machines' ratios surely aren't all the same."""
+    verdict: Verdict
+    """By the mean's interval."""
+    why: str
+
+    @property
+    def valid(self) -> list[Replicate]:
+        """The machines whose runs can be believed."""
+        return [it for it in self.replicates if it.verdict is not Verdict.INVALID]
+
+
+class Variety(Model):
+    """Something that isn't the same on all machines."""
+
+    what: str
+    """Dotted name, such as `machine.kernel` or `versions.nginx.nginx`."""
+    values: dict[str, str]
+    """By machine."""
+
+
+class FleetPoint(Model):
+    """What the machines say at one point of the experiment."""
+
+    levels: dict[str, Level]
+    """By factor; empty in an experiment without factors."""
+    verdict: Verdict
+    """The weightiest of its comparisons."""
+    headline: str
+    comparisons: list[AcrossMachines]
+
+
+class FleetJudgement(Model):
+    """Runs of one experiment on several machines, judged together."""
+
+    verdict: Verdict
+    """The weightiest of all points; `invalid` without any."""
+    machines: list[str]
+    points: list[FleetPoint]
+    left_out: list[dict[str, Level]]
+    """Points that not all of the machines have."""
+    varieties: list[Variety]
+    mismatches: dict[str, list[Difference]]
+    """By run: in what its experiment differs from the first run's. With any there is no verdict."""
