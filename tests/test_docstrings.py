@@ -6,7 +6,12 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src/webdyno"
 
-BY_PROTOCOL = {"run/agent.py", "cluster/roles.py", "cluster/role_agent.py"}
+BY_PROTOCOL = {
+    "run/local_backend.py",
+    "cluster/ray_hosts.py",
+    "cluster/remote_hosts.py",
+    "cluster/role_agent.py",
+}
 """What these do is said by the protocols that they implement."""
 
 

@@ -17,8 +17,8 @@ PROTOCOLS = {
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
-Choice Connections Finding Rule answers ask audit beside bounds choose confidence estimate
-handlers levels markdown number read shown split why_not why_nothing
+Choice Finding Rule ask audit beside choose handlers markdown number read shown split
+why_not why_nothing
 """
 
 

@@ -53,6 +53,7 @@ class NullServer:
     body_bytes: int
 
     def order(self, load: Load, duration_s: float) -> LoadOrder:
+        """Make an order that loads it."""
         request = SentRequest(self.url, Expectation(200, self.body_bytes))
         return LoadOrder("calibrate", (request,), load, duration_s)
 

@@ -95,7 +95,7 @@ class BenchSettings(Model):
     def serving(self) -> list[str]:
         """The hosts of a cluster that serve, as far as they are named: that of most servers first.
 
-        A run's are; see `ClusterBackend.resolved`.
+        In a run all are; see `ClusterBackend.resolved`.
         """
         hosts = [self.hosts.servers, *(service.host for service in self.services.values())]
         return list(dict.fromkeys(filter(None, hosts)))

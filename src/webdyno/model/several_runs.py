@@ -97,8 +97,7 @@ class AcrossMachines(Model):
 
     @property
     def valid(self) -> list[Replicate]:
-        """The machines whose runs can be believed."""
-        return [it for it in self.replicates if it.verdict is not Verdict.INVALID]
+        return [machine for machine in self.replicates if machine.verdict is not Verdict.INVALID]
 
 
 class Variety(Model):

@@ -29,6 +29,7 @@ class Sampler:
         self._looks.append(look)
 
     def start(self) -> None:
+        """Begin, with time counted from here."""
         self._began_s = time.monotonic()
         self._thread.start()
 

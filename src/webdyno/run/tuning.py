@@ -78,6 +78,7 @@ class Contender:
 
     @property
     def next_folder(self) -> Path:
+        """Where the next round is kept."""
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.name).strip("-.")
         return self.folder / f"{slug}-{len(self.rounds) + 1:02}"
 

@@ -93,6 +93,7 @@ class RunningService:
 
     @property
     def cwd(self) -> Path:
+        """Where its commands run."""
         own = self.role.service.own
         return Path(own.folder) if own and own.folder else self.home
 

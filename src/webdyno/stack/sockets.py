@@ -177,6 +177,7 @@ class Wire(io.RawIOBase):
         return came
 
     def close(self) -> None:
+        """Close the connection with the reader."""
         self._connection.close()
         super().close()
 
