@@ -115,7 +115,7 @@ def test_many_hosts_never_load_another_machine(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is this machine's own address here is another machine's to them."""
-    monkeypatch.setattr("webdyno.own.names.is_here", lambda _: True)
+    monkeypatch.setattr("webdyno.own.passing.is_here", lambda _: True)
     refuse_other_machines(stacks(folder, "a"), loaded=False)
     head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
     with pytest.raises(Mistake, match="load them"):

@@ -112,7 +112,7 @@ def test_a_damaged_configuration_is_moved_or_refused(
     seed: int,
     cases: range,
 ) -> None:
-    monkeypatch.setattr("webdyno.own.names._addresses", lambda _: ["127.0.0.1"])
+    monkeypatch.setattr("webdyno.own.passing._addresses", lambda _: ["127.0.0.1"])
     (open_folder / "mime.types").write_text("types { text/html html; }")
     accepted = 0
 

@@ -226,7 +226,7 @@ def test_a_file_is_read_or_refused(
     cases: range,
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr("webdyno.own.names._addresses", lambda _: ["127.0.0.1"])
+    monkeypatch.setattr("webdyno.own.passing._addresses", lambda _: ["127.0.0.1"])
 
     def one(case: int) -> None:
         random = Random(f"{seed}/{make.__name__}/{case}")

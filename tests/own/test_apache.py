@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, apache_hosts, apache_modules
+from webdyno.own import apache_lines, apache_modules
+from webdyno.own.apache import moved as moved_apache
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, MODULES, PORT, Moved, Wanted
 
 HERE = f"{HOST}:{PORT}"
@@ -20,7 +21,7 @@ def _debians_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / f"mod_{module}.so").touch()
     (folder / "libphp8.2.so").touch()
     monkeypatch.setattr(apache_modules, "FOLDERS", (folder,))
-    monkeypatch.setattr(apache_file, "SYSTEM", tmp_path / "no-debian")
+    monkeypatch.setattr(apache, "SYSTEM", tmp_path / "no-debian")
 
 
 def whole(
@@ -32,7 +33,7 @@ def whole(
 ) -> Moved:
     file = folder / "httpd.conf"
     file.write_text(text)
-    return apache_file.moved(Wanted(file, root, protocol, given=given, folder=folder))
+    return moved_apache(Wanted(file, root, protocol, given=given, folder=folder))
 
 
 def apache(folder: Path, text: str, root: Path | None = None, **more: str) -> str:
@@ -234,7 +235,7 @@ def test_relative_paths_begin_where_webdyno_is_called(tmp_path: Path) -> None:
         'DocumentRoot public\n<Directory "public">\n</Directory>\nAlias /a "b c"\n'
         "AuthUserFile users\n<Directory /x>\n</Directory>\n"
     )
-    moved = apache_file.moved(Wanted(file, folder=tmp_path)).text
+    moved = moved_apache(Wanted(file, folder=tmp_path)).text
     for line in (
         f'DocumentRoot "{tmp_path}/public"',
         f'<Directory "{tmp_path}/public">',
@@ -283,7 +284,7 @@ def test_where_debians_apache_is_set_up_its_modules_are_loaded(
     enabled.mkdir(parents=True)
     (enabled / "mpm_worker.load").write_text("LoadModule mpm_worker_module mod_mpm_worker.so\n")
     (enabled / "mpm_worker.conf").write_text("ThreadsPerChild 3\n")
-    monkeypatch.setattr(apache_file, "SYSTEM", tmp_path / "etc")
+    monkeypatch.setattr(apache, "SYSTEM", tmp_path / "etc")
     moved = whole(tmp_path, f"<VirtualHost *:80>\n{PHP_FPM}\n</VirtualHost>\n")
     expected = {"mpm_worker_module", "proxy_module", "proxy_fcgi_module"}
     assert loaded(moved.text) == expected
@@ -311,7 +312,7 @@ def test_a_first_host_that_only_redirects_or_refuses_gives_way(
     moved = whole(tmp_path, other + PAGES + "Timeout 5\n")
     assert moved.text.index("a.org") < moved.text.index("ServerName b.org")
     assert "a.org answers, not the first host" in " ".join(moved.changes)
-    asked = apache_file.moved(Wanted(tmp_path / "httpd.conf", host="b.org"))
+    asked = moved_apache(Wanted(tmp_path / "httpd.conf", host="b.org"))
     assert asked.text.index("ServerName b.org") < asked.text.index("a.org")
 
 
@@ -338,7 +339,7 @@ def test_a_port_whose_hosts_only_redirect_is_not_the_one_measured(tmp_path: Path
         + PAGES.replace("80", "8080")
     )
     notes: list[str] = []
-    assert "DocumentRoot /a" in apache_file.moved(Wanted(file, notes=notes)).text
+    assert "DocumentRoot /a" in moved_apache(Wanted(file, notes=notes)).text
     assert notes[0].startswith("measured is port 8080, of 80 and 8080")
 
 
@@ -346,13 +347,13 @@ def test_thousands_of_hosts_are_looked_at_a_few_times_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = []
-    port_of = apache_hosts.port_of
+    port_of = apache_lines.port_of
 
     def counted(address: str) -> int | None:
         looked.append(address)
         return port_of(address)
 
-    monkeypatch.setattr(apache_hosts, "port_of", counted)
+    monkeypatch.setattr(apache_lines, "port_of", counted)
     hosts = 500
     apache(
         tmp_path,

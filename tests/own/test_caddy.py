@@ -9,9 +9,9 @@ import pytest
 
 from webdyno.host.users import server_user
 from webdyno.model.mistake import Mistake
-from webdyno.own import caddy_file
+from webdyno.own.caddy import moved as moved_caddy
+from webdyno.own.config_files import ConfigFiles
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Moved, Wanted
-from webdyno.own.reading import ConfigFiles
 
 HERE = f"{HOST}:{PORT}"
 
@@ -19,13 +19,13 @@ HERE = f"{HOST}:{PORT}"
 def moved(folder: Path, text: str, **wanted: Any) -> Moved:  # noqa: ANN401
     file = folder / "Caddyfile"
     file.write_text(text)
-    return caddy_file.moved(Wanted(file, **wanted))
+    return moved_caddy(Wanted(file, **wanted))
 
 
 def caddy(folder: Path, text: str, protocol: str = "http") -> dict[str, Any]:
     file = folder / "Caddyfile"
     file.write_text(text)
-    config: dict[str, Any] = json.loads(caddy_file.moved(Wanted(file, protocol=protocol)).text)
+    config: dict[str, Any] = json.loads(moved_caddy(Wanted(file, protocol=protocol)).text)
     (server,) = config["apps"]["http"]["servers"].values()
     assert server["listen"] == [HERE]
     assert server["automatic_https"] == {"disable": True}
@@ -142,7 +142,7 @@ def test_a_caddyfile_that_cannot_be_read_is_told_soon(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(Mistake, match=says):
-        caddy_file.moved(Wanted(tmp_path / next(iter(files))))
+        moved_caddy(Wanted(tmp_path / next(iter(files))))
 
 
 def test_imports_are_read_and_filled(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_file_that_only_its_owner_can_read_is_read_but_no_include_like_that(
     user = server_user()
     files = ConfigFiles(user, None)
     wanted = Wanted(file, user=user, files=files)
-    assert '"body": "up"' in caddy_file.moved(wanted).text
+    assert '"body": "up"' in moved_caddy(wanted).text
     (open_folder / "part").chmod(0o600)
     with pytest.raises(Mistake, match=r"part, which can't be read by"):
-        caddy_file.moved(Wanted(file, user=user, files=ConfigFiles(user, None)))
+        moved_caddy(Wanted(file, user=user, files=ConfigFiles(user, None)))

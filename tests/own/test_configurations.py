@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import apache_file, nginx_file
+from webdyno.own.apache import moved as moved_apache
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Wanted
+from webdyno.own.nginx import moved as moved_nginx
 
 HERE = f"{HOST}:{PORT}"
 
@@ -14,13 +15,13 @@ HERE = f"{HOST}:{PORT}"
 def nginx(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "nginx.conf"
     file.write_text(text)
-    return nginx_file.moved(Wanted(file, root, protocol)).text
+    return moved_nginx(Wanted(file, root, protocol)).text
 
 
 def apache(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "httpd.conf"
     file.write_text(text)
-    return apache_file.moved(Wanted(file, root, protocol)).text
+    return moved_apache(Wanted(file, root, protocol)).text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.haproxy_file import moved
+from webdyno.own.haproxy import moved
 from webdyno.own.moved import (
     CRYPTO_POLICIES,
     FOLDER,
@@ -19,7 +19,7 @@ from webdyno.own.moved import (
     Moved,
     Wanted,
 )
-from webdyno.own.names import elsewhere
+from webdyno.own.passing import elsewhere
 from webdyno.stack.certificates import certificate
 
 HERE = f"{HOST}:{PORT}"

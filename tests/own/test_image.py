@@ -10,8 +10,7 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
-from webdyno.own.container import Container
-from webdyno.own.image import asked_port
+from webdyno.own.image import Container, asked_port
 from webdyno.own.kind import Asked, OwnKeys
 from webdyno.own.podman import Image, full_name, podman, short_names
 

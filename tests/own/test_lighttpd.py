@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own import lighttpd_file
+from webdyno.own.lighttpd import moved as moved_lighttpd
 from webdyno.own.moved import (
     CRYPTO_POLICIES,
     FOLDER,
@@ -23,7 +23,7 @@ HERE = f"{HOST}:{PORT}"
 def moved(folder: Path, text: str, **wanted: Any) -> Moved:  # noqa: ANN401
     file = folder / "lighttpd.conf"
     file.write_text('server.document-root = "/srv"\n' + text)
-    return lighttpd_file.moved(Wanted(file, **wanted))
+    return moved_lighttpd(Wanted(file, **wanted))
 
 
 def again(folder: Path, found: Moved) -> Moved:
@@ -162,5 +162,5 @@ def test_a_profile_of_red_hats_openssl_is_left_out(tmp_path: Path) -> None:
 def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
     file = tmp_path / "lighttpd.conf"
     file.write_text('server.document-root = "public"\n')
-    found = lighttpd_file.moved(Wanted(file, folder=tmp_path / "here"))
+    found = moved_lighttpd(Wanted(file, folder=tmp_path / "here"))
     assert f'server.document-root = "{tmp_path}/here/public"' in found.text

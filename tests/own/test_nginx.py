@@ -10,8 +10,8 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY, PORT, Moved, Wanted
-from webdyno.own.names import elsewhere
-from webdyno.own.nginx_file import moved
+from webdyno.own.nginx import moved
+from webdyno.own.passing import elsewhere
 from webdyno.stack.certificates import certificate
 
 HERE = f"{HOST}:{PORT}"
@@ -258,7 +258,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = {"known": ["127.0.0.1"], "10.0.0.1": ["10.0.0.1"]}
-    monkeypatch.setattr("webdyno.own.names._addresses", lambda host: known.get(host, []))
+    monkeypatch.setattr("webdyno.own.passing._addresses", lambda host: known.get(host, []))
     text = (
         "upstream relay { server relay:3000;\n server known:80;\n server 10.0.0.1; "
         "server unix:/x; }\nserver { listen 80; location / { proxy_pass http://relay; }\n"

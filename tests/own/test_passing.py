@@ -7,14 +7,15 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
-from webdyno.own import names, nginx_file
-from webdyno.own.apache_passing import passed_on as passed_on_by_apache
-from webdyno.own.caddy_passing import passed_on as passed_on_by_caddy
+from webdyno.own import passing
+from webdyno.own.apache_directives import passed_on as passed_on_by_apache
+from webdyno.own.caddy import passed_on as passed_on_by_caddy
 from webdyno.own.configuration import READERS
-from webdyno.own.haproxy_lines import sections
-from webdyno.own.haproxy_passing import passed_on as passed_on_by_haproxy
+from webdyno.own.haproxy import passed_on as passed_on_by_haproxy
+from webdyno.own.haproxy_read import sections
 from webdyno.own.moved import Wanted
-from webdyno.own.names import PassedOn
+from webdyno.own.nginx import moved as moved_nginx
+from webdyno.own.passing import PassedOn
 
 FILES = {
     "nginx": (
@@ -108,7 +109,7 @@ def places(server: str, folder: Path, text: str) -> dict[str, list[int]]:
     file = folder / server
     file.write_text(text)
     moved = READERS[server](Wanted(file, environment={"PHP": "198.51.100.3"}))
-    others = names.not_here(it.host for it in moved.passed_on)
+    others = passing.not_here(it.host for it in moved.passed_on)
     found: dict[str, list[int]] = {}
     for host, at in moved.passed_on:
         if host in others:
@@ -213,32 +214,32 @@ def test_what_caddys_json_dials() -> None:
     ],
 )
 def test_what_isnt_surely_this_machine_is_another(host: str, is_here: bool) -> None:
-    assert names.not_here([host]) == ([] if is_here else [host])
+    assert passing.not_here([host]) == ([] if is_here else [host])
 
 
 def test_own_addresses_are_here_and_not_on_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     own = {"web": ["127.0.0.1"], "me": ["192.0.2.7"], "you": ["192.0.2.8"]}
-    monkeypatch.setattr(names, "_addresses", lambda host: own[host])
-    monkeypatch.setattr(names, "is_here", lambda it: it in {"127.0.0.1", "192.0.2.7"})
-    assert names.not_here(own) == ["you"]
-    kept = names.not_loopback([PassedOn(host, None) for host in own])
+    monkeypatch.setattr(passing, "_addresses", lambda host: own[host])
+    monkeypatch.setattr(passing, "is_here", lambda it: it in {"127.0.0.1", "192.0.2.7"})
+    assert passing.not_here(own) == ["you"]
+    kept = passing.not_loopback([PassedOn(host, None) for host in own])
     assert [it.host for it in kept] == ["me", "you"]
 
 
 def test_a_name_that_takes_too_long_to_look_up_is_another_machines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(names, "WITHIN_S", 0.0)
-    monkeypatch.setattr(names, "MOST_NAMES", 1)
-    assert names.not_here(["localhost", "ip6-localhost"])[-1:] == ["ip6-localhost"]
+    monkeypatch.setattr(passing, "WITHIN_S", 0.0)
+    monkeypatch.setattr(passing, "MOST_NAMES", 1)
+    assert passing.not_here(["localhost", "ip6-localhost"])[-1:] == ["ip6-localhost"]
 
 
 def test_names_that_nobody_knows_have_a_remedy_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"nobody\.invalid \(x:3\)\. .*hosts.*image:compose"):
-        names.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
+        passing.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
 
 
 def test_a_host_that_only_requests_name_needs_no_look_up(tmp_path: Path) -> None:
     file = tmp_path / "nginx.conf"
     file.write_text("server { listen 80; location / { proxy_pass http://$host; } }")
-    assert [it.host for it in nginx_file.moved(Wanted(file)).passed_on] == ["$host"]
+    assert [it.host for it in moved_nginx(Wanted(file)).passed_on] == ["$host"]

@@ -8,8 +8,8 @@ import pytest
 from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
+from webdyno.own.config_files import DEEPEST, MOST_FILES, ConfigFiles
 from webdyno.own.moved import Wanted
-from webdyno.own.reading import DEEPEST, MOST_FILES, ConfigFiles
 
 HERE = Origin("a.conf", 3)
 NOBODY = ServerUser("nobody", 65534, 65534)

@@ -4,7 +4,7 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.own.variables import BRACED_OR_PLAIN, Variables
+from webdyno.own.config_files import BRACED_OR_PLAIN, Variables
 
 AT = Origin("a.template", 1)
 

@@ -5,7 +5,7 @@ a catalogue before anything is measured. What comes after that needn't know of i
 """
 
 from webdyno.own.arms import OWN_SITE, is_own, is_revision, resolve
-from webdyno.own.other_machines import other_machines
+from webdyno.own.passing import other_machines
 from webdyno.own.project import Project, SpokenOfProject
 
 __all__ = [

@@ -17,14 +17,14 @@ from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.value import LONGEST_SHOWN
 from webdyno.host.workspace import Workspace
-from webdyno.model.changes import key_parts
+from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
-from webdyno.model.request import header
+from webdyno.model.point import key_parts
+from webdyno.model.secret import SECRET, secret_values
 from webdyno.model.service import Service
-from webdyno.model.stack import ANYTHING
-from webdyno.model.text import SECRET, secret_values
-from webdyno.own import behind, command, configuration, image, knobs, revision, url
-from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell
+from webdyno.model.site import ANYTHING
+from webdyno.own import command, configuration, image, revision, url
+from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell, declared_knobs, split_knobs
 
 KINDS: dict[str, Callable[[Asked], Made]] = {
     "cmd": command.make,
@@ -86,7 +86,7 @@ def resolve(
             place = draft.place(("arms", name, "stack"))
             own = {"stack": resolver.name(arm["stack"], arm, keys, place)}
             kept = {key: value for key, value in arm.items() if key not in OwnKeys.model_fields}
-            declared, turned = knobs.split(arm.get("knobs"))
+            declared, turned = split_knobs(arm.get("knobs"))
             new_arms[name] = {**kept, **({"knobs": turned} if declared else {}), **own}
     if resolver.made is None:
         return draft, catalogue
@@ -168,7 +168,7 @@ class _Resolver:
                 f'"cmd:./server --port $PORT"; a stack of the catalogue has knobs'
             )
         keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
-        behind.check(
+        command.check_services(
             keys.services, self.services, lambda role: self.place((*where, "services", *role))
         )
         return keys
@@ -203,7 +203,7 @@ class _Resolver:
             )
         secret_values(keys.environment.values(), os.environ)
         folder = self._folder_of(keys, place)
-        declared, _ = knobs.split(arm.get("knobs"))
+        declared, _ = split_knobs(arm.get("knobs"))
         if declared and kind not in DECLARING:
             raise Mistake(
                 f"{place}: knobs can be declared for a command or a configuration (cmd:, rev:, "
@@ -221,7 +221,9 @@ class _Resolver:
             provide=self.provide,
             protocol=_protocol_in(arm) or self.protocol,
             host=_host_in(arm) or self.host,
-            knobs=knobs.read(declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"),
+            knobs=declared_knobs(
+                declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"
+            ),
         )
         return self._keep(kind, self._make(kind, asked), text)
 
@@ -259,7 +261,7 @@ class _Resolver:
         stack = {
             "title": made.service["title"],
             "serves": [ANYTHING],
-            **behind.stack_of(name, made.behind, self.services),
+            **command.stack_of(name, made.behind, self.services),
         }
         folder = self.made.path / "stacks" / name
         folder.mkdir(parents=True)

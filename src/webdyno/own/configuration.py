@@ -14,15 +14,15 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.model.request import host_name_of
 from webdyno.own import (
-    apache_file,
-    caddy_file,
-    haproxy_file,
-    knobs,
-    lighttpd_file,
-    names,
-    nginx_file,
+    apache,
+    caddy,
+    haproxy,
+    lighttpd,
+    nginx,
+    passing,
 )
-from webdyno.own.kind import Asked, Made, protocol_knob, users_environment, verbatim
+from webdyno.own.config_files import ConfigFiles
+from webdyno.own.kind import Asked, Made, knob_value, protocol_knob, users_environment, verbatim
 from webdyno.own.moved import (
     CERTIFICATE,
     FOLDER,
@@ -33,17 +33,16 @@ from webdyno.own.moved import (
     Moved,
     Wanted,
 )
-from webdyno.own.reading import ConfigFiles
 
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
 
 READERS: dict[str, Callable[[Wanted], Moved]] = {
-    "nginx": nginx_file.moved,
-    "apache": apache_file.moved,
-    "lighttpd": lighttpd_file.moved,
-    "caddy": caddy_file.moved,
-    "haproxy": haproxy_file.moved,
+    "nginx": nginx.moved,
+    "apache": apache.moved,
+    "lighttpd": lighttpd.moved,
+    "caddy": caddy.moved,
+    "haproxy": haproxy.moved,
 }
 """By the name of the catalogue's service."""
 
@@ -115,12 +114,12 @@ def make(asked: Asked) -> Made:
         asked.provide([asked.services[server].needs["binary"]])
     try:
         moved = READERS[server](wanted)
-        names.demand_known(moved.passed_on, file)
+        passing.demand_known(moved.passed_on, file)
     except Mistake as mistake:
         raise Mistake(f"{asked.place}: {mistake}") from None
     except OSError as error:
         raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
-    told = names.elsewhere(moved.passed_on)
+    told = passing.elsewhere(moved.passed_on)
     changes = list(dict.fromkeys([*wanted.notes, *moved.changes, *told]))
     asked.tell(f"{asked.written}, as {server} runs it here:")
     for change in changes:
@@ -174,7 +173,7 @@ def _passes_on(moved: Moved, wanted: Wanted) -> dict[str, object]:
     """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
     found = [
         {"host": it.host, "at": str(it.at or wanted.file)}
-        for it in names.not_loopback(moved.passed_on)
+        for it in passing.not_loopback(moved.passed_on)
     ]
     return {"passes_on": found} if found else {}
 
@@ -207,7 +206,7 @@ def _places_of_knobs(text: str, asked: Asked) -> dict[str, str]:
             f"{asked.place}: the knob {name} is declared and has no place in {asked.text}; write "
             f"${{knobs.{name}}} where its value belongs"
         )
-    return {f"${{knobs.{name}}}": knobs.value_of(name, it) for name, it in asked.knobs.items()}
+    return {f"${{knobs.{name}}}": knob_value(name, it) for name, it in asked.knobs.items()}
 
 
 def _without_port(name: str, place: str) -> tuple[str, int | None]:

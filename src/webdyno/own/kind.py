@@ -1,4 +1,4 @@
-"""What a kind of own system is given, and what it makes of that."""
+"""What a kind of own system is given, what it makes of that, and the knobs that users declare."""
 
 import os
 import re
@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.host.users import caller, home_of, name_of
+from webdyno.model.app import DeclaredKnobs
 from webdyno.model.base import Model
 from webdyno.model.files import RoleName
-from webdyno.model.knob import Knob
+from webdyno.model.knob import Knob, SwitchKnob
+from webdyno.model.mistake import Mistake
+from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
-from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]
@@ -119,3 +122,52 @@ def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     name = name_of(user)
     path = os.environ.get("PATH", os.defpath)
     return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name, **more}
+
+
+OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USER", "LOGNAME"}
+"""Variables that a command has anyway."""
+
+
+def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give what an arm declares, which are tables, and the values that it gives."""
+    if not isinstance(knobs, dict):
+        return {}, {}
+    declared = {name: it for name, it in knobs.items() if isinstance(it, dict)}
+    return declared, {name: it for name, it in knobs.items() if name not in declared}
+
+
+def declared_knobs(declared: Mapping[str, Any], place: Place) -> dict[str, Knob]:
+    """Read declarations; raise Mistake, naming the line, where one isn't right.
+
+    What is left out: the default is the first value of the range, and all of that is tuned.
+    """
+    for name in declared:
+        if knob_variable(name) in OWN:
+            raise Mistake(
+                f"{place((name,))}: ${knob_variable(name)} has a meaning already; rename it"
+            )
+    whole = {name: _completed(it) for name, it in declared.items()}
+    return build(DeclaredKnobs, {"knobs": whole}, lambda where: place(where[1:])).knobs
+
+
+def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
+    choices = given.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else given.get("min", False)
+    tune = given.get("tune", {})
+    tuned = {"vendor": "declared by the user", **tune} if isinstance(tune, dict) else tune
+    return {"help": "", "default": first, **given, "tune": tuned}
+
+
+def knob_variable(name: str) -> str:
+    """Give the variable by which a command finds a knob's value."""
+    return name.upper().replace("-", "_")
+
+
+def knob_value(name: str, knob: Knob) -> str:
+    """Give a knob's value as a template."""
+    return f"{{{{ knobs['{name}'] {'| string | lower ' * isinstance(knob, SwitchKnob)}}}}}"
+
+
+def knob_environment(knobs: Mapping[str, Knob]) -> dict[str, str]:
+    """Give the variables as templates."""
+    return {knob_variable(name): knob_value(name, it) for name, it in knobs.items()}

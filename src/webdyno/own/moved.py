@@ -9,8 +9,8 @@ from webdyno.host.users import ServerUser, name_of
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.own.names import PassedOn
-from webdyno.own.reading import ConfigFiles
+from webdyno.own.config_files import ConfigFiles
+from webdyno.own.passing import PassedOn
 
 FOLDER, PORT, MODULES = "@webdyno-folder@", "@webdyno-port@", "@webdyno-modules@"
 """Stand for the run's folder and port, and for where Apache's modules are, in what becomes a

@@ -13,8 +13,8 @@ import crossplane
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
+from webdyno.own.config_files import BRACED_OR_PLAIN, Variables
 from webdyno.own.moved import Wanted
-from webdyno.own.variables import BRACED_OR_PLAIN, Variables
 
 Directive = dict[str, Any]
 """As crossplane gives it: `directive`, `args`, perhaps a `block` of more; and its `origin`."""

@@ -1,13 +1,120 @@
-"""Finds in a user's files where a host stands that their server told of without its line."""
+"""Hosts that configurations pass requests on to: where they stand, and which are other machines."""
 
 import re
+import socket
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.model.format import listed
+from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.own.moved import Wanted
-from webdyno.own.names import PassedOn
+from webdyno.model.stack import Stack
+
+WITHIN_S = 15.0
+AT_ONCE = 16
+MOST_NAMES = 2_000
+ANY_PORT = 9
+"""Nothing is sent there."""
+
+_NAME = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
+"""But for one of a service (`_http._tcp.example.com`), which has other names for its places."""
+
+
+class PassedOn(NamedTuple):
+    """A place of a configuration at which requests are passed on."""
+
+    host: str
+    """A name or an address; as it is written where only a request tells which."""
+    at: Origin | None
+    """None where the line isn't known."""
+
+
+def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
+    """Raise Mistake, naming all of them, where this machine doesn't know some.
+
+    A server that can't resolve one often doesn't start, and names that one alone.
+    """
+    first: dict[str, Origin | None] = {}
+    for it in passed_on:
+        first.setdefault(it.host, it.at)
+    unknown = [host for host, found in _looked_up(first).items() if found == []]
+    if not unknown:
+        return
+    places = ", ".join(f"{host} ({first[host] or file})" for host in unknown)
+    raise Mistake(
+        f"hosts aren't known on this machine: {places}. Its server starts only where each of them "
+        "is: add them to /etc/hosts, or measure it together with the containers it names "
+        "(image:compose.yaml#SERVICE)"
+    )
+
+
+def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
+    """Say which of them are other machines, in a line for people; nothing where none is."""
+    if not (found := not_here(it.host for it in passed_on)):
+        return []
+    return [f"passes requests on to {listed(found)}, which isn't this machine: that is loaded, too"]
+
+
+def not_here(hosts: Iterable[str]) -> list[str]:
+    """Give those that aren't surely this machine: whose place nobody knows is none of ours."""
+    return [host for host, at in _looked_up(hosts).items() if not at or not all(map(is_here, at))]
+
+
+def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
+    """Give those that may be another machine's, seen from wherever the server will run."""
+    found = _looked_up(it.host for it in passed_on)
+    within = {host for host, at in found.items() if at and all(map(_is_loopback, at))}
+    return [it for it in dict.fromkeys(passed_on) if it.host not in within]
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is this machine's: it would be spoken with from that very address."""
+    if _is_loopback(address):
+        return True
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((address, ANY_PORT))
+            ours = str(probe.getsockname()[0])
+    except OSError:
+        return False
+    return ours.partition("%")[0] == address.partition("%")[0]
+
+
+def _is_loopback(address: str) -> bool:
+    """Whether it is, wherever it is asked for; who asks for no address is led there as well."""
+    it = ip_address(address)
+    it = (it.ipv4_mapped if isinstance(it, IPv6Address) else None) or it
+    return it.is_loopback or it.is_unspecified
+
+
+def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
+    """Give the addresses of hosts; None where there are too many, or it takes too long to tell.
+
+    Neither is anything known of what is no name, such as a variable.
+    """
+    found: dict[str, list[str] | None] = dict.fromkeys(hosts)
+    names = [host for host in found if _NAME.fullmatch(host)][:MOST_NAMES]
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        asked = {host: pool.submit(_addresses, host) for host in names}
+        wait(asked.values(), timeout=WITHIN_S)
+        found |= {host: it.result() for host, it in asked.items() if it.done()}
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return found
+
+
+def _addresses(host: str) -> list[str]:
+    try:
+        return sorted({str(it[4][0]) for it in socket.getaddrinfo(host.strip("[]"), None)})
+    except (OSError, UnicodeError):
+        return []
+
 
 _WORD = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.-]+")
 
@@ -17,18 +124,24 @@ class _Place(NamedTuple):
     is_likely: bool
 
 
-def placed(hosts: Iterable[str], wanted: Wanted, likely: re.Pattern[str]) -> list[PassedOn]:
-    """Give each host with every line that names it, by itself or by a variable.
+def placed(
+    hosts: Iterable[str],
+    texts: Mapping[Path, str],
+    environment: Mapping[str, str],
+    likely: re.Pattern[str],
+) -> list[PassedOn]:
+    """Give each host with every line of a user's files that names it, by itself or by a variable.
 
-    Lines that aren't like `likely` count where no other names it.
+    For servers that tell of hosts without their lines. Lines that aren't like `likely` count where
+    no other names it.
     """
     by_word: dict[str, list[str]] = defaultdict(list)
     for host in (known := dict.fromkeys(hosts)):
-        for word in _words_for(host, wanted):
+        for word in _words_for(host, environment):
             by_word[word].append(host)
     found: dict[str, list[_Place]] = {host: [] for host in known}
     if known:
-        for origin, text in _lines(wanted):
+        for origin, text in _lines(texts):
             for word in set(_WORD.findall(text)):
                 for host in by_word.get(word, []):
                     found[host].append(_Place(origin, bool(likely.search(text))))
@@ -39,16 +152,42 @@ def _best(places: list[_Place]) -> list[Origin | None]:
     return [it.at for it in places if it.is_likely] or [it.at for it in places] or [None]
 
 
-def _words_for(host: str, wanted: Wanted) -> Iterator[str]:
+def _words_for(host: str, environment: Mapping[str, str]) -> Iterator[str]:
     """Give what stands in a file for a host: itself, and variables whose value names it."""
     yield from _WORD.findall(host)[-1:]
-    for name, value in wanted.environment.items():
+    for name, value in environment.items():
         if host in _WORD.findall(value):
             yield from (name, f"env.{name}")
 
 
-def _lines(wanted: Wanted) -> Iterator[tuple[Origin, str]]:
-    for file, text in wanted.files.texts.items():
+def _lines(texts: Mapping[Path, str]) -> Iterator[tuple[Origin, str]]:
+    for file, text in texts.items():
         for number, line in enumerate(text.split("\n"), 1):
             if not line.lstrip().startswith("#"):
                 yield Origin(str(file), number), line
+
+
+SHOWN_PLACES = 20
+"""Of each host."""
+
+
+def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
+    """Give the hosts that aren't this machine, each with every place that names it.
+
+    `anywhere`: whatever isn't the loopback interface is somebody else's to another machine.
+    """
+    services = [role.service for stack in stacks for role in stack.services.values()]
+    kept = [it for service in services if service.own for it in service.own.passes_on]
+    places: dict[str, dict[str, None]] = {}
+    for it in kept:
+        places.setdefault(it.host, {})[it.at] = None
+    if anywhere:
+        found = [it.host for it in not_loopback([PassedOn(host, None) for host in places])]
+    else:
+        found = not_here(places)
+    return [f"{host} ({_shown(list(places[host]))})" for host in found]
+
+
+def _shown(places: list[str]) -> str:
+    more = f" and {len(places) - SHOWN_PLACES:,} more" if len(places) > SHOWN_PLACES else ""
+    return ", ".join(places[:SHOWN_PLACES]) + more

@@ -8,9 +8,9 @@ from pathlib import Path
 from webdyno.host.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
-from webdyno.model.text import secret_values
-from webdyno.own import behind, command, configuration, image, knobs
-from webdyno.own.kind import Asked, Made, users_environment
+from webdyno.model.secret import secret_values
+from webdyno.own import command, configuration, image
+from webdyno.own.kind import Asked, Made, declared_knobs, users_environment
 from webdyno.own.project import LEAST, Project
 from webdyno.revisions import Recipe, Repository, built
 
@@ -33,7 +33,7 @@ def make(asked: Asked) -> Made:
             f"{LEAST}"
         )
     app = project.app()
-    behind.check(
+    command.check_services(
         app.services, asked.services, lambda where: project.file.place(("app", "services", *where))
     )
     revision = repository.revision(asked.text, asked.place)
@@ -53,7 +53,7 @@ def make(asked: Asked) -> Made:
         ready=asked.keys.ready or app.ready,
         ready_within=asked.keys.ready_within or app.ready_within,
     )
-    declared = knobs.read(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
+    declared = declared_knobs(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
     way, text = app.way
     if way != "start" and (keys.services or keys.prepare):
         place = project.file.place(("app",))

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webdyno.model.origin import Line
-from webdyno.own import apache_modules, apache_moves
-from webdyno.own.apache_hosts import HOST as VIRTUAL_HOST
-from webdyno.own.apache_hosts import asked_for, measured_port, port_of
-from webdyno.own.apache_lines import SYSTEM, ApacheLines
+from webdyno.own import apache_directives, apache_modules
+from webdyno.own.apache_directives import passed_on
+from webdyno.own.apache_lines import (
+    HOST_BEGIN,
+    SYSTEM,
+    ApacheLines,
+    asked_for,
+    measured_port,
+    port_of,
+)
 from webdyno.own.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
-from webdyno.own.apache_passing import passed_on
 from webdyno.own.moved import (
     CERTIFICATE,
     FOLDER,
@@ -44,7 +49,7 @@ def moved(wanted: Wanted) -> Moved:
         lines = reader.all([*enabled, wanted.file])
     port = measured_port(wanted, lines)
     lines = asked_for(wanted, lines, port, changes)
-    apache_moves.refuse_missing_includes(lines, reader)
+    apache_directives.refuse_missing_includes(lines, reader)
     head, lines = _loaded(lines, reader, changes, is_part=is_part)
     mover = _Mover(wanted, port, _pairs_to_replace(wanted, lines), reader, changes)
     body = [new for line in lines for new in mover.line(line)]
@@ -74,7 +79,7 @@ def _has(lines: list[Line], name: str) -> bool:
 def _pairs_to_replace(wanted: Wanted, lines: list[Line]) -> bool:
     """Whether there is a certificate or key that the server couldn't read."""
     named = [
-        apache_moves.first_word(found[3] or "")[0].strip('"')
+        apache_directives.first_word(found[3] or "")[0].strip('"')
         for line in lines
         if (found := _LINE.match(line.text)) and found[2].lower() in OURS_INSTEAD
     ]
@@ -127,7 +132,7 @@ class _Mover:
 
     def line(self, line: Line) -> Iterator[Line]:
         """Give what becomes of a line."""
-        if found := VIRTUAL_HOST.match(line.text):
+        if found := HOST_BEGIN.match(line.text):
             self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {found[2]}>")
             yield Line(f"{found[1]}<VirtualHost *:{PORT}>", line.origin)
         elif found := _LINE.match(line.text):
@@ -152,7 +157,7 @@ class _Mover:
     def _directive(self, name: str, words: str) -> str | None:
         """Give what becomes of a directive; None where it is left out."""
         lower, written = name.lower(), f"{name} {words}".strip()
-        if why := apache_moves.why_left_out(lower, words):
+        if why := apache_directives.why_left_out(lower, words):
             self.changes.append(f"left out: {written} ({why})")
             return None
         if lower == "listen":
@@ -173,9 +178,9 @@ class _Mover:
         if lower == "documentroot" and self.wanted.root:
             self.has_root = True
             return self._changed(f'{name} "{self.wanted.root}"', written)
-        if said := apache_moves.program_of(lower, words):
+        if said := apache_directives.program_of(lower, words):
             self.changes.append(f"runs {said}, as {written} says")
-        after = apache_moves.moved(lower, name, words, self.reader, self.folders)
+        after = apache_directives.moved(lower, name, words, self.reader, self.folders)
         return written if after in {None, written} else self._changed(str(after), written)
 
     def _changed(self, new: str, written: str) -> str:
@@ -184,7 +189,7 @@ class _Mover:
 
     def _section(self, text: str) -> str:
         """Give the line of a section, whose folder may be relative."""
-        new = apache_moves.moved_section(text, self.reader)
+        new = apache_directives.moved_section(text, self.reader)
         return text if new == text else self._changed(new, text.strip())
 
 

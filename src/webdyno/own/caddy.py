@@ -1,13 +1,19 @@
 """Moves a Caddyfile: Caddy itself turns it into JSON, which says everything in one place."""
 
+import glob
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
-from webdyno.own.caddy_adapt import adapted
-from webdyno.own.caddy_passing import PASSING, passed_on
+from webdyno.model.origin import Origin
+from webdyno.model.secret import SECRET
+from webdyno.own.asking import ask, program_path, readable
+from webdyno.own.config_files import Variables
 from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, HTTP, HTTPS, KEY, PORT, Moved, Wanted
 from webdyno.own.passing import placed
 
@@ -46,7 +52,7 @@ def moved(wanted: Wanted) -> Moved:
         start=["{{ needs.binary }}", "run", "--config", path],
         check=["{{ needs.binary }}", "validate", "--config", path],
         folders=["home"],
-        passed_on=placed(passed_on(config), wanted, PASSING),
+        passed_on=placed(passed_on(config), wanted.files.texts, wanted.environment, PASSING),
         environment=dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home),
         knows_comments=False,
     )
@@ -246,3 +252,143 @@ def _matches(host: str, name: str) -> bool:
     return len(ours) == len(theirs) and all(
         one in {other, "*"} for one, other in zip(theirs, ours, strict=True)
     )
+
+
+VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
+IMPORT = re.compile(r"(?m)^(?P<before>[ \t]*import[ \t]+)(?P<path>\"[^\"\n]*\"|[^\s\"]+)")
+SNIPPET = re.compile(r"(?m)^[ \t]*\(([^)\n]+)\)[ \t]*\{")
+REMEDY = (
+    "other versions and plugins know other words: install what has them, take the lines out, or "
+    "measure the image that has them (image:NAME)"
+)
+
+
+def adapted(wanted: Wanted, changes: list[str]) -> Json:
+    """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
+    caddy = program_path("caddy")
+    secrets = {name: f"{{env.{name}}}" for name, it in wanted.environment.items() if _hides(it)}
+    variables = Variables({**wanted.environment, **secrets})
+    _look_through(wanted, wanted.file, None, 0, variables, set())
+    unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
+    with readable(wanted, _with_whole_imports(wanted)) as file:
+        words: list[str | Path] = [caddy, "adapt", "--adapter", "caddyfile", "--config", file]
+        told = ask(wanted, words, variables.values)
+        if told.code:
+            lines = told.complained.replace(str(file), str(wanted.file)).strip().splitlines()
+            said = lines[-1].removeprefix("Error: ") if lines else "nothing"
+            raise Mistake(f"caddy says: {said}{_why(wanted, caddy, said, unset)}")
+    if unset:
+        changes.append(f"empty, since they have no value: {listed(unset)}")
+    try:
+        found = json.loads(told.printed.replace(f"{file.parent}/", f"{wanted.file.parent}/"))
+    except ValueError:
+        raise Mistake(f"{wanted.file}: what it becomes is more than Caddy can print here") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _hides(text: str) -> bool:
+    return bool(SECRET.search(text))
+
+
+def _why(wanted: Wanted, caddy: str, said: str, unset: list[str]) -> str:
+    """Give what may be the reason, and what can be done."""
+    if unset:
+        return f"; variables have no value: {listed(unset)}; give each one, as in --env NAME=VALUE"
+    if "unrecognized" in said or "not registered" in said:
+        version = ask(wanted, [caddy, "version"], {}).printed.split()
+        return f"; this is caddy {version[0] if version else 'of unknown version'}: {REMEDY}"
+    return ""
+
+
+def _look_through(
+    wanted: Wanted,
+    file: Path,
+    named: Origin | None,
+    depth: int,
+    variables: Variables,
+    snippets: set[str],
+) -> None:
+    """Note variables without a value; raise Mistake for files that are too many, or too large."""
+    lines = list(wanted.files.lines(file, named, depth))
+    for line in lines:
+        if found := SNIPPET.match(line.text):
+            snippets.add(found[1].strip())
+    for line in lines:
+        if line.origin is None or line.text.lstrip().startswith("#"):
+            continue
+        text = variables.filled(line.text, line.origin, VARIABLE)
+        for path in _imported(text, snippets):
+            there = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
+            if not there and not glob.has_magic(path):
+                continue  # Caddy says so, or knows it as a snippet
+            for each in wanted.files.included(path, [file.parent], line.origin):
+                if not each.is_dir():
+                    _look_through(wanted, each, line.origin, depth + 1, variables, snippets)
+
+
+def _imported(text: str, snippets: set[str]) -> Iterator[str]:
+    if (found := IMPORT.match(text)) and (path := found["path"].strip('"')) not in snippets:
+        yield path
+
+
+def _with_whole_imports(wanted: Wanted) -> str:
+    """Give the text with imports that can be read from anywhere."""
+    text = wanted.files.text(wanted.file)
+    snippets = {it.strip() for it in SNIPPET.findall(text)}
+
+    def whole(found: re.Match[str]) -> str:
+        path = found["path"].strip('"')
+        if path in snippets or path.startswith(("/", "{")):
+            return found[0]
+        return f'{found["before"]}"{wanted.file.parent / path}"'
+
+    return IMPORT.sub(whole, text)
+
+
+PASSING = re.compile(
+    r"^\s*(?:reverse_proxy|php_fastcgi|forward_auth|to|dynamic|name|"
+    r"forward_proxy_url|network_proxy|import)\b"
+)
+"""What lines are likely to begin with that name hosts."""
+
+_DIALLED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
+_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
+
+
+def passed_on(node: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
+    """Give the hosts, as they are written where only a request tells; sockets are none."""
+    if isinstance(node, dict):
+        yield from _of(node)
+    for inner in node.values() if isinstance(node, dict) else node:
+        if isinstance(inner, dict | list):
+            yield from passed_on(inner)
+
+
+def _of(node: dict[str, Any]) -> Iterator[str]:
+    dialled = node.get("dial", [])
+    for address in [dialled] if isinstance(dialled, str) else dialled:
+        if host := _dialled(address):
+            yield host
+    if source := node.get("dynamic_upstreams"):
+        yield from _dynamic(source)
+    for key in ("forward_proxy_url", "url"):
+        if (url := node.get(key)) and isinstance(url, str) and (found := _URL.match(url)):
+            yield found[1]
+
+
+def _dialled(address: str) -> str:
+    """Give the host of an address; empty where that is this machine's own."""
+    if address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
+        return ""
+    found = _DIALLED.fullmatch(address)
+    return found[1] if found else address
+
+
+def _dynamic(source: dict[str, Any]) -> Iterator[str]:
+    """Give whom a name server is asked about, time and again."""
+    if source.get("source") == "a":
+        yield str(source.get("name", ""))
+    elif source.get("source") == "srv":
+        yield f"SRV {source.get('name', '')}"
+    for inner in source.get("sources", []):
+        yield from _dynamic(inner)
