@@ -7,7 +7,7 @@ from random import Random
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake
 from webdyno.own import configuration
-from webdyno.own.kind import Asked, OwnKeys
+from webdyno.own.kind import OwnKeys, TargetSpec
 
 SERVICES = Catalogue.load([]).services
 HERE = "127.0.0.1:18000"
@@ -36,7 +36,7 @@ def moved(
     folder: Path, name: str, random: Random, keys: OwnKeys, host: str
 ) -> Mapping[str, str] | None:
     """Give the files that `SERVER:FILE` becomes; None where it is refused."""
-    asked = Asked(
+    asked = TargetSpec(
         written=f"conf:{name}",
         text=f"{name}{random.choice(['', '', '#80', '#8080'])}",
         keys=keys,

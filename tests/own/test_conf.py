@@ -8,14 +8,14 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own import configuration
-from webdyno.own.kind import Asked, Made, OwnKeys
+from webdyno.own.kind import GeneratedService, OwnKeys, TargetSpec
 
 TEXT = "server { listen 80; root /a; }\nserver {\n  listen 8080;\n  root /b;\n}\n"
 
 
-def make(folder: Path, text: str, says: list[str]) -> Made:
+def make(folder: Path, text: str, says: list[str]) -> GeneratedService:
     return configuration.make(
-        Asked(
+        TargetSpec(
             written=f"conf:{text}",
             text=text,
             keys=OwnKeys(),

@@ -11,12 +11,14 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.own.image import Container, asked_port
-from webdyno.own.kind import Asked, OwnKeys
+from webdyno.own.kind import OwnKeys, TargetSpec
 from webdyno.own.podman import Image, full_name, podman, short_names
 
 
-def asked(told: list[str], environment: dict[str, str] | None = None, bench: str = "") -> Asked:
-    return Asked(
+def asked(
+    told: list[str], environment: dict[str, str] | None = None, bench: str = ""
+) -> TargetSpec:
+    return TargetSpec(
         written="image:x",
         text="x",
         keys=OwnKeys(environment=environment or {}),

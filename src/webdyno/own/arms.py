@@ -24,9 +24,17 @@ from webdyno.model.secret import SECRET, secret_values
 from webdyno.model.service import Service
 from webdyno.model.site import ANYTHING
 from webdyno.own import command, configuration, image, revision, url
-from webdyno.own.kind import Asked, Made, OwnKeys, Provide, Tell, declared_knobs, split_knobs
+from webdyno.own.kind import (
+    GeneratedService,
+    OwnKeys,
+    Provide,
+    TargetSpec,
+    Tell,
+    declared_knobs,
+    split_knobs,
+)
 
-KINDS: dict[str, Callable[[Asked], Made]] = {
+KINDS: dict[str, Callable[[TargetSpec], GeneratedService]] = {
     "cmd": command.make,
     "rev": revision.make,
     "conf": configuration.make,
@@ -155,7 +163,7 @@ class _Resolver:
     """What they ask for, unless an arm says otherwise."""
     made: Workspace | None = field(default=None, init=False)
     """The catalogue of what was made so far."""
-    known: list[tuple[Asked, Made]] = field(default_factory=list, init=False)
+    known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
     """What was asked for so far, wherever that was, and what became of it."""
 
     def keys(self, where: tuple[str, ...], arm: Mapping[str, Any]) -> OwnKeys:
@@ -209,7 +217,7 @@ class _Resolver:
                 f"{place}: knobs can be declared for a command or a configuration (cmd:, rev:, "
                 f"conf:), and this is {stack}"
             )
-        asked = Asked(
+        spec = TargetSpec(
             written=stack,
             text=text.strip(),
             keys=keys,
@@ -225,14 +233,14 @@ class _Resolver:
                 declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"
             ),
         )
-        return self._keep(kind, self._make(kind, asked), text)
+        return self._keep(kind, self._make(kind, spec), text)
 
-    def _make(self, kind: str, asked: Asked) -> Made:
+    def _make(self, kind: str, spec: TargetSpec) -> GeneratedService:
         """Make what is asked for, once for all arms that are alike."""
-        same = replace(asked, place="")
+        same = replace(spec, place="")
         made = next((made for known, made in self.known if known == same), None)
         if made is None:
-            made = KINDS[kind](asked)
+            made = KINDS[kind](spec)
             self.known.append((same, made))
         return made
 
@@ -242,7 +250,7 @@ class _Resolver:
             raise Mistake(f"{place}: there is no folder {folder}, in which it is to run")
         return folder
 
-    def _keep(self, kind: str, made: Made, text: str) -> str:
+    def _keep(self, kind: str, made: GeneratedService, text: str) -> str:
         content = json.dumps([made.service, made.files, made.behind], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")

@@ -7,9 +7,9 @@ from webdyno.definitions.near import nearest
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.own.kind import (
-    Asked,
-    Made,
+    GeneratedService,
     Place,
+    TargetSpec,
     knob_environment,
     knob_variable,
     protocol_knob,
@@ -29,42 +29,42 @@ LISTENING = {
 """Where a command is to listen, what it is to speak there, and the certificate to do so."""
 
 
-def make(asked: Asked) -> Made:
+def make(spec: TargetSpec) -> GeneratedService:
     """Have a shell run the command, as its user would."""
-    return Made(served_by(asked, asked.text), behind=asked.keys.services)
+    return GeneratedService(served_by(spec, spec.text), behind=spec.keys.services)
 
 
-def served_by(asked: Asked, start: str) -> dict[str, object]:
+def served_by(spec: TargetSpec, start: str) -> dict[str, object]:
     """Give a service that a line of shell starts; a shell whose line is one command becomes it."""
-    keys = asked.keys
-    environment = users_environment(asked.folder, keys.environment)
+    keys = spec.keys
+    environment = users_environment(spec.folder, keys.environment)
     return {
-        "title": asked.written,
+        "title": spec.written,
         "protocol": "http",
         "start": [SHELL, "-c", verbatim(start)],
         "knobs": protocol_knob("http", "https", "h2", "h2c")
-        | {name: it.model_dump(exclude_none=True) for name, it in asked.knobs.items()},
+        | {name: it.model_dump(exclude_none=True) for name, it in spec.knobs.items()},
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
         "environment": {key: verbatim(it) for key, it in environment.items()}
         | LISTENING
-        | knob_environment(asked.knobs)
-        | _told_of_services(asked),
+        | knob_environment(spec.knobs)
+        | _told_of_services(spec),
         "own": {
-            "written": asked.written,
-            "folder": str(asked.folder),
+            "written": spec.written,
+            "folder": str(spec.folder),
             **({"by_socket": True} if "SOCKET" in start and "PORT" not in start else {}),
-            **asked.readiness,
+            **spec.readiness,
         },
     }
 
 
-def _told_of_services(asked: Asked) -> dict[str, str]:
+def _told_of_services(spec: TargetSpec) -> dict[str, str]:
     """Give the variables that tell of the services behind it; nothing else has their names."""
-    told = service_variables(asked.keys.services, asked.services)
-    others = {*asked.keys.environment, *map(knob_variable, asked.knobs)}
+    told = service_variables(spec.keys.services, spec.services)
+    others = {*spec.keys.environment, *map(knob_variable, spec.knobs)}
     for name in sorted(told.keys() & others):
         raise Mistake(
-            f"{asked.place}: ${name} tells of a service behind it; rename that variable or knob"
+            f"{spec.place}: ${name} tells of a service behind it; rename that variable or knob"
         )
     return told
 

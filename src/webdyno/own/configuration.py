@@ -22,7 +22,14 @@ from webdyno.own import (
     passing,
 )
 from webdyno.own.config_files import ConfigFiles
-from webdyno.own.kind import Asked, Made, knob_value, protocol_knob, users_environment, verbatim
+from webdyno.own.kind import (
+    GeneratedService,
+    TargetSpec,
+    knob_value,
+    protocol_knob,
+    users_environment,
+    verbatim,
+)
 from webdyno.own.moved import (
     CERTIFICATE,
     FOLDER,
@@ -73,83 +80,83 @@ NAMES = {
 """By the same: what a file is called."""
 
 
-def make(asked: Asked) -> Made:
+def make(spec: TargetSpec) -> GeneratedService:
     """Move a configuration; raise Mistake for one that can't be read, or of no known server."""
-    server, named, name = asked.text.partition(":")
+    server, named, name = spec.text.partition(":")
     if not named or server not in READERS:
-        server, name = "", asked.text
-    name, port = _without_port(name, asked.place)
-    file = (asked.folder / name).resolve()
-    called_by = caller(asked.folder)
+        server, name = "", spec.text
+    name, port = _without_port(name, spec.place)
+    file = (spec.folder / name).resolve()
+    called_by = caller(spec.folder)
     user = called_by or server_user()
     try:
         text = ConfigFiles(caller=called_by).text(file)
     except Mistake as mistake:
-        raise Mistake(f"{asked.place}: {mistake}") from None
-    server = server or _recognised(text, file, asked.place)
-    root = (asked.folder / asked.keys.root).resolve() if asked.keys.root else None
+        raise Mistake(f"{spec.place}: {mistake}") from None
+    server = server or _recognised(text, file, spec.place)
+    root = (spec.folder / spec.keys.root).resolve() if spec.keys.root else None
     if root and not root.is_dir():
-        raise Mistake(f"{asked.place}: --root {root}: there is no such folder")
+        raise Mistake(f"{spec.place}: --root {root}: there is no such folder")
     if root and user and (closed := user.kept_out_by(root)):
         raise Mistake(
-            f"{asked.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
+            f"{spec.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
             "choose another --root"
         )
-    environment = users_environment(asked.folder, asked.keys.environment)
-    given = asked.keys.environment
+    environment = users_environment(spec.folder, spec.keys.environment)
+    given = spec.keys.environment
     files = ConfigFiles(user, called_by)
     wanted = Wanted(
         file,
         root,
-        asked.protocol,
+        spec.protocol,
         user,
         environment,
         given,
         files,
         port,
-        host_name_of(asked.host),
-        asked.folder,
+        host_name_of(spec.host),
+        spec.folder,
     )
     if server in READ_BY_THEMSELVES:
-        asked.provide([asked.services[server].needs["binary"]])
+        spec.provide([spec.services[server].needs["binary"]])
     try:
         moved = READERS[server](wanted)
         passing.demand_known(moved.passed_on, file)
     except Mistake as mistake:
-        raise Mistake(f"{asked.place}: {mistake}") from None
+        raise Mistake(f"{spec.place}: {mistake}") from None
     except OSError as error:
         raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
     told = passing.elsewhere(moved.passed_on)
     changes = list(dict.fromkeys([*wanted.notes, *moved.changes, *told]))
-    asked.tell(f"{asked.written}, as {server} runs it here:")
+    spec.tell(f"{spec.written}, as {server} runs it here:")
     for change in changes:
-        asked.tell(f"  {change}")
+        spec.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    above, template = verbatim("\n".join(head)), _template(moved, asked)
+    above, template = verbatim("\n".join(head)), _template(moved, spec)
     written = (
         {moved.name: above + template}
         if moved.knows_comments
         else {moved.name: template, CHANGES: above}
     )
-    service = _service(asked, server, moved, list(written), wanted)
+    service = _service(spec, server, moved, list(written), wanted)
     if moved.origins:
         ours = [None] * (len(head) - 1 if moved.knows_comments else 0)
         origins = Origins.of(moved.name, [*ours, *moved.origins])
         written[ORIGINS] = origins.model_dump_json()
-    return Made(service, written)
+    return GeneratedService(service, written)
 
 
 def _service(
-    asked: Asked, server: str, moved: Moved, files: list[str], wanted: Wanted
+    spec: TargetSpec, server: str, moved: Moved, files: list[str], wanted: Wanted
 ) -> dict[str, object]:
-    known = asked.services[server].model_dump(
+    known = spec.services[server].model_dump(
         mode="json", include={"needs", "version"}, exclude_defaults=True
     )
     known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
-    keys = asked.keys
+    keys = spec.keys
     return {
         **known,
-        "title": asked.written,
+        "title": spec.written,
         "protocol": "http",
         "files": {name: name for name in files},
         "folders": moved.folders,
@@ -158,13 +165,13 @@ def _service(
         "environment": moved.environment
         | {name: verbatim(value) for name, value in keys.environment.items()},
         "knobs": protocol_knob(*(("https", "h2") if wanted.is_secure else ("http", "h2c")))
-        | {name: it.model_dump(exclude_none=True) for name, it in asked.knobs.items()},
+        | {name: it.model_dump(exclude_none=True) for name, it in spec.knobs.items()},
         "own": {
-            "written": asked.written,
-            "folder": str(asked.folder),
+            "written": spec.written,
+            "folder": str(spec.folder),
             "may_be_root": False,
             **_passes_on(moved, wanted),
-            **asked.readiness,
+            **spec.readiness,
         },
     }
 
@@ -178,9 +185,9 @@ def _passes_on(moved: Moved, wanted: Wanted) -> dict[str, object]:
     return {"passes_on": found} if found else {}
 
 
-def _template(moved: Moved, asked: Asked) -> str:
+def _template(moved: Moved, spec: TargetSpec) -> str:
     """Turn the text into a template in which nothing but our own marks and knobs is filled in."""
-    marks = _places_of_knobs(moved.text, asked) | {
+    marks = _places_of_knobs(moved.text, spec) | {
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",
@@ -192,21 +199,21 @@ def _template(moved: Moved, asked: Asked) -> str:
     return "".join(marks.get(part) or verbatim(part) for part in parts)
 
 
-def _places_of_knobs(text: str, asked: Asked) -> dict[str, str]:
+def _places_of_knobs(text: str, spec: TargetSpec) -> dict[str, str]:
     """Give the marks of declared knobs, as templates; raise Mistake for one without the other."""
     there = set(KNOB_PLACE.findall(text))
-    for name in sorted(there - asked.knobs.keys()):
+    for name in sorted(there - spec.knobs.keys()):
         raise Mistake(
-            f"{asked.place}: {asked.text} has a place ${{knobs.{name}}}, and no such knob is "
+            f"{spec.place}: {spec.text} has a place ${{knobs.{name}}}, and no such knob is "
             f"declared; say what it may be, as knobs.{name} = "
             '{ type = "whole", min = 1, max = 16 }'
         )
-    for name in sorted(asked.knobs.keys() - there):
+    for name in sorted(spec.knobs.keys() - there):
         raise Mistake(
-            f"{asked.place}: the knob {name} is declared and has no place in {asked.text}; write "
+            f"{spec.place}: the knob {name} is declared and has no place in {spec.text}; write "
             f"${{knobs.{name}}} where its value belongs"
         )
-    return {f"${{knobs.{name}}}": knob_value(name, it) for name, it in asked.knobs.items()}
+    return {f"${{knobs.{name}}}": knob_value(name, it) for name, it in spec.knobs.items()}
 
 
 def _without_port(name: str, place: str) -> tuple[str, int | None]:

@@ -16,7 +16,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.secret import SECRET
 from webdyno.model.service import ID_FILE
 from webdyno.own.compose import Awaits, ComposeService, compose_files, compose_services
-from webdyno.own.kind import Asked, Made, verbatim
+from webdyno.own.kind import GeneratedService, TargetSpec, verbatim
 from webdyno.own.podman import NEEDS, Image, Podman, podman
 
 SCRIPT = "start.sh"
@@ -169,25 +169,25 @@ COMPOSE_ENDINGS = (".yaml", ".yml")
 WEB = "web"
 
 
-def make(asked: Asked) -> Made:
+def make(spec: TargetSpec) -> GeneratedService:
     """Have the images there, built or fetched, and a script that runs them."""
-    if asked.bench == "netns":
+    if spec.bench == "netns":
         raise Mistake(
-            f"{asked.place}: containers have a network of their own and can't be in that of "
+            f"{spec.place}: containers have a network of their own and can't be in that of "
             "--bench netns; leave that out"
         )
-    engine = podman(asked.provide, asked.tell)
-    containers = _containers(asked, engine)
+    engine = podman(spec.provide, spec.tell)
+    containers = _containers(spec, engine)
     front = containers[-1]
-    port = asked_port(front, asked)
-    texts = {SCRIPT: script(asked.written, engine, containers)}
+    port = asked_port(front, spec)
+    texts = {SCRIPT: script(spec.written, engine, containers)}
     for it in containers:
         texts[variables_file(it.name)] = _variables(
-            it, asked, {"PORT": str(port)} if it is front else {}
+            it, spec, {"PORT": str(port)} if it is front else {}
         )
-    return Made(
+    return GeneratedService(
         {
-            "title": asked.written,
+            "title": spec.written,
             "protocol": "http",
             "needs": {name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
             "files": {name: name for name in texts},
@@ -199,12 +199,12 @@ def make(asked: Asked) -> Made:
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
             "version": ", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
-            "environment": {name: verbatim(text) for name, text in _secrets(asked).items()},
+            "environment": {name: verbatim(text) for name, text in _secrets(spec).items()},
             "settings": {"network": "its own, by a pair of virtual Ethernet devices"},
             "own": {
-                "written": asked.written,
+                "written": spec.written,
                 "container_port": port,
-                **asked.readiness,
+                **spec.readiness,
                 "container": front.name,
             },
         },
@@ -215,28 +215,28 @@ def make(asked: Asked) -> Made:
     )
 
 
-def _containers(asked: Asked, engine: Podman) -> list[Container]:
+def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     """Give the containers of an arm, in the order of their starts; what is asked is the last."""
-    name, hash_mark, service = asked.text.partition("#")
-    path = (asked.folder / name).resolve()
+    name, hash_mark, service = spec.text.partition("#")
+    path = (spec.folder / name).resolve()
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
-        files = compose_files(name, asked.folder)
-        services = compose_services(files, service, asked.place, asked.tell)
-        return [_of_service(it, files[0].name, asked, engine) for it in services]
-    return [Container(WEB, _image(asked, engine, name, path))]
+        files = compose_files(name, spec.folder)
+        services = compose_services(files, service, spec.place, spec.tell)
+        return [_of_service(it, files[0].name, spec, engine) for it in services]
+    return [Container(WEB, _image(spec, engine, name, path))]
 
 
-def _of_service(service: ComposeService, file: str, asked: Asked, engine: Podman) -> Container:
+def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
     """Have a service's image there; raise Mistake where its health is awaited and can't be told."""
     if build := service.build:
         called = f"{service.name} of {file}"
-        image = engine.build(called, build.file, build.context, build.options, asked.tell)
+        image = engine.build(called, build.file, build.context, build.options, spec.tell)
     else:
-        image = engine.find(service.image, asked.tell)
+        image = engine.find(service.image, spec.tell)
     health = service.health or image.health
     if service.awaits == "healthy" and not health:
         raise Mistake(
-            f"{asked.place}: {file}: others wait until {service.name} is service_healthy, but "
+            f"{spec.place}: {file}: others wait until {service.name} is service_healthy, but "
             "neither the file nor its image has a healthcheck; give it one"
         )
     return Container(
@@ -251,53 +251,53 @@ def _of_service(service: ComposeService, file: str, asked: Asked, engine: Podman
     )
 
 
-def _image(asked: Asked, engine: Podman, name: str, path: Path) -> Image:
+def _image(spec: TargetSpec, engine: Podman, name: str, path: Path) -> Image:
     """Build what is a file or a folder; else it is an image's name."""
     if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
         file = _build_file(path)
         if file is None:
-            raise Mistake(f"{asked.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
-        return engine.build(asked.written, file, path, (), asked.tell)
+            raise Mistake(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
+        return engine.build(spec.written, file, path, (), spec.tell)
     if path.is_file():
-        return engine.build(asked.written, path, path.parent, (), asked.tell)
+        return engine.build(spec.written, path, path.parent, (), spec.tell)
     if name.startswith((".", "/")):
-        raise Mistake(f"{asked.place}: there is no file or folder {path}")
-    return engine.find(name, asked.tell)
+        raise Mistake(f"{spec.place}: there is no file or folder {path}")
+    return engine.find(name, spec.tell)
 
 
 def _build_file(folder: Path) -> Path | None:
     return next((folder / name for name in BUILD_FILES if (folder / name).is_file()), None)
 
 
-def asked_port(front: Container, asked: Asked) -> int:
+def asked_port(front: Container, spec: TargetSpec) -> int:
     """Give the port that is asked: what PORT says, else what is exposed."""
-    said = {**front.image.environment, **front.environment, **asked.keys.environment}.get("PORT")
+    said = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
     if said:
         if not said.isdecimal() or not 0 < int(said) < 65536:
-            raise Mistake(f"{asked.place}: PORT={said} is no port")
+            raise Mistake(f"{spec.place}: PORT={said} is no port")
         return int(said)
     exposed = front.ports or front.image.ports
     port = next((it for it in USUAL_PORTS if it in exposed), next(iter(exposed), USUAL_PORTS[-1]))
     if len(exposed) != 1:
         why = "of those that it exposes" if exposed else "since it exposes none"
-        asked.tell(f"{asked.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
+        spec.tell(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
     return port
 
 
-def _variables(container: Container, asked: Asked, more: dict[str, str]) -> str:
+def _variables(container: Container, spec: TargetSpec, more: dict[str, str]) -> str:
     variables = {**container.environment, **more}
-    secrets = _secrets(asked) if more else {}
+    secrets = _secrets(spec) if more else {}
     if more:  # it is the front, which the arm's own variables are for
-        variables |= asked.keys.environment
+        variables |= spec.keys.environment
     for name, value in variables.items():
         if "\n" in value:
-            raise Mistake(f"{asked.place}: {name} has several lines, which Podman can't be given")
+            raise Mistake(f"{spec.place}: {name} has several lines, which Podman can't be given")
     return "".join(
         f"{name}\n" if name in secrets else f"{name}={value}\n"  # as Podman itself has it
         for name, value in variables.items()
     )
 
 
-def _secrets(asked: Asked) -> dict[str, str]:
+def _secrets(spec: TargetSpec) -> dict[str, str]:
     """Give the variables that Podman is started with, since no file may show them."""
-    return {name: it for name, it in asked.keys.environment.items() if SECRET.search(it)}
+    return {name: it for name, it in spec.keys.environment.items() if SECRET.search(it)}

@@ -1,4 +1,4 @@
-"""What a kind of own system is given, what it makes of that, and the knobs that users declare."""
+"""Systems of users as arms: what is said of one, the service made of it, and its declared knobs."""
 
 import os
 import re
@@ -49,8 +49,8 @@ class OwnKeys(Model):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An own system as its user wrote it."""
+class TargetSpec:
+    """A system under test as its user wrote it."""
 
     written: str
     """`cmd:./server --port $PORT`."""
@@ -87,8 +87,8 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What has become of it: a service, complete but for its name."""
+class GeneratedService:
+    """A service made of a target; complete but for its name."""
 
     service: Mapping[str, Any]
     """As `service.toml` has it."""

@@ -10,11 +10,11 @@ from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
 from webdyno.model.secret import secret_values
 from webdyno.own import command, configuration, image
-from webdyno.own.kind import Asked, Made, declared_knobs, users_environment
+from webdyno.own.kind import GeneratedService, TargetSpec, declared_knobs, users_environment
 from webdyno.own.project import LEAST, Project
 from webdyno.revisions import Recipe, Repository, built
 
-WAYS: Mapping[str, Callable[[Asked], Made]] = {
+WAYS: Mapping[str, Callable[[TargetSpec], GeneratedService]] = {
     "start": command.make,
     "image": image.make,
     "conf": configuration.make,
@@ -22,36 +22,36 @@ WAYS: Mapping[str, Callable[[Asked], Made]] = {
 """By the key of `[app]`: what a revision's folder is turned into."""
 
 
-def make(asked: Asked) -> Made:
+def make(spec: TargetSpec) -> GeneratedService:
     """Build a revision, unless that was done before, and have it started."""
-    repository = Repository.around(asked.folder, asked.place)
-    project = Project.around(asked.folder)
+    repository = Repository.around(spec.folder, spec.place)
+    project = Project.around(spec.folder)
     if project is None:
         raise Mistake(
-            f"{asked.place}: no {PROJECT_FILE} from {asked.folder} up to {repository.top} says how "
+            f"{spec.place}: no {PROJECT_FILE} from {spec.folder} up to {repository.top} says how "
             "to build and start it; `webdyno init` there writes one. It needs at least\n\n"
             f"{LEAST}"
         )
     app = project.app()
     command.check_services(
-        app.services, asked.services, lambda where: project.file.place(("app", "services", *where))
+        app.services, spec.services, lambda where: project.file.place(("app", "services", *where))
     )
-    revision = repository.revision(asked.text, asked.place)
-    if lacking := repository.left_out_of(asked.text):
-        asked.tell(f"{asked.written} {lacking}")
+    revision = repository.revision(spec.text, spec.place)
+    if lacking := repository.left_out_of(spec.text):
+        spec.tell(f"{spec.written} {lacking}")
     within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
-    variables = {**app.environment, **asked.keys.environment}
+    variables = {**app.environment, **spec.keys.environment}
     secret_values(variables.values(), os.environ)
     environment = users_environment(repository.top, variables)
     recipe = Recipe(app.build, within, environment)
-    folder = built(repository, revision, recipe, asked.written, asked.tell) / within
-    keys = asked.keys.replace(
+    folder = built(repository, revision, recipe, spec.written, spec.tell) / within
+    keys = spec.keys.replace(
         environment=variables,
         root=app.root,
-        services={**app.services, **asked.keys.services},
-        prepare=asked.keys.prepare or app.prepare,
-        ready=asked.keys.ready or app.ready,
-        ready_within=asked.keys.ready_within or app.ready_within,
+        services={**app.services, **spec.keys.services},
+        prepare=spec.keys.prepare or app.prepare,
+        ready=spec.keys.ready or app.ready,
+        ready_within=spec.keys.ready_within or app.ready_within,
     )
     declared = declared_knobs(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
     way, text = app.way
@@ -59,18 +59,18 @@ def make(asked: Asked) -> Made:
         place = project.file.place(("app",))
         raise Mistake(f"{place}: services and prepare are for an app that `start` starts")
     if way == "conf":
-        _tell_if_closed(folder, asked)
+        _tell_if_closed(folder, spec)
     files = folder.resolve()
-    here = replace(asked, text=text, keys=keys, folder=files, knobs={**declared, **asked.knobs})
+    here = replace(spec, text=text, keys=keys, folder=files, knobs={**declared, **spec.knobs})
     made = WAYS[way](here)
     return replace(made, service={**made.service, "version": revision.text})
 
 
-def _tell_if_closed(folder: Path, asked: Asked) -> None:
+def _tell_if_closed(folder: Path, spec: TargetSpec) -> None:
     """Tell of pages that a server can't read since root's own folders are closed to its user."""
     user = caller(folder) or server_user()
     if user and (closed := user.kept_out_by(folder)):
-        asked.tell(
-            f"{asked.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
+        spec.tell(
+            f"{spec.written}: {user.name}, as whom its server runs, may not enter {closed}: pages "
             "of the revision can't be read there; XDG_CACHE_HOME says where else revisions are kept"
         )

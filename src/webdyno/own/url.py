@@ -4,7 +4,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.kind import Asked, Made, protocol_knob
+from webdyno.own.kind import GeneratedService, TargetSpec, protocol_knob
 
 LOCALHOST, IPV4 = "localhost", "127.0.0.1"
 READY_WITHIN_S = 5.0
@@ -13,45 +13,45 @@ SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 """By a URL's scheme: what clients may speak."""
 
 
-def make(asked: Asked) -> Made:
+def make(spec: TargetSpec) -> GeneratedService:
     """Have it watched; raise Mistake for what isn't on the loopback interface."""
-    scheme, host, port = _parts(asked)
-    return Made(
+    scheme, host, port = _parts(spec)
+    return GeneratedService(
         {
-            "title": asked.written,
+            "title": spec.written,
             "protocol": "http",
             "knobs": protocol_knob(*SPOKEN[scheme]),
             "settings": {"started": "before the run, by somebody else"},
             "own": {
-                "written": asked.written,
+                "written": spec.written,
                 "port": port,
                 "listens_at": host,
                 "ready_within_s": READY_WITHIN_S,
-                **asked.readiness,
+                **spec.readiness,
             },
         }
     )
 
 
-def _parts(asked: Asked) -> tuple[str, str, int]:
+def _parts(spec: TargetSpec) -> tuple[str, str, int]:
     """Give scheme, address and port."""
     try:
-        url = urlsplit(asked.text)
+        url = urlsplit(spec.text)
         port = url.port or PORTS.get(url.scheme, 0)
     except ValueError:
-        raise Mistake(f"{asked.place}: {asked.text} is no URL, such as {_example()}") from None
+        raise Mistake(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
     if url.scheme not in SPOKEN or url.username is not None:
         raise Mistake(
-            f"{asked.place}: an arm's URL begins with http:// or https://, such as {_example()}"
+            f"{spec.place}: an arm's URL begins with http:// or https://, such as {_example()}"
         )
     if (host := _loopback(url.hostname or "")) is None:
         raise Mistake(
-            f"{asked.place}: {url.hostname or asked.text} is not this machine; webdyno puts load "
+            f"{spec.place}: {url.hostname or spec.text} is not this machine; webdyno puts load "
             f"on its loopback interface alone: {IPV4}, [::1] or {LOCALHOST}"
         )
     if url.path not in {"", "/"} or url.query or url.fragment:
         raise Mistake(
-            f"{asked.place}: an arm's URL ends with its port; what is asked for is said by --path, "
+            f"{spec.place}: an arm's URL ends with its port; what is asked for is said by --path, "
             "or by load.paths in a file"
         )
     return url.scheme, host, port
