@@ -6,8 +6,16 @@ import pytest
 
 from webdyno.model.mistake import Mistake
 from webdyno.own import apache_lines, apache_modules
-from webdyno.own.apache import moved as moved_apache
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, MODULES, PORT, Moved, Wanted
+from webdyno.own.apache import relocate as relocate_apache
+from webdyno.own.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    MODULES,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+)
 
 HERE = f"{HOST}:{PORT}"
 
@@ -30,10 +38,10 @@ def whole(
     root: Path | None = None,
     protocol: str = "http",
     **given: str,
-) -> Moved:
+) -> RelocatedConfig:
     file = folder / "httpd.conf"
     file.write_text(text)
-    return moved_apache(Wanted(file, root, protocol, given=given, folder=folder))
+    return relocate_apache(RelocationRequest(file, root, protocol, given=given, folder=folder))
 
 
 def apache(folder: Path, text: str, root: Path | None = None, **more: str) -> str:
@@ -235,7 +243,7 @@ def test_relative_paths_begin_where_webdyno_is_called(tmp_path: Path) -> None:
         'DocumentRoot public\n<Directory "public">\n</Directory>\nAlias /a "b c"\n'
         "AuthUserFile users\n<Directory /x>\n</Directory>\n"
     )
-    moved = moved_apache(Wanted(file, folder=tmp_path)).text
+    moved = relocate_apache(RelocationRequest(file, folder=tmp_path)).text
     for line in (
         f'DocumentRoot "{tmp_path}/public"',
         f'<Directory "{tmp_path}/public">',
@@ -312,7 +320,7 @@ def test_a_first_host_that_only_redirects_or_refuses_gives_way(
     moved = whole(tmp_path, other + PAGES + "Timeout 5\n")
     assert moved.text.index("a.org") < moved.text.index("ServerName b.org")
     assert "a.org answers, not the first host" in " ".join(moved.changes)
-    asked = moved_apache(Wanted(tmp_path / "httpd.conf", host="b.org"))
+    asked = relocate_apache(RelocationRequest(tmp_path / "httpd.conf", host="b.org"))
     assert asked.text.index("ServerName b.org") < asked.text.index("a.org")
 
 
@@ -339,7 +347,7 @@ def test_a_port_whose_hosts_only_redirect_is_not_the_one_measured(tmp_path: Path
         + PAGES.replace("80", "8080")
     )
     notes: list[str] = []
-    assert "DocumentRoot /a" in moved_apache(Wanted(file, notes=notes)).text
+    assert "DocumentRoot /a" in relocate_apache(RelocationRequest(file, notes=notes)).text
     assert notes[0].startswith("measured is port 8080, of 80 and 8080")
 
 

@@ -9,23 +9,32 @@ import pytest
 
 from webdyno.host.users import server_user
 from webdyno.model.mistake import Mistake
-from webdyno.own.caddy import moved as moved_caddy
+from webdyno.own.caddy import relocate as relocate_caddy
 from webdyno.own.config_files import ConfigFiles
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Moved, Wanted
+from webdyno.own.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+)
 
 HERE = f"{HOST}:{PORT}"
 
 
-def moved(folder: Path, text: str, **wanted: Any) -> Moved:  # noqa: ANN401
+def moved(folder: Path, text: str, **wanted: Any) -> RelocatedConfig:  # noqa: ANN401
     file = folder / "Caddyfile"
     file.write_text(text)
-    return moved_caddy(Wanted(file, **wanted))
+    return relocate_caddy(RelocationRequest(file, **wanted))
 
 
 def caddy(folder: Path, text: str, protocol: str = "http") -> dict[str, Any]:
     file = folder / "Caddyfile"
     file.write_text(text)
-    config: dict[str, Any] = json.loads(moved_caddy(Wanted(file, protocol=protocol)).text)
+    config: dict[str, Any] = json.loads(
+        relocate_caddy(RelocationRequest(file, protocol=protocol)).text
+    )
     (server,) = config["apps"]["http"]["servers"].values()
     assert server["listen"] == [HERE]
     assert server["automatic_https"] == {"disable": True}
@@ -142,7 +151,7 @@ def test_a_caddyfile_that_cannot_be_read_is_told_soon(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     with pytest.raises(Mistake, match=says):
-        moved_caddy(Wanted(tmp_path / next(iter(files))))
+        relocate_caddy(RelocationRequest(tmp_path / next(iter(files))))
 
 
 def test_imports_are_read_and_filled(tmp_path: Path) -> None:
@@ -162,8 +171,8 @@ def test_a_file_that_only_its_owner_can_read_is_read_but_no_include_like_that(
     file.chmod(0o600)
     user = server_user()
     files = ConfigFiles(user, None)
-    wanted = Wanted(file, user=user, files=files)
-    assert '"body": "up"' in moved_caddy(wanted).text
+    wanted = RelocationRequest(file, user=user, files=files)
+    assert '"body": "up"' in relocate_caddy(wanted).text
     (open_folder / "part").chmod(0o600)
     with pytest.raises(Mistake, match=r"part, which can't be read by"):
-        moved_caddy(Wanted(file, user=user, files=ConfigFiles(user, None)))
+        relocate_caddy(RelocationRequest(file, user=user, files=ConfigFiles(user, None)))

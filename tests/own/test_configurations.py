@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.apache import moved as moved_apache
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, PORT, Wanted
-from webdyno.own.nginx import moved as moved_nginx
+from webdyno.own.apache import relocate as relocate_apache
+from webdyno.own.nginx import relocate as relocate_nginx
+from webdyno.own.relocation import CERTIFICATE, FOLDER, HOST, PORT, RelocationRequest
 
 HERE = f"{HOST}:{PORT}"
 
@@ -15,13 +15,13 @@ HERE = f"{HOST}:{PORT}"
 def nginx(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "nginx.conf"
     file.write_text(text)
-    return moved_nginx(Wanted(file, root, protocol)).text
+    return relocate_nginx(RelocationRequest(file, root, protocol)).text
 
 
 def apache(folder: Path, text: str, root: Path | None = None, protocol: str = "http") -> str:
     file = folder / "httpd.conf"
     file.write_text(text)
-    return moved_apache(Wanted(file, root, protocol)).text
+    return relocate_apache(RelocationRequest(file, root, protocol)).text
 
 
 @pytest.mark.parametrize(

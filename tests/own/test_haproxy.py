@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.haproxy import moved
-from webdyno.own.moved import (
+from webdyno.own.haproxy import relocate
+from webdyno.own.passing import elsewhere
+from webdyno.own.relocation import (
     CRYPTO_POLICIES,
     FOLDER,
     HOST,
     KEY_AND_CERTIFICATE,
     PORT,
-    Moved,
-    Wanted,
+    RelocatedConfig,
+    RelocationRequest,
 )
-from webdyno.own.passing import elsewhere
 from webdyno.stack.certificates import certificate
 
 HERE = f"{HOST}:{PORT}"
@@ -29,13 +29,13 @@ FRONT = f"{DEFAULTS}frontend a\n"
 WEB = "frontend web\n bind :8080\n default_backend b\n"
 
 
-def wanted(folder: Path, text: str, **more: Any) -> Wanted:  # noqa: ANN401
+def wanted(folder: Path, text: str, **more: Any) -> RelocationRequest:  # noqa: ANN401
     file = folder / "haproxy.cfg"
     file.write_text(text)
-    return Wanted(file, **more)
+    return RelocationRequest(file, **more)
 
 
-def accepted(folder: Path, it: Moved, environment: Mapping[str, str]) -> str:
+def accepted(folder: Path, it: RelocatedConfig, environment: Mapping[str, str]) -> str:
     """Have HAProxy itself read a moved configuration."""
     made = certificate("127.0.0.1", "ec")
     (folder / "both.pem").write_text(made.certificate + made.key)
@@ -150,7 +150,7 @@ def test_what_is_moved_is_taken_by_haproxy(
     tmp_path: Path, text: str, more: dict[str, Any], there: list[str], gone: list[str]
 ) -> None:
     asked = wanted(tmp_path, text, **more)
-    found = accepted(tmp_path, moved(asked), asked.given)
+    found = accepted(tmp_path, relocate(asked), asked.given)
     assert found.count(HERE) == 1
     for each in there:
         assert each in found
@@ -188,7 +188,7 @@ def test_what_is_measured_serves_pages(
     tmp_path: Path, text: str, port: int | None, section: str, note: str
 ) -> None:
     asked = wanted(tmp_path, DEFAULTS + text + BACKEND, port=port)
-    found = moved(asked).text
+    found = relocate(asked).text
     before, _, after = found.partition(section + "\n")
     assert HERE not in before
     assert HERE in after
@@ -218,11 +218,11 @@ def test_what_cannot_be_measured_is_refused(
     tmp_path: Path, text: str, more: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(Mistake, match=says):
-        moved(wanted(tmp_path, text, **more))
+        relocate(wanted(tmp_path, text, **more))
 
 
 def test_each_line_knows_the_users(tmp_path: Path) -> None:
-    found = moved(wanted(tmp_path, f"# mine\n{DEFAULTS}{STATISTICS}{WEB}{BACKEND}"))
+    found = relocate(wanted(tmp_path, f"# mine\n{DEFAULTS}{STATISTICS}{WEB}{BACKEND}"))
     lines = dict(zip(found.text.splitlines(), found.origins, strict=False))
     assert str(lines[f"    bind {HERE}"]) == f"{tmp_path}/haproxy.cfg:12"
     assert str(lines[" default_backend b"]) == f"{tmp_path}/haproxy.cfg:13"
@@ -260,7 +260,7 @@ backend app
 
 
 def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
-    found = accepted(tmp_path, moved(wanted(tmp_path, RED_HAT)), {})
+    found = accepted(tmp_path, relocate(wanted(tmp_path, RED_HAT)), {})
     assert f"bind {HERE}" in found
     assert "log ring@webdyno local2" in found
 
@@ -273,7 +273,7 @@ def test_the_folder_beside_it_is_read_as_red_hats_unit_does(tmp_path: Path) -> N
     )
     (tmp_path / "conf.d/c.cfg.rpmnew").write_text("nonsense\n")
     asked = wanted(tmp_path, DEFAULTS)
-    text = accepted(tmp_path, moved(asked), {})
+    text = accepted(tmp_path, relocate(asked), {})
     assert text.index("backend b") < text.index("frontend web")
     assert [Path(it.split()[1]).name for it in asked.notes[:2]] == ["a.cfg", "b.cfg"]
     assert CRYPTO_POLICIES.is_dir() == ("PROFILE" in text)
@@ -283,7 +283,7 @@ def test_debians_own_file_with_a_frontend_is_right(tmp_path: Path) -> None:
     debians = Path("/etc/haproxy/haproxy.cfg")
     if not debians.is_file():
         pytest.skip("HAProxy isn't installed")
-    found = moved(wanted(tmp_path, debians.read_text() + WEB + BACKEND))
+    found = relocate(wanted(tmp_path, debians.read_text() + WEB + BACKEND))
     assert "errorfile 503 /etc/haproxy/errors/503.http" in accepted(tmp_path, found, {})
 
 
@@ -291,6 +291,6 @@ def test_other_machines_that_get_requests_are_named(tmp_path: Path) -> None:
     servers = (
         " server t 198.51.100.1:80\n server u unix@/run/x\n server v ipv4@203.0.113.2:80 check\n"
     )
-    (change,) = elsewhere(moved(wanted(tmp_path, DEFAULTS + WEB + BACKEND + servers)).passed_on)
+    (change,) = elsewhere(relocate(wanted(tmp_path, DEFAULTS + WEB + BACKEND + servers)).passed_on)
     assert change.startswith("passes requests on to 198.51.100.1 and 203.0.113.2, which isn't this")
-    assert elsewhere(moved(wanted(tmp_path, DEFAULTS + WEB + BACKEND)).passed_on) == []
+    assert elsewhere(relocate(wanted(tmp_path, DEFAULTS + WEB + BACKEND)).passed_on) == []

@@ -6,27 +6,27 @@ from typing import Any
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.lighttpd import moved as moved_lighttpd
-from webdyno.own.moved import (
+from webdyno.own.lighttpd import relocate as relocate_lighttpd
+from webdyno.own.relocation import (
     CRYPTO_POLICIES,
     FOLDER,
     HOST,
     KEY_AND_CERTIFICATE,
     PORT,
-    Moved,
-    Wanted,
+    RelocatedConfig,
+    RelocationRequest,
 )
 
 HERE = f"{HOST}:{PORT}"
 
 
-def moved(folder: Path, text: str, **wanted: Any) -> Moved:  # noqa: ANN401
+def moved(folder: Path, text: str, **wanted: Any) -> RelocatedConfig:  # noqa: ANN401
     file = folder / "lighttpd.conf"
     file.write_text('server.document-root = "/srv"\n' + text)
-    return moved_lighttpd(Wanted(file, **wanted))
+    return relocate_lighttpd(RelocationRequest(file, **wanted))
 
 
-def again(folder: Path, found: Moved) -> Moved:
+def again(folder: Path, found: RelocatedConfig) -> RelocatedConfig:
     """Have lighttpd read what was moved, as it would when it is started."""
     return moved(folder, found.text.replace(PORT, "8099").replace("server.document-root", "var.r"))
 
@@ -162,5 +162,5 @@ def test_a_profile_of_red_hats_openssl_is_left_out(tmp_path: Path) -> None:
 def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
     file = tmp_path / "lighttpd.conf"
     file.write_text('server.document-root = "public"\n')
-    found = moved_lighttpd(Wanted(file, folder=tmp_path / "here"))
+    found = relocate_lighttpd(RelocationRequest(file, folder=tmp_path / "here"))
     assert f'server.document-root = "{tmp_path}/here/public"' in found.text

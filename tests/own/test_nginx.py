@@ -9,22 +9,30 @@ from typing import Any
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY, PORT, Moved, Wanted
-from webdyno.own.nginx import moved
+from webdyno.own.nginx import relocate
 from webdyno.own.passing import elsewhere
+from webdyno.own.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    KEY,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+)
 from webdyno.stack.certificates import certificate
 
 HERE = f"{HOST}:{PORT}"
 SECURE = "ssl_certificate no.pem; ssl_certificate_key no.pem;"
 
 
-def wanted(where: Path, text: str, name: str = "nginx.conf", **more: Any) -> Wanted:  # noqa: ANN401
+def wanted(where: Path, text: str, name: str = "nginx.conf", **more: Any) -> RelocationRequest:  # noqa: ANN401
     file = where / name
     file.write_text(text)
-    return Wanted(file, **more)
+    return RelocationRequest(file, **more)
 
 
-def accepted(folder: Path, it: Moved) -> str:
+def accepted(folder: Path, it: RelocatedConfig) -> str:
     """Have nginx itself read a moved configuration."""
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
@@ -113,7 +121,7 @@ def accepted(folder: Path, it: Moved) -> str:
 def test_what_is_moved_is_taken_by_nginx(
     tmp_path: Path, text: str, more: dict[str, Any], there: list[str], gone: list[str]
 ) -> None:
-    found = accepted(tmp_path, moved(wanted(tmp_path, text, **more)))
+    found = accepted(tmp_path, relocate(wanted(tmp_path, text, **more)))
     for each in there:
         assert each in found
     assert found.count("default_server") <= 1
@@ -175,13 +183,13 @@ def test_what_is_measured_serves_pages(
     tmp_path: Path, text: str, more: dict[str, Any], measured: str, note: str
 ) -> None:
     asked = wanted(tmp_path, text, **more)
-    assert measured in moved(asked).text
+    assert measured in relocate(asked).text
     assert note in "\n".join(asked.notes)
 
 
 def test_a_port_that_nothing_listens_on_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"nginx\.conf#81: it listens on port 80 .*without TLS"):
-        moved(wanted(tmp_path, "server { listen 80; listen 81 ssl; }", port=81))
+        relocate(wanted(tmp_path, "server { listen 80; listen 81 ssl; }", port=81))
 
 
 TEMPLATE = (
@@ -193,10 +201,10 @@ TEMPLATE = (
 def test_a_template_is_filled_before_anything_else(tmp_path: Path) -> None:
     given = {"PORT": "8080", "API_URL": "http://127.0.0.1:9"}
     asked = wanted(tmp_path, TEMPLATE, "a.conf.template", given=given)
-    found = accepted(tmp_path, moved(asked))
+    found = accepted(tmp_path, relocate(asked))
     assert "proxy_pass http://127.0.0.1:9;" in found
     with pytest.raises(Mistake) as told:
-        moved(wanted(tmp_path, TEMPLATE, "a.conf.template"))
+        relocate(wanted(tmp_path, TEMPLATE, "a.conf.template"))
     assert f"PORT ({tmp_path}/a.conf.template:4), API_URL ({tmp_path}/a.conf.template:6)" in str(
         told.value
     )
@@ -207,8 +215,8 @@ def test_a_template_is_filled_before_anything_else(tmp_path: Path) -> None:
 def test_what_is_no_template_has_its_own_variables(tmp_path: Path) -> None:
     text = 'server { listen ${PORT}; set $X 1; return 200 "$X $UNKNOWN ${host}"; }'
     with pytest.raises(Mistake, match=r"no value: PORT \(\S*nginx\.conf:1\); give"):
-        moved(wanted(tmp_path, text))
-    assert "$X $UNKNOWN ${host}" in moved(wanted(tmp_path, text, given={"PORT": "80"})).text
+        relocate(wanted(tmp_path, text))
+    assert "$X $UNKNOWN ${host}" in relocate(wanted(tmp_path, text, given={"PORT": "80"})).text
 
 
 def test_includes_are_looked_for_where_nginx_is_installed(
@@ -221,12 +229,12 @@ def test_includes_are_looked_for_where_nginx_is_installed(
     monkeypatch.setattr("webdyno.own.nginx_read.SYSTEM", system)
     text = "server { listen 80; include snippets/php.conf; }"
     asked = wanted(home, text)
-    assert "add_header X there;" in moved(asked).text
+    assert "add_header X there;" in relocate(asked).text
     assert asked.notes == [f"includes of this machine: {system}/snippets/php.conf"]
     (home / "snippets").mkdir()
     (home / "snippets/php.conf").write_text("add_header X here;")
     asked = wanted(home, text)
-    assert "add_header X here;" in moved(asked).text
+    assert "add_header X here;" in relocate(asked).text
     assert asked.notes == []
 
 
@@ -236,10 +244,10 @@ def test_parts_and_templates_include_as_in_the_folder_of_the_whole(tmp_path: Pat
     (tmp_path / "includes/cors.conf.template").write_text("add_header X ${X};")
     text = "server { listen 80; include includes/cors.conf; }"
     asked = wanted(tmp_path / "conf.d", text, "default.conf.template", given={"X": "a"})
-    assert "add_header X a;" in moved(asked).text
+    assert "add_header X a;" in relocate(asked).text
     assert asked.notes == []
     with pytest.raises(Mistake, match=f"there is no {tmp_path}/conf.d/includes/cors.conf and no "):
-        moved(wanted(tmp_path / "conf.d", text))
+        relocate(wanted(tmp_path / "conf.d", text))
 
 
 def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
@@ -248,7 +256,7 @@ def test_a_relative_root_begins_where_webdyno_is_called(tmp_path: Path) -> None:
     asked = wanted(
         tmp_path / "conf", "server { listen 80; root public; alias none; }", folder=tmp_path
     )
-    found = moved(asked)
+    found = relocate(asked)
     assert f"root {tmp_path}/public;" in found.text
     assert "alias none;" in found.text
     assert f"root {tmp_path}/public, not root public" in found.changes
@@ -266,7 +274,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
         "server { listen 81; location / { proxy_pass http://elsewhere; } }"
     )
     with pytest.raises(Mistake) as told:
-        moved(wanted(tmp_path, text))
+        relocate(wanted(tmp_path, text))
     file = tmp_path / "nginx.conf"
     assert f"machine: relay ({file}:1), web ({file}:5). Its" in str(told.value)
 
@@ -288,7 +296,7 @@ def test_what_is_no_configuration_is_refused_with_its_line(
     tmp_path: Path, text: str, says: str
 ) -> None:
     with pytest.raises(Mistake, match=says):
-        moved(wanted(tmp_path, text))
+        relocate(wanted(tmp_path, text))
 
 
 def test_files_that_include_each_other_end_in_one_message(tmp_path: Path) -> None:
@@ -298,13 +306,13 @@ def test_files_that_include_each_other_end_in_one_message(tmp_path: Path) -> Non
     for number in (18, 19, 20):
         (tmp_path / f"{number}.conf").touch()
     with pytest.raises(Mistake, match="one file too many: more than 2,000"):
-        moved(wanted(tmp_path, "http { include 0.conf; server { listen 80; } }"))
+        relocate(wanted(tmp_path, "http { include 0.conf; server { listen 80; } }"))
 
 
 def test_each_line_knows_the_users(tmp_path: Path) -> None:
     (tmp_path / "b.conf").write_text("\nrewrite /a /b;\n")
     text = "events { }\nhttp {\n  server {\n    listen 80;\n    include b.conf;\n  }\n}\n"
-    found = moved(wanted(tmp_path, text))
+    found = relocate(wanted(tmp_path, text))
     lines = dict(zip(found.text.splitlines(), found.origins, strict=True))
     assert str(lines[f"        listen {HERE};"]) == f"{tmp_path}/nginx.conf:4"
     assert str(lines["        rewrite /a /b;"]) == f"{tmp_path}/b.conf:2"
@@ -315,8 +323,8 @@ def test_each_line_knows_the_users(tmp_path: Path) -> None:
 def test_the_distributions_own_files_are_right(tmp_path: Path, file: str) -> None:
     if not Path(file).is_file():
         pytest.skip("nginx isn't installed")
-    asked = Wanted(Path(file))
-    found = accepted(tmp_path, moved(asked))
+    asked = RelocationRequest(Path(file))
+    found = accepted(tmp_path, relocate(asked))
     assert len(re.findall(re.escape(HERE), found)) == 1
     assert asked.notes == []
 
@@ -349,7 +357,7 @@ def test_red_hats_own_file_is_right(tmp_path: Path) -> None:
     (tmp_path / "mime.types").write_text("types { text/html html; }")
     (tmp_path / "conf.d").mkdir()
     (tmp_path / "conf.d/php.conf").write_text("upstream php { server unix:/run/php.sock; }")
-    found = accepted(tmp_path, moved(wanted(tmp_path, RED_HAT)))
+    found = accepted(tmp_path, relocate(wanted(tmp_path, RED_HAT)))
     assert "upstream php" in found
     assert "root /usr/share/nginx/html;" in found
 
@@ -360,9 +368,9 @@ def test_other_machines_that_get_requests_are_named(tmp_path: Path) -> None:
         "server { listen 80; location / { proxy_pass http://a; } "
         "location /b { proxy_pass http://[2001:db8::1]:81; } }"
     )
-    (change,) = elsewhere(moved(wanted(tmp_path, text)).passed_on)
+    (change,) = elsewhere(relocate(wanted(tmp_path, text)).passed_on)
     assert change.startswith(
         "passes requests on to 198.51.100.1 and [2001:db8::1], which isn't this"
     )
     here = "server { listen 80; location / { proxy_pass http://localhost:81; } }"
-    assert elsewhere(moved(wanted(tmp_path, here)).passed_on) == []
+    assert elsewhere(relocate(wanted(tmp_path, here)).passed_on) == []

@@ -13,9 +13,9 @@ from webdyno.own.caddy import passed_on as passed_on_by_caddy
 from webdyno.own.configuration import READERS
 from webdyno.own.haproxy import passed_on as passed_on_by_haproxy
 from webdyno.own.haproxy_read import sections
-from webdyno.own.moved import Wanted
-from webdyno.own.nginx import moved as moved_nginx
+from webdyno.own.nginx import relocate as relocate_nginx
 from webdyno.own.passing import PassedOn
+from webdyno.own.relocation import RelocationRequest
 
 FILES = {
     "nginx": (
@@ -108,7 +108,7 @@ def places(server: str, folder: Path, text: str) -> dict[str, list[int]]:
     """Give the lines at which a configuration names other machines."""
     file = folder / server
     file.write_text(text)
-    moved = READERS[server](Wanted(file, environment={"PHP": "198.51.100.3"}))
+    moved = READERS[server](RelocationRequest(file, environment={"PHP": "198.51.100.3"}))
     others = passing.not_here(it.host for it in moved.passed_on)
     found: dict[str, list[int]] = {}
     for host, at in moved.passed_on:
@@ -191,7 +191,7 @@ def test_directives_of_apache(line: str, hosts: list[str]) -> None:
 def test_lines_of_haproxy(tmp_path: Path, line: str, hosts: list[str]) -> None:
     file = tmp_path / "haproxy.cfg"
     file.write_text(f"backend x\n {line}\n")
-    read = sections(Wanted(file))[-1].lines[1]
+    read = sections(RelocationRequest(file))[-1].lines[1]
     assert [it.host for it in passed_on_by_haproxy(read)] == hosts
 
 
@@ -242,4 +242,4 @@ def test_names_that_nobody_knows_have_a_remedy_of_their_own(tmp_path: Path) -> N
 def test_a_host_that_only_requests_name_needs_no_look_up(tmp_path: Path) -> None:
     file = tmp_path / "nginx.conf"
     file.write_text("server { listen 80; location / { proxy_pass http://$host; } }")
-    assert [it.host for it in moved_nginx(Wanted(file)).passed_on] == ["$host"]
+    assert [it.host for it in relocate_nginx(RelocationRequest(file)).passed_on] == ["$host"]

@@ -9,7 +9,7 @@ from webdyno.host.users import ServerUser
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.own.config_files import DEEPEST, MOST_FILES, ConfigFiles
-from webdyno.own.moved import Wanted
+from webdyno.own.relocation import RelocationRequest
 
 HERE = Origin("a.conf", 3)
 NOBODY = ServerUser("nobody", 65534, 65534)
@@ -61,7 +61,7 @@ def test_includes_without_files_are_known_afterwards(tmp_path: Path) -> None:
     files = ConfigFiles()
     assert files.included("conf.d/*.conf", [tmp_path], HERE) == []
     assert files.found_nothing == ["a.conf:3 includes conf.d/*.conf, and there is no such file"]
-    wanted = Wanted(Path("a.conf"), files=files)
+    wanted = RelocationRequest(Path("a.conf"), files=files)
     assert str(wanted.listens_nowhere()).startswith("a.conf listens nowhere for HTTP: a.conf:3 inc")
 
 

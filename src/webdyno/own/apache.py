@@ -12,21 +12,21 @@ from webdyno.own.apache_lines import (
     HOST_BEGIN,
     SYSTEM,
     ApacheLines,
-    asked_for,
+    measured_lines,
     measured_port,
     port_of,
 )
 from webdyno.own.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
-from webdyno.own.moved import (
+from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,
     HOST,
     KEY,
     MODULES,
     PORT,
-    Moved,
-    Wanted,
-    shown,
+    RelocatedConfig,
+    RelocationRequest,
+    with_marks_shown,
 )
 
 OURS_INSTEAD = {"sslcertificatefile": CERTIFICATE, "sslcertificatekeyfile": KEY}
@@ -37,29 +37,29 @@ _LINE = re.compile(r"(\s*)([A-Za-z]\w*)(?:\s+(.*))?$")
 _LOAD = re.compile(r'(\s*)LoadModule\s+(\w+)\s+"?([^"\s]+)"?\s*$', re.IGNORECASE)
 
 
-def moved(wanted: Wanted) -> Moved:
+def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration; raise Mistake where it can't be measured."""
-    reader = ApacheLines(wanted)
-    lines = reader.all([wanted.file])
+    reader = ApacheLines(request)
+    lines = reader.all([request.file])
     changes: list[str] = []
     is_part = not _has(lines, "LoadModule")
     if is_part and (enabled := _debians_modules()):
         changes.append(f"the modules of {SYSTEM}/mods-enabled (there is no LoadModule)")
-        reader = ApacheLines(wanted)
-        lines = reader.all([*enabled, wanted.file])
-    port = measured_port(wanted, lines)
-    lines = asked_for(wanted, lines, port, changes)
+        reader = ApacheLines(request)
+        lines = reader.all([*enabled, request.file])
+    port = measured_port(request, lines)
+    lines = measured_lines(request, lines, port, changes)
     apache_directives.refuse_missing_includes(lines, reader)
     head, lines = _loaded(lines, reader, changes, is_part=is_part)
-    mover = _Mover(wanted, port, _pairs_to_replace(wanted, lines), reader, changes)
+    mover = _Mover(request, port, _pairs_to_replace(request, lines), reader, changes)
     body = [new for line in lines for new in mover.line(line)]
-    whole = [*_ours([*head, *_head(wanted, lines, mover)]), *body, *_ours(mover.tail(lines))]
+    whole = [*_ours([*head, *_head(request, lines, mover)]), *body, *_ours(mover.tail(lines))]
     config = "{{ server.folder }}/httpd.conf"
     words = ["{{ needs.binary }}", "-d", str(_server_root(reader)), "-f", config]
-    return Moved(
+    return RelocatedConfig(
         name="httpd.conf",
         text="\n".join(line.text for line in whole) + "\n",
-        changes=[shown(it) for it in changes],
+        changes=[with_marks_shown(it) for it in changes],
         start=[words[0], "-DFOREGROUND", *words[1:]],
         check=[words[0], "-t", *words[1:]],
         folders=mover.folders,
@@ -76,17 +76,17 @@ def _has(lines: list[Line], name: str) -> bool:
     return any(re.match(rf"\s*{name}\b", line.text, re.IGNORECASE) for line in lines)
 
 
-def _pairs_to_replace(wanted: Wanted, lines: list[Line]) -> bool:
+def _pairs_to_replace(request: RelocationRequest, lines: list[Line]) -> bool:
     """Whether there is a certificate or key that the server couldn't read."""
     named = [
         apache_directives.first_word(found[3] or "")[0].strip('"')
         for line in lines
         if (found := _LINE.match(line.text)) and found[2].lower() in OURS_INSTEAD
     ]
-    return not all(map(wanted.may_read, named))
+    return not all(map(request.may_read, named))
 
 
-def _head(wanted: Wanted, lines: list[Line], mover: "_Mover") -> list[str]:
+def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> list[str]:
     """Give what comes before the user's lines."""
     head = [f"Listen {HOST}:{PORT}", f'PidFile "{FOLDER}/httpd.pid"']
     head.append(f'DefaultRuntimeDir "{FOLDER}"')
@@ -95,7 +95,7 @@ def _head(wanted: Wanted, lines: list[Line], mover: "_Mover") -> list[str]:
         head.append(f"ServerName {HOST}")
     if not _has(outside, "ErrorLog"):
         head.append("ErrorLog /dev/stderr")
-    if wanted.is_secure and not _has(lines, "SSLCertificateFile"):
+    if request.is_secure and not _has(lines, "SSLCertificateFile"):
         head += [f'SSLCertificateFile "{CERTIFICATE}"', f'SSLCertificateKeyFile "{KEY}"']
         mover.changes.append(
             "SSLCertificateFile RUN/certificate.pem (the run's own), since none is named"
@@ -119,7 +119,7 @@ def _outside_sections(lines: list[Line]) -> Iterator[Line]:
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    wanted: Wanted
+    request: RelocationRequest
     port: int
     own_certificate: bool
     """Whether the run's own certificate is shown."""
@@ -144,7 +144,7 @@ class _Mover:
 
     def tail(self, lines: list[Line]) -> list[str]:
         """Give what comes after the user's lines."""
-        root, tail = self.wanted.root, []
+        root, tail = self.request.root, []
         if not _has(lines, "TypesConfig") and TYPES.is_file():
             tail += ["<IfModule mime_module>", f"    TypesConfig {TYPES}", "</IfModule>"]
         if root and not self.has_root:
@@ -170,21 +170,21 @@ class _Mover:
             return None  # it is said when it is started
         if lower in OURS_INSTEAD and self.own_certificate:
             new = f'{name} "{OURS_INSTEAD[lower]}"'
-            self.changes.append(self.wanted.unreadable(new, words))
+            self.changes.append(self.request.unreadable(new, words))
             return new
         if lower == "sslcertificatechainfile" and self.own_certificate:
             self.changes.append(f"left out: {written} (it is of another certificate)")
             return None
-        if lower == "documentroot" and self.wanted.root:
+        if lower == "documentroot" and self.request.root:
             self.has_root = True
-            return self._changed(f'{name} "{self.wanted.root}"', written)
+            return self._changed(f'{name} "{self.request.root}"', written)
         if said := apache_directives.program_of(lower, words):
             self.changes.append(f"runs {said}, as {written} says")
-        after = apache_directives.moved(lower, name, words, self.reader, self.folders)
+        after = apache_directives.moved_directive(lower, name, words, self.reader, self.folders)
         return written if after in {None, written} else self._changed(str(after), written)
 
     def _changed(self, new: str, written: str) -> str:
-        self.changes.append(f"{shown(new)}, not {written}")
+        self.changes.append(f"{with_marks_shown(new)}, not {written}")
         return new
 
     def _section(self, text: str) -> str:
@@ -195,7 +195,7 @@ class _Mover:
 
 def _server_root(reader: ApacheLines) -> Path:
     """Give where the server begins relative paths that nobody has looked up."""
-    user = reader.wanted.user
+    user = reader.request.user
     able = (it for it in reader.roots if it.is_dir() and not (user and user.kept_out_by(it)))
     return next(able, Path("/"))
 
@@ -216,7 +216,7 @@ def _loaded(
     there = [plain_module(found[2]) for line in lines if (found := _LOAD.match(line.text))]
     head: list[str] = []
     if is_part:
-        more = apache_modules.needed(lines, reader.wanted.protocol, there)
+        more = apache_modules.needed(lines, reader.request.protocol, there)
         head = [text for module in more for text in _load(module)]
         if more:
             why = "its directives need them" if there else "there is no LoadModule"

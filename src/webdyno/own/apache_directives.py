@@ -7,8 +7,8 @@ from pathlib import Path
 
 from webdyno.model.origin import Line
 from webdyno.own.apache_lines import ApacheLines
-from webdyno.own.moved import FOLDER, why_no_ciphers
 from webdyno.own.passing import PassedOn
+from webdyno.own.relocation import FOLDER, why_no_ciphers
 
 NO_OTHER_USER = "an ordinary user has no other"
 OUTSIDE = "it would ask other machines"
@@ -90,7 +90,9 @@ def program_of(lower: str, words: str) -> str | None:
     return None
 
 
-def moved(lower: str, name: str, words: str, reader: ApacheLines, folders: list[str]) -> str | None:
+def moved_directive(
+    lower: str, name: str, words: str, reader: ApacheLines, folders: list[str]
+) -> str | None:
     """Give a directive with what it names moved; None where nothing of it changes."""
     if lower == "errorlog":
         return f"{name} /dev/stderr"
@@ -145,7 +147,7 @@ def _with_path(words: str, at: int, reader: ApacheLines) -> str:
 
 def _whole(path: str, reader: ApacheLines) -> Path:
     """Give what a relative path means: what is there, else beside where webdyno is called."""
-    begin = reader.wanted.folder or reader.wanted.file.parent
+    begin = reader.request.folder or reader.request.file.parent
     return reader.found(path) or begin / path
 
 

@@ -14,7 +14,7 @@ from webdyno.model.origin import Line, Origin
 from webdyno.model.text import SECRET
 from webdyno.own.apache_modules import BUILT_IN, DIRECTIVES, plain_module
 from webdyno.own.config_files import MOST_FILES, Variables
-from webdyno.own.moved import FOLDER, HTTP, HTTPS, Wanted
+from webdyno.own.relocation import FOLDER, HTTP, HTTPS, RelocationRequest
 
 SYSTEM = Path("/etc/apache2")
 """Where Debian's Apache looks for relative paths."""
@@ -42,16 +42,16 @@ _MACRO = re.compile(r"\s*<Macro\s+\S+\s+([^>]*)>", re.IGNORECASE)
 class ApacheLines:
     """The lines of one configuration as Apache would see them."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
+    def __init__(self, request: RelocationRequest) -> None:
+        self.request = request
         self.missing: dict[Origin, Mistake] = {}
         """Includes of what can't be found, by their lines: for who needs these."""
-        beside = self.wanted.file.parent
+        beside = self.request.file.parent
         red_hats = [beside.parent] if beside.name == "conf" else []
-        begin = [self.wanted.folder] if self.wanted.folder else []
+        begin = [self.request.folder] if self.request.folder else []
         self.roots = [*red_hats, beside, *begin, SYSTEM]
         """Where relative paths are looked for, the likeliest first."""
-        given = self.wanted.given
+        given = self.request.given
         self._values = {**DEBIANS, **given}
         self._variables = Variables(self._values)
         self._kept = {name for name, text in given.items() if SECRET.search(text)}
@@ -75,7 +75,7 @@ class ApacheLines:
         return next((it for root in self.roots if _is_there(it := root / path)), None)
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
-        for text, origin in _joined(self.wanted.files.lines(file, named, depth)):
+        for text, origin in _joined(self.request.files.lines(file, named, depth)):
             if found := _CONDITION.match(text):
                 if self._condition(found, origin):
                     yield Line(text, origin)
@@ -148,7 +148,7 @@ class ApacheLines:
             return []  # its variables are demanded in the end
         if is_optional and not glob.has_magic(pattern) and not self.found(pattern):
             return []
-        found = self.wanted.files.included(pattern, self.roots, origin)
+        found = self.request.files.included(pattern, self.roots, origin)
         if not found and not is_optional:
             looked = " or ".join(dict.fromkeys(str(root / pattern) for root in self.roots))
             raise Mistake(
@@ -259,7 +259,7 @@ def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
     return hosts
 
 
-def measured_port(wanted: Wanted, lines: Sequence[Line]) -> int:
+def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
     """Choose the port that is measured; a host speaks TLS if it says SSLEngine on."""
     hosts = hosts_of(lines)
     ports: list[int | None] = []
@@ -271,10 +271,10 @@ def measured_port(wanted: Wanted, lines: Sequence[Line]) -> int:
     for host in hosts:
         ports += host.ports
         secure |= set(host.ports) if host.is_secure else set()
-    if not wanted.is_secure and (not ports or None in ports):
+    if not request.is_secure and (not ports or None in ports):
         ports.append(HTTP)
-    fitting = [it for it in ports if it is not None and (it in secure) == wanted.is_secure]
-    return wanted.measured(fitting, _against(hosts, fitting))
+    fitting = [it for it in ports if it is not None and (it in secure) == request.is_secure]
+    return request.measured(fitting, _against(hosts, fitting))
 
 
 def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
@@ -296,7 +296,9 @@ def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, st
     return against
 
 
-def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[str]) -> list[Line]:
+def measured_lines(
+    request: RelocationRequest, lines: Sequence[Line], port: int, changes: list[str]
+) -> list[Line]:
     """Leave hosts out that are on other ports, and have the one come first that is to answer."""
     hosts = hosts_of(lines)
     kept: list[VirtualHost] = []
@@ -304,7 +306,7 @@ def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[st
     for it in hosts:
         (kept if {port, None} & set(it.ports) else left_out).append(it)
     changes += [f"left out: <VirtualHost {it.addresses}>, which isn't asked for" for it in left_out]
-    first = _first(wanted, kept, changes)
+    first = _first(request, kept, changes)
     in_order = sorted(kept, key=lambda it: it is not first)
     moved = [line for host in in_order for line in host.lines]
     within = {id(it) for host in hosts for it in host.lines}
@@ -319,14 +321,16 @@ def asked_for(wanted: Wanted, lines: Sequence[Line], port: int, changes: list[st
     return result
 
 
-def _first(wanted: Wanted, kept: Sequence[VirtualHost], changes: list[str]) -> VirtualHost | None:
+def _first(
+    request: RelocationRequest, kept: Sequence[VirtualHost], changes: list[str]
+) -> VirtualHost | None:
     """Choose the host that answers requests that name none."""
     if not kept:
         return None
     first = kept[0]
-    if wanted.host:
-        if not any(wanted.host.lower() in map(str.lower, it.names) for it in kept):
-            changes.append(f"no host is called {wanted.host}, so the first one answers")
+    if request.host:
+        if not any(request.host.lower() in map(str.lower, it.names) for it in kept):
+            changes.append(f"no host is called {request.host}, so the first one answers")
         return first
     chosen = next((it for it in kept if not it.why_not), first)
     if chosen is not first:

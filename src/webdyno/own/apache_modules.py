@@ -157,7 +157,7 @@ def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[
     for line, is_certain in _with_certainty(lines):
         if is_certain:
             wanted |= {it: line for it in _of_line(line.text) if it not in wanted}
-    for handler in handlers(lines):
+    for handler in set_handlers(lines):
         if handler.is_certain or all(map(file_of, handler.modules)):
             optional = () if handler.is_certain else ("php",)
             more = [it for it in handler.modules if it not in {*wanted, *optional}]
@@ -192,7 +192,7 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
     there = {*loaded}
     names = {found[1].lower() for it in lines if (found := _ACTION.match(it.text))}
     is_foreign = bool(there - DIRECTIVES.keys() - BUILT_IN - {"php"})
-    for handler in handlers(lines):
+    for handler in set_handlers(lines):
         if not handler.is_certain or handler.name.lower() in NOBODYS | names:
             continue
         modules = handler.modules
@@ -207,7 +207,7 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
             )
 
 
-def handlers(lines: Sequence[Line]) -> Iterator[Handler]:
+def set_handlers(lines: Sequence[Line]) -> Iterator[Handler]:
     """Give what is set to serve files: by handler, by the type that PHP has, by a rewrite."""
     for line, is_certain in _with_certainty(lines):
         found = _HANDLER.match(line.text)

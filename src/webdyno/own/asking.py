@@ -11,7 +11,7 @@ from typing import NamedTuple
 from webdyno.host.children import in_session, no_orphans
 from webdyno.host.users import hand_over
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.own.moved import Wanted
+from webdyno.own.relocation import RelocationRequest
 
 WITHIN_S = 15
 MOST_BYTES = 32_000_000
@@ -40,19 +40,19 @@ def program_path(name: str, package: str = "") -> str:
 
 
 @contextmanager
-def readable(wanted: Wanted, text: str, *, differs: bool = False) -> Iterator[Path]:
+def readable(request: RelocationRequest, text: str, *, differs: bool = False) -> Iterator[Path]:
     """Give the configuration where its user can read it: the file, or a copy with this text.
 
     The file itself may be private to who calls webdyno, or have been changed (`differs`).
     """
-    user = wanted.user
-    if not differs and (user is None or user.may_read(wanted.file)):
-        yield wanted.file
+    user = request.user
+    if not differs and (user is None or user.may_read(request.file)):
+        yield request.file
         return
     with tempfile.TemporaryDirectory() as above:
         folder = Path(above, "copy")
         folder.mkdir(mode=0o700)
-        copy = folder / wanted.file.name
+        copy = folder / request.file.name
         copy.write_text(text, encoding="utf-8")
         copy.chmod(0o600)
         hand_over(folder, user)
@@ -60,8 +60,8 @@ def readable(wanted: Wanted, text: str, *, differs: bool = False) -> Iterator[Pa
         yield copy
 
 
-def ask(
-    wanted: Wanted,
+def run_reader(
+    request: RelocationRequest,
     words: Sequence[str | Path],
     environment: Mapping[str, str],
     runs: Sequence[str] = (),
@@ -80,28 +80,30 @@ def ask(
             [program_path("prlimit", "util-linux"), *most, "--", *words],
             output=printed,
             errors=complained,
-            user=wanted.user,
+            user=request.user,
             environment={"PATH": FOLDERS, **environment},
-            folder=wanted.file.parent,
+            folder=request.file.parent,
         ) as process:
             try:
                 code = process.wait(WITHIN_S)
             except subprocess.TimeoutExpired:
-                raise _too_much(wanted, words, runs) from None
+                raise _too_much(request, words, runs) from None
         texts = []
         for file in (printed, complained):
             file.seek(0)
             texts.append(file.read(MOST_BYTES).decode(errors="replace"))
     if code < 0:
-        raise _too_much(wanted, words, runs)
+        raise _too_much(request, words, runs)
     return ProgramOutput(code, *texts)
 
 
-def _too_much(wanted: Wanted, words: Sequence[str | Path], runs: Sequence[str]) -> Mistake:
+def _too_much(
+    request: RelocationRequest, words: Sequence[str | Path], runs: Sequence[str]
+) -> Mistake:
     name = Path(words[0]).name
     if runs:
         return Mistake(
             f"{'; '.join(runs)}: {name} needs too much time or memory for that; have it run what "
             "ends soon and prints little"
         )
-    return Mistake(f"{wanted.file}: {name} needs too much time or memory to read it; include less")
+    return Mistake(f"{request.file}: {name} needs too much time or memory to read it; include less")

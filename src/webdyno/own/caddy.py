@@ -12,10 +12,20 @@ from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.secret import SECRET
-from webdyno.own.asking import ask, program_path, readable
+from webdyno.own.asking import program_path, readable, run_reader
 from webdyno.own.config_files import Variables
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, HTTP, HTTPS, KEY, PORT, Moved, Wanted
 from webdyno.own.passing import placed
+from webdyno.own.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    HTTP,
+    HTTPS,
+    KEY,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+)
 
 Json = dict[str, Any]
 
@@ -33,26 +43,26 @@ SERVES_FILES = {"file_server", "templates"}
 GIVES_CONTENT = {"reverse_proxy", "php", "acme_server", "metrics"}
 
 
-def moved(wanted: Wanted) -> Moved:
+def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration; raise Mistake, in Caddy's words, where it isn't right."""
     changes: list[str] = []
-    config = adapted(wanted, changes)
+    config = _adapted(request, changes)
     _log_into_the_folder(config, changes)
-    _serve_alone(wanted, config, changes)
+    _serve_alone(request, config, changes)
     if config.pop("storage", None):
         changes.append("left out: storage (it is in the run's folder)")
     config["admin"] = {"disabled": True, "config": {"persist": False}}
     changes.append("admin off")
     path = "{{ server.folder }}/" + NAME
     home = "{{ server.folder }}/home"
-    return Moved(
+    return RelocatedConfig(
         name=NAME,
         text=json.dumps(config, indent=1) + "\n",
         changes=changes,
         start=["{{ needs.binary }}", "run", "--config", path],
         check=["{{ needs.binary }}", "validate", "--config", path],
         folders=["home"],
-        passed_on=placed(passed_on(config), wanted.files.texts, wanted.environment, PASSING),
+        passed_on=placed(passed_on(config), request.files.texts, request.environment, PASSING),
         environment=dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), home),
         knows_comments=False,
     )
@@ -77,13 +87,13 @@ def _log_into_the_folder(config: Json, changes: list[str]) -> None:
         changes.append(f"left out: the sink {sink} of other programs' logs")
 
 
-def _serve_alone(wanted: Wanted, config: Json, changes: list[str]) -> None:
+def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -> None:
     """Leave the one server that is measured, on the run's address."""
     apps = config.get("apps", {})
     servers: dict[str, Json] = apps.get("http", {}).get("servers", {})
     if not servers:
-        raise Mistake(f"{wanted.file} has no site, so it serves nothing")
-    name = _measured(wanted, servers)
+        raise Mistake(f"{request.file} has no site, so it serves nothing")
+    name = _measured(request, servers)
     for other, server in servers.items():
         if other != name:
             left = " ".join(server.get("listen", []))
@@ -92,7 +102,7 @@ def _serve_alone(wanted: Wanted, config: Json, changes: list[str]) -> None:
     before = " ".join(server.get("listen", []))
     changes.append(f"listen {HOST}:$PORT, not {before}")
     was_secure = _is_secure(server)
-    if was_secure and not wanted.is_secure:
+    if was_secure and not request.is_secure:
         changes.append("no TLS, since what is asked for is HTTP without it")
     server["listen"] = [f"{HOST}:{PORT}"]
     server["automatic_https"] = {"disable": True}
@@ -100,37 +110,39 @@ def _serve_alone(wanted: Wanted, config: Json, changes: list[str]) -> None:
     policies = server.pop("tls_connection_policies", None) or [{}]
     tls = apps.pop("tls", {})
     apps.pop("pki", None)
-    if wanted.is_secure:
+    if request.is_secure:
         chosen = {"certificate_selection": {"any_tag": [TAG]}}
         kept = {key: it for key, it in policies[0].items() if key != "match"}
         server["tls_connection_policies"] = [kept | chosen]
-        pair = _certificate(wanted, tls, changes) | {"tags": [TAG]}
+        pair = _certificate(request, tls, changes) | {"tags": [TAG]}
         apps["tls"] = {"certificates": {"load_files": [pair]}}
     apps["http"] = {**apps["http"], "servers": {name: server}}
-    answer_any_host(wanted, server, changes)
-    if wanted.root:
-        serve_from(wanted, server, changes)
+    _answer_any_host(request, server, changes)
+    if request.root:
+        _serve_from(request, server, changes)
 
 
-def _measured(wanted: Wanted, servers: Mapping[str, Json]) -> str:
+def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
     """Choose a server: where Caddy gave TLS to its main site by itself, that can do without."""
     ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
-    if wanted.is_secure:
+    if request.is_secure:
         ports = {name: ports[name] for name in ports if _is_secure(servers[name])}
-    asked = [name for name in ports if wanted.host in _names(servers[name])] if wanted.host else []
+    asked = (
+        [name for name in ports if request.host in _names(servers[name])] if request.host else []
+    )
     fitting = sorted(asked or ports, key=lambda name: HTTPS not in ports[name])
     only_redirects = {
         port: "its sites only redirect"
         for name in fitting
         for port in ports[name]
-        if gives(servers[name]) == REDIRECTS
+        if _kind_of_content(servers[name]) == REDIRECTS
     }
-    port = wanted.measured([it for name in fitting for it in ports[name]], only_redirects)
+    port = request.measured([it for name in fitting for it in ports[name]], only_redirects)
     return next(name for name in fitting if port in ports[name])
 
 
 def _names(server: Json) -> list[str]:
-    return [host for route in routes(server) for host in hosts(route)]
+    return [host for route in _routes(server) for host in _hosts(route)]
 
 
 def _ports(server: Json) -> list[int]:
@@ -146,7 +158,7 @@ def _is_secure(server: Json) -> bool:
     return "tls_connection_policies" in server or HTTPS in ports or (by_itself and named)
 
 
-def _certificate(wanted: Wanted, tls: Json, changes: list[str]) -> Json:
+def _certificate(request: RelocationRequest, tls: Json, changes: list[str]) -> Json:
     """Give the configuration's own certificate; where it can't be read or got here, the run's."""
     own = tls.get("certificates", {}).get("load_files", [])
     ours = {"certificate": CERTIFICATE, "key": KEY}
@@ -154,29 +166,29 @@ def _certificate(wanted: Wanted, tls: Json, changes: list[str]) -> Json:
         changes.append("tls RUN/certificate.pem (the run's own), since none is got from outside")
         return ours
     pair = {key: own[0][key] for key in ours}
-    if all(map(wanted.may_read, pair.values())):
+    if all(map(request.may_read, pair.values())):
         return pair
-    changes.append(wanted.unreadable(f"tls {CERTIFICATE}", f"tls {pair['certificate']}"))
+    changes.append(request.unreadable(f"tls {CERTIFICATE}", f"tls {pair['certificate']}"))
     return ours
 
 
-def answer_any_host(wanted: Wanted, server: Json, changes: list[str]) -> None:
+def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str]) -> None:
     """Have one site answer requests that name none, its log included.
 
     It is the one that gives most, unless somebody is asked for.
     """
-    sites = routes(server)
-    if not sites or not all(map(hosts, sites)):
+    sites = _routes(server)
+    if not sites or not all(map(_hosts, sites)):
         return
-    if wanted.host:
-        if not any(_matches(wanted.host, host) for site in sites for host in hosts(site)):
-            there = listed(host for site in sites for host in hosts(site))
-            raise Mistake(f"{wanted.file} has no site {wanted.host}; those there are {there}")
+    if request.host:
+        if not any(_matches(request.host, host) for site in sites for host in _hosts(site)):
+            there = listed(host for site in sites for host in _hosts(site))
+            raise Mistake(f"{request.file} has no site {request.host}; those there are {there}")
         return
-    chosen = min(sites, key=gives)
+    chosen = min(sites, key=_kind_of_content)
     sites.remove(chosen)
-    names = hosts(chosen)
-    others = [host for site in sites for host in hosts(site)]
+    names = _hosts(chosen)
+    others = [host for site in sites for host in _hosts(site)]
     more = f"; --host NAME asks for another one: {listed(others)}" if others else ""
     changes.append(f"{', '.join(names)} answers, whatever host is asked for{more}")
     matches = [{k: it for k, it in match.items() if k != "host"} for match in chosen["match"]]
@@ -188,23 +200,23 @@ def answer_any_host(wanted: Wanted, server: Json, changes: list[str]) -> None:
     sites.append(chosen)
 
 
-def serve_from(wanted: Wanted, server: Json, changes: list[str]) -> None:
+def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) -> None:
     """Put another root in the place of those that are named."""
-    root = str(wanted.root)
-    if gives(server) != FILES:
-        raise Mistake(f"{wanted.file} serves no files there; leave --root out")
-    named = [it for it in handlers(server) if "root" in it]
+    root = str(request.root)
+    if _kind_of_content(server) != FILES:
+        raise Mistake(f"{request.file} serves no files there; leave --root out")
+    named = [it for it in _handlers(server) if "root" in it]
     for handler in named:
         changes.append(f"root {root}, not {handler['root']}")
         handler["root"] = root
     if not named:
         changes.append(f"root {root} (there was none)")
-        routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
+        _routes(server).insert(0, {"handle": [{"handler": "vars", "root": root}]})
 
 
-def gives(node: object) -> int:
+def _kind_of_content(node: object) -> int:
     """Say what a site or a whole server gives."""
-    found = list(handlers(node))
+    found = list(_handlers(node))
     names = {it.get("handler") for it in found}
     fastcgi = any(it.get("transport", {}).get("protocol") == "fastcgi" for it in found)
     if names & SERVES_FILES or fastcgi:
@@ -215,18 +227,18 @@ def gives(node: object) -> int:
     return WORDS if any(map(_is_answer, fixed)) else REDIRECTS
 
 
-def routes(server: Json) -> list[Json]:
+def _routes(server: Json) -> list[Json]:
     """Give the routes of a server: one a site, or what holds for all."""
     found: list[Json] = server.setdefault("routes", [])
     return found
 
 
-def hosts(route: Json) -> list[str]:
+def _hosts(route: Json) -> list[str]:
     """Give the names of a site."""
     return [host for match in route.get("match", []) for host in match.get("host", [])]
 
 
-def handlers(node: object) -> Iterator[Json]:
+def _handlers(node: object) -> Iterator[Json]:
     """Give everything that handles requests, however deep."""
     if isinstance(node, dict):
         if "handler" in node:
@@ -234,7 +246,7 @@ def handlers(node: object) -> Iterator[Json]:
         node = list(node.values())
     if isinstance(node, list):
         for inner in node:
-            yield from handlers(inner)
+            yield from _handlers(inner)
 
 
 def _is_answer(handler: Json) -> bool:
@@ -263,26 +275,28 @@ REMEDY = (
 )
 
 
-def adapted(wanted: Wanted, changes: list[str]) -> Json:
+def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
     caddy = program_path("caddy")
-    secrets = {name: f"{{env.{name}}}" for name, it in wanted.environment.items() if _hides(it)}
-    variables = Variables({**wanted.environment, **secrets})
-    _look_through(wanted, wanted.file, None, 0, variables, set())
+    secrets = {name: f"{{env.{name}}}" for name, it in request.environment.items() if _hides(it)}
+    variables = Variables({**request.environment, **secrets})
+    _look_through(request, request.file, None, 0, variables, set())
     unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
-    with readable(wanted, _with_whole_imports(wanted)) as file:
+    with readable(request, _with_whole_imports(request)) as file:
         words: list[str | Path] = [caddy, "adapt", "--adapter", "caddyfile", "--config", file]
-        told = ask(wanted, words, variables.values)
+        told = run_reader(request, words, variables.values)
         if told.code:
-            lines = told.complained.replace(str(file), str(wanted.file)).strip().splitlines()
+            lines = told.complained.replace(str(file), str(request.file)).strip().splitlines()
             said = lines[-1].removeprefix("Error: ") if lines else "nothing"
-            raise Mistake(f"caddy says: {said}{_why(wanted, caddy, said, unset)}")
+            raise Mistake(f"caddy says: {said}{_why(request, caddy, said, unset)}")
     if unset:
         changes.append(f"empty, since they have no value: {listed(unset)}")
     try:
-        found = json.loads(told.printed.replace(f"{file.parent}/", f"{wanted.file.parent}/"))
+        found = json.loads(told.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
     except ValueError:
-        raise Mistake(f"{wanted.file}: what it becomes is more than Caddy can print here") from None
+        raise Mistake(
+            f"{request.file}: what it becomes is more than Caddy can print here"
+        ) from None
     return found if isinstance(found, dict) else {}
 
 
@@ -290,18 +304,18 @@ def _hides(text: str) -> bool:
     return bool(SECRET.search(text))
 
 
-def _why(wanted: Wanted, caddy: str, said: str, unset: list[str]) -> str:
+def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) -> str:
     """Give what may be the reason, and what can be done."""
     if unset:
         return f"; variables have no value: {listed(unset)}; give each one, as in --env NAME=VALUE"
     if "unrecognized" in said or "not registered" in said:
-        version = ask(wanted, [caddy, "version"], {}).printed.split()
+        version = run_reader(request, [caddy, "version"], {}).printed.split()
         return f"; this is caddy {version[0] if version else 'of unknown version'}: {REMEDY}"
     return ""
 
 
 def _look_through(
-    wanted: Wanted,
+    request: RelocationRequest,
     file: Path,
     named: Origin | None,
     depth: int,
@@ -309,7 +323,7 @@ def _look_through(
     snippets: set[str],
 ) -> None:
     """Note variables without a value; raise Mistake for files that are too many, or too large."""
-    lines = list(wanted.files.lines(file, named, depth))
+    lines = list(request.files.lines(file, named, depth))
     for line in lines:
         if found := SNIPPET.match(line.text):
             snippets.add(found[1].strip())
@@ -321,9 +335,9 @@ def _look_through(
             there = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
             if not there and not glob.has_magic(path):
                 continue  # Caddy says so, or knows it as a snippet
-            for each in wanted.files.included(path, [file.parent], line.origin):
+            for each in request.files.included(path, [file.parent], line.origin):
                 if not each.is_dir():
-                    _look_through(wanted, each, line.origin, depth + 1, variables, snippets)
+                    _look_through(request, each, line.origin, depth + 1, variables, snippets)
 
 
 def _imported(text: str, snippets: set[str]) -> Iterator[str]:
@@ -331,16 +345,16 @@ def _imported(text: str, snippets: set[str]) -> Iterator[str]:
         yield path
 
 
-def _with_whole_imports(wanted: Wanted) -> str:
+def _with_whole_imports(request: RelocationRequest) -> str:
     """Give the text with imports that can be read from anywhere."""
-    text = wanted.files.text(wanted.file)
+    text = request.files.text(request.file)
     snippets = {it.strip() for it in SNIPPET.findall(text)}
 
     def whole(found: re.Match[str]) -> str:
         path = found["path"].strip('"')
         if path in snippets or path.startswith(("/", "{")):
             return found[0]
-        return f'{found["before"]}"{wanted.file.parent / path}"'
+        return f'{found["before"]}"{request.file.parent / path}"'
 
     return IMPORT.sub(whole, text)
 

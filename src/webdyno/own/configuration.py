@@ -30,26 +30,26 @@ from webdyno.own.kind import (
     users_environment,
     verbatim,
 )
-from webdyno.own.moved import (
+from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,
     KEY,
     KEY_AND_CERTIFICATE,
     MODULES,
     PORT,
-    Moved,
-    Wanted,
+    RelocatedConfig,
+    RelocationRequest,
 )
 
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
 
-READERS: dict[str, Callable[[Wanted], Moved]] = {
-    "nginx": nginx.moved,
-    "apache": apache.moved,
-    "lighttpd": lighttpd.moved,
-    "caddy": caddy.moved,
-    "haproxy": haproxy.moved,
+READERS: dict[str, Callable[[RelocationRequest], RelocatedConfig]] = {
+    "nginx": nginx.relocate,
+    "apache": apache.relocate,
+    "lighttpd": lighttpd.relocate,
+    "caddy": caddy.relocate,
+    "haproxy": haproxy.relocate,
 }
 """By the name of the catalogue's service."""
 
@@ -105,7 +105,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     environment = users_environment(spec.folder, spec.keys.environment)
     given = spec.keys.environment
     files = ConfigFiles(user, called_by)
-    wanted = Wanted(
+    request = RelocationRequest(
         file,
         root,
         spec.protocol,
@@ -120,34 +120,38 @@ def make(spec: TargetSpec) -> GeneratedService:
     if server in READ_BY_THEMSELVES:
         spec.provide([spec.services[server].needs["binary"]])
     try:
-        moved = READERS[server](wanted)
-        passing.demand_known(moved.passed_on, file)
+        relocated = READERS[server](request)
+        passing.demand_known(relocated.passed_on, file)
     except Mistake as mistake:
         raise Mistake(f"{spec.place}: {mistake}") from None
     except OSError as error:
         raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
-    told = passing.elsewhere(moved.passed_on)
-    changes = list(dict.fromkeys([*wanted.notes, *moved.changes, *told]))
+    told = passing.elsewhere(relocated.passed_on)
+    changes = list(dict.fromkeys([*request.notes, *relocated.changes, *told]))
     spec.tell(f"{spec.written}, as {server} runs it here:")
     for change in changes:
         spec.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    above, template = verbatim("\n".join(head)), _template(moved, spec)
+    above, template = verbatim("\n".join(head)), _template(relocated, spec)
     written = (
-        {moved.name: above + template}
-        if moved.knows_comments
-        else {moved.name: template, CHANGES: above}
+        {relocated.name: above + template}
+        if relocated.knows_comments
+        else {relocated.name: template, CHANGES: above}
     )
-    service = _service(spec, server, moved, list(written), wanted)
-    if moved.origins:
-        ours = [None] * (len(head) - 1 if moved.knows_comments else 0)
-        origins = Origins.of(moved.name, [*ours, *moved.origins])
+    service = _service(spec, server, relocated, list(written), request)
+    if relocated.origins:
+        ours = [None] * (len(head) - 1 if relocated.knows_comments else 0)
+        origins = Origins.of(relocated.name, [*ours, *relocated.origins])
         written[ORIGINS] = origins.model_dump_json()
     return GeneratedService(service, written)
 
 
 def _service(
-    spec: TargetSpec, server: str, moved: Moved, files: list[str], wanted: Wanted
+    spec: TargetSpec,
+    server: str,
+    relocated: RelocatedConfig,
+    files: list[str],
+    request: RelocationRequest,
 ) -> dict[str, object]:
     known = spec.services[server].model_dump(
         mode="json", include={"needs", "version"}, exclude_defaults=True
@@ -159,35 +163,35 @@ def _service(
         "title": spec.written,
         "protocol": "http",
         "files": {name: name for name in files},
-        "folders": moved.folders,
-        "check": moved.check,
-        "start": moved.start,
-        "environment": moved.environment
+        "folders": relocated.folders,
+        "check": relocated.check,
+        "start": relocated.start,
+        "environment": relocated.environment
         | {name: verbatim(value) for name, value in keys.environment.items()},
-        "knobs": protocol_knob(*(("https", "h2") if wanted.is_secure else ("http", "h2c")))
+        "knobs": protocol_knob(*(("https", "h2") if request.is_secure else ("http", "h2c")))
         | {name: it.model_dump(exclude_none=True) for name, it in spec.knobs.items()},
         "own": {
             "written": spec.written,
             "folder": str(spec.folder),
             "may_be_root": False,
-            **_passes_on(moved, wanted),
+            **_passes_on(relocated, request),
             **spec.readiness,
         },
     }
 
 
-def _passes_on(moved: Moved, wanted: Wanted) -> dict[str, object]:
+def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
     """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
     found = [
-        {"host": it.host, "at": str(it.at or wanted.file)}
-        for it in passing.not_loopback(moved.passed_on)
+        {"host": it.host, "at": str(it.at or request.file)}
+        for it in passing.not_loopback(relocated.passed_on)
     ]
     return {"passes_on": found} if found else {}
 
 
-def _template(moved: Moved, spec: TargetSpec) -> str:
+def _template(relocated: RelocatedConfig, spec: TargetSpec) -> str:
     """Turn the text into a template in which nothing but our own marks and knobs is filled in."""
-    marks = _places_of_knobs(moved.text, spec) | {
+    marks = _places_of_knobs(relocated.text, spec) | {
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",
@@ -195,7 +199,7 @@ def _template(moved: Moved, spec: TargetSpec) -> str:
         KEY: "{{ server.key }}",
         KEY_AND_CERTIFICATE: "{{ server.key_and_certificate }}",
     }
-    parts = re.split(f"({'|'.join(map(re.escape, marks))})", moved.text)
+    parts = re.split(f"({'|'.join(map(re.escape, marks))})", relocated.text)
     return "".join(marks.get(part) or verbatim(part) for part in parts)
 
 

@@ -6,9 +6,17 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line
-from webdyno.own.haproxy_read import LISTENING, ConfigLine, Section, Word, choose, sections
-from webdyno.own.moved import HOST, KEY_AND_CERTIFICATE, PORT, Moved, Wanted, shown, why_no_ciphers
+from webdyno.own.haproxy_read import LISTENING, ConfigLine, Section, Word, choose_bind, sections
 from webdyno.own.passing import PassedOn
+from webdyno.own.relocation import (
+    HOST,
+    KEY_AND_CERTIFICATE,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+    why_no_ciphers,
+    with_marks_shown,
+)
 
 NOT_HERE = {
     "user": "an ordinary user has no other",
@@ -47,14 +55,14 @@ CERTIFICATES = {"crt", "crt-list"}
 CIPHERS = {"ssl-default-bind-ciphers", "ssl-default-server-ciphers"}
 
 
-def moved(wanted: Wanted) -> Moved:
+def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration; raise Mistake where it can't be measured."""
-    if wanted.root:
-        raise Mistake(f"{wanted.file}: HAProxy serves no files; leave --root out")
-    mover = _Mover(wanted, sections(wanted))
+    if request.root:
+        raise Mistake(f"{request.file}: HAProxy serves no files; leave --root out")
+    mover = _Mover(request, sections(request))
     lines = list(mover.all())
     config = "{{ server.folder }}/haproxy.cfg"
-    return Moved(
+    return RelocatedConfig(
         name="haproxy.cfg",
         text="".join(f"{it.text}\n" for it in lines) + (RING if mover.logs else ""),
         changes=mover.changes,
@@ -68,15 +76,15 @@ def moved(wanted: Wanted) -> Moved:
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    def __init__(self, wanted: Wanted, found: Sequence[Section]) -> None:
+    def __init__(self, request: RelocationRequest, found: Sequence[Section]) -> None:
         self.changes: list[str] = []
         self.passed_on: list[PassedOn] = []
         self.logs = False
         """Whether it logs anywhere."""
-        self._wanted = wanted
+        self._request = request
         self._sections = found
-        self._choice = choose(wanted, found)
-        self._folder = _folder(wanted, found)
+        self._choice = choose_bind(request, found)
+        self._folder = _folder(request, found)
         self._bases = {
             name: it.values[1]
             for section in found
@@ -158,9 +166,11 @@ class _Mover:
                 kept += self._readable(word, next(words, None))
             else:
                 kept.append(word.raw)
-        if self._wanted.is_secure and not CERTIFICATES & set(kept):
+        if self._request.is_secure and not CERTIFICATES & set(kept):
             kept += ["crt", KEY_AND_CERTIFICATE]
-            self.changes.append(f"{shown(f'crt {KEY_AND_CERTIFICATE}')} (the run's own): none was")
+            self.changes.append(
+                f"{with_marks_shown(f'crt {KEY_AND_CERTIFICATE}')} (the run's own): none was"
+            )
         if not AUTHORITIES & set(kept) and "verify" in kept:
             at = kept.index("verify")
             del kept[at : at + 2]
@@ -177,24 +187,24 @@ class _Mover:
             self.changes.append(f"left out: {name.raw} {path.raw} (its file can't be read)")
             return []
         now = f"crt {KEY_AND_CERTIFICATE}"
-        self.changes.append(self._wanted.unreadable(now, path.value))
+        self.changes.append(self._request.unreadable(now, path.value))
         return ["crt", KEY_AND_CERTIFICATE]
 
     def _can_read(self, path: str) -> bool:
-        return self._wanted.may_read(str(self._folder / path))
+        return self._request.may_read(str(self._folder / path))
 
     def _changed(self, line: ConfigLine, words: Sequence[str]) -> str:
         new = " ".join(words)
-        self.changes.append(f"{shown(new)}, not {line.text.strip()}")
+        self.changes.append(f"{with_marks_shown(new)}, not {line.text.strip()}")
         return f"    {new}"
 
     def _leave_out(self, line: ConfigLine, why: str) -> None:
         self.changes.append(f"left out: {line.text.strip()} ({why})")
 
 
-def _folder(wanted: Wanted, found: Sequence[Section]) -> Path:
+def _folder(request: RelocationRequest, found: Sequence[Section]) -> Path:
     """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
-    home = wanted.file.parent
+    home = request.file.parent
     said = [it.values[1:3] for section in found for it in section.named("default-path")]
     match said[-1] if said else []:
         case ["config", *_]:
@@ -203,7 +213,7 @@ def _folder(wanted: Wanted, found: Sequence[Section]) -> Path:
             return home.parent
         case ["origin", path]:
             return Path(path)
-    return wanted.folder or home
+    return request.folder or home
 
 
 def _quoted(word: str) -> str:

@@ -9,7 +9,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.model.secret import SECRET
 from webdyno.own.config_files import Variables
-from webdyno.own.moved import Wanted
+from webdyno.own.relocation import RelocationRequest
 
 SECTIONS = (
     *("global", "defaults", "frontend", "backend", "listen", "peers", "resolvers", "mailers"),
@@ -68,16 +68,16 @@ class Section:
         return [it for it in self.lines if it.name in names]
 
 
-def sections(wanted: Wanted) -> list[Section]:
+def sections(request: RelocationRequest) -> list[Section]:
     """Read all sections; raise Mistake where a variable has no value.
 
     Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
     """
-    reader = _Reader(wanted)
+    reader = _Reader(request)
     found = [Section("", "")]
-    more = sorted(wanted.file.parent.glob("conf.d/[!.]*.cfg"))
-    wanted.notes.extend(f"reads {it} as well, as Red Hat's HAProxy does" for it in more)
-    for line in (line for file in (wanted.file, *more) for line in wanted.files.lines(file)):
+    more = sorted(request.file.parent.glob("conf.d/[!.]*.cfg"))
+    request.notes.extend(f"reads {it} as well, as Red Hat's HAProxy does" for it in more)
+    for line in (line for file in (request.file, *more) for line in request.files.lines(file)):
         read = reader.line(line)
         if read.name in SECTIONS:
             found.append(Section(read.name, next(iter(read.values[1:]), "")))
@@ -104,9 +104,9 @@ def _inherit_modes(found: Iterable[Section]) -> None:
 class _Reader:
     """Takes lines apart, and fills variables as HAProxy does: between double quotes."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.variables = Variables(dict(wanted.given))
-        self._own = {name for name, it in wanted.given.items() if SECRET.search(it)}
+    def __init__(self, request: RelocationRequest) -> None:
+        self.variables = Variables(dict(request.given))
+        self._own = {name for name, it in request.given.items() if SECRET.search(it)}
 
     def line(self, line: Line) -> ConfigLine:
         """Take a line apart; `setenv` and its like give variables to those that follow."""
@@ -167,7 +167,7 @@ ON_A_CONDITION = {"if", "unless"}
 
 
 @dataclass(frozen=True)
-class Choice:
+class MeasuredBind:
     """What is measured."""
 
     port: int
@@ -175,25 +175,25 @@ class Choice:
     bind: ConfigLine
 
 
-def choose(wanted: Wanted, sections: Sequence[Section]) -> Choice:
+def choose_bind(request: RelocationRequest, sections: Sequence[Section]) -> MeasuredBind:
     """Choose; raise Mistake where nothing listens that could be asked."""
     listening = [it for it in sections if it.kind in LISTENING]
     if not listening:
-        raise Mistake(f"{wanted.file} has no frontend and no listen, so it serves nothing")
+        raise Mistake(f"{request.file} has no frontend and no listen, so it serves nothing")
     found = [
-        Choice(port, section, bind)
+        MeasuredBind(port, section, bind)
         for section in listening
         for bind in section.named("bind")
-        if is_secure(bind) == wanted.is_secure
+        if is_secure(bind) == request.is_secure
         for port in ports(bind)
     ]
-    reasons = {id(it): why_not(wanted, it.section) for it in found}
+    reasons = {id(it): why_unlikely(request, it.section) for it in found}
     unlikely = {
         port: next(filter(None, whys))
         for port in {it.port for it in found}
         if all(whys := [reasons[id(it)] for it in found if it.port == port])
     }
-    port = wanted.measured([it.port for it in found], unlikely)
+    port = request.measured([it.port for it in found], unlikely)
     there = [it for it in found if it.port == port]
     return next((it for it in there if not reasons[id(it)]), there[0])
 
@@ -212,7 +212,7 @@ def ports(bind: ConfigLine) -> Iterator[int]:
                 yield int(found[1])
 
 
-def why_not(wanted: Wanted, section: Section) -> str:
+def why_unlikely(request: RelocationRequest, section: Section) -> str:
     """Say what speaks against a section as the one that is measured; empty if nothing does."""
     passes = section.named("use_backend", "default_backend", "server", "server-template")
     texts = [" ".join(it.values) for it in section.lines]
@@ -224,7 +224,7 @@ def why_not(wanted: Wanted, section: Section) -> str:
     for it in section.named("redirect", "http-request", "tcp-request"):
         words = it.values
         condition = words[_condition(words) :]
-        without_tls = "ssl_fc" in " ".join(condition) and not wanted.is_secure
+        without_tls = "ssl_fc" in " ".join(condition) and not request.is_secure
         if condition and not without_tls:
             continue
         if words[0] == "redirect" or words[1:2] == ["redirect"]:

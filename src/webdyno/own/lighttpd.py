@@ -10,20 +10,20 @@ from pathlib import Path
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.secret import SECRET
-from webdyno.own.asking import ask, program_path, readable
-from webdyno.own.moved import (
+from webdyno.own.asking import program_path, readable, run_reader
+from webdyno.own.passing import placed
+from webdyno.own.relocation import (
     FOLDER,
     HOST,
     HTTP,
     KEY,
     KEY_AND_CERTIFICATE,
     PORT,
-    Moved,
-    Wanted,
-    shown,
+    RelocatedConfig,
+    RelocationRequest,
     why_no_ciphers,
+    with_marks_shown,
 )
-from webdyno.own.passing import placed
 
 _CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
 _CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')
@@ -71,22 +71,22 @@ class Statement:
         return not self.key and bool(_CLOSES.match(self.lines[0]))
 
 
-def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
+def statements(request: RelocationRequest, changes: list[str]) -> list[Statement]:
     """Give the statements of a configuration; raise Mistake, in lighttpd's words, if it is wrong.
 
     What `include_shell` names is run for that, as the user as whom the server runs.
     """
-    shells = list(_shells(wanted, wanted.file))
+    shells = list(_shells(request, request.file))
     changes += [f"runs {command}, as include_shell says" for _, command in shells]
     runs = [f"{place}: include_shell {command}" for place, command in shells]
-    text = wanted.files.text(wanted.file)
-    marks = {name: f"@webdyno-{name}@" for name, it in wanted.given.items() if SECRET.search(it)}
-    ours = _with_includes_beside(wanted, text, changes)
-    whole = _INCLUDE.sub(rf"\g<1>{wanted.file.parent}/", ours)
-    with readable(wanted, whole, differs=ours != text) as file:
+    text = request.files.text(request.file)
+    marks = {name: f"@webdyno-{name}@" for name, it in request.given.items() if SECRET.search(it)}
+    ours = _with_includes_beside(request, text, changes)
+    whole = _INCLUDE.sub(rf"\g<1>{request.file.parent}/", ours)
+    with readable(request, whole, differs=ours != text) as file:
         words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
-        told = ask(wanted, words, {**wanted.environment, **marks}, runs)
-        complained = told.complained.replace(str(file), str(wanted.file))
+        told = run_reader(request, words, {**request.environment, **marks}, runs)
+        complained = told.complained.replace(str(file), str(request.file))
     said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
     if told.code:
         raise Mistake(f"lighttpd says: {'; '.join(said) or 'nothing'}")
@@ -96,9 +96,9 @@ def statements(wanted: Wanted, changes: list[str]) -> list[Statement]:
     return list(_statements(printed.splitlines()))
 
 
-def _with_includes_beside(wanted: Wanted, text: str, changes: list[str]) -> str:
+def _with_includes_beside(request: RelocationRequest, text: str, changes: list[str]) -> str:
     """Give the text of a folder that was copied with what it includes from where it was."""
-    here = wanted.file.parent
+    here = request.file.parent
     named = _FOLDER.search(text)
     if not named or any(Path(named[2], it).exists() for it in _IN_FOLDER.findall(text)):
         return text
@@ -107,18 +107,18 @@ def _with_includes_beside(wanted: Wanted, text: str, changes: list[str]) -> str:
 
 
 def _shells(
-    wanted: Wanted, file: Path, named: Origin | None = None, depth: int = 0
+    request: RelocationRequest, file: Path, named: Origin | None = None, depth: int = 0
 ) -> Iterator[tuple[Origin | None, str]]:
     """Give the commands of `include_shell`, and where each stands."""
-    for line in wanted.files.lines(file, named, depth):
+    for line in request.files.lines(file, named, depth):
         if found := _SHELL.match(line.text):
             yield line.origin, found[1].strip()
         elif (found := _INCLUDED.match(line.text)) and line.origin:
-            there = os.path.lexists(wanted.file.parent / found[1])
+            there = os.path.lexists(request.file.parent / found[1])
             if not there and not glob.has_magic(found[1]):
                 continue  # lighttpd says so
-            for each in wanted.files.included(found[1], [wanted.file.parent], line.origin):
-                yield from _shells(wanted, each, line.origin, depth + 1)
+            for each in request.files.included(found[1], [request.file.parent], line.origin):
+                yield from _shells(request, each, line.origin, depth + 1)
 
 
 def _statements(lines: list[str]) -> Iterator[Statement]:
@@ -185,13 +185,13 @@ _BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$')
 _SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$')
 
 
-def moved(wanted: Wanted) -> Moved:
+def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
     changes: list[str] = []
-    mover = _Mover(wanted, statements(wanted, changes), changes)
+    mover = _Mover(request, statements(request, changes), changes)
     lines = [line for statement in mover.statements for line in mover.moved(statement)]
     config = "{{ server.folder }}/lighttpd.conf"
-    return Moved(
+    return RelocatedConfig(
         name="lighttpd.conf",
         text="\n".join([*mover.head(), *lines, ""]),
         changes=changes,
@@ -199,7 +199,7 @@ def moved(wanted: Wanted) -> Moved:
         check=["{{ needs.binary }}", "-tt", "-f", config],
         folders=["temp"],
         passed_on=placed(
-            passed_on(mover.statements), wanted.files.texts, wanted.environment, PASSING
+            passed_on(mover.statements), request.files.texts, request.environment, PASSING
         ),
     )
 
@@ -207,15 +207,17 @@ def moved(wanted: Wanted) -> Moved:
 class _Mover:
     """Changes statement by statement, and notes what it changes."""
 
-    def __init__(self, wanted: Wanted, found: list[Statement], changes: list[str]) -> None:
+    def __init__(
+        self, request: RelocationRequest, found: list[Statement], changes: list[str]
+    ) -> None:
         self.statements = found
-        self._wanted = wanted
+        self._request = request
         self._changes = changes
         self._sockets: dict[str, str] = {}
         """Where each socket of a condition is now."""
         self._programs = 0
         keys = [it for it in found if it.key in OURS_INSTEAD]
-        self._own_pair = not all(wanted.may_read(it.text) for it in keys)
+        self._own_pair = not all(request.may_read(it.text) for it in keys)
         self._global = dict(_global(found))
         self._measured = self._measured_socket()
 
@@ -225,12 +227,12 @@ class _Mover:
         system_log = self._global.get("accesslog.use-syslog")
         if system_log and system_log.text == "enable" and "accesslog.filename" not in self._global:
             anew["accesslog.filename"] = WRITTEN["accesslog.filename"]
-        if self._wanted.root and "server.document-root" not in self._global:
-            anew["server.document-root"] = f'"{self._wanted.root}"'
+        if self._request.root and "server.document-root" not in self._global:
+            anew["server.document-root"] = f'"{self._request.root}"'
         for key, value in anew.items():
             before = self._global.get(key)
             was = f", not {before.value}" if before else ""
-            self._changes.append(f"{key} = {shown(value)}{was}")
+            self._changes.append(f"{key} = {with_marks_shown(value)}{was}")
             yield f"{key} = {value}"
 
     def moved(self, statement: Statement) -> list[str]:
@@ -251,7 +253,7 @@ class _Mover:
             return []
         if self._own_pair and key in OURS_INSTEAD:
             now = f'{key} = "{OURS_INSTEAD[key]}"'
-            self._changes.append(self._wanted.unreadable(now, statement.text))
+            self._changes.append(self._request.unreadable(now, statement.text))
             return [now]
         if key in WITH_PROGRAMS:
             return self._with_programs(statement)
@@ -260,13 +262,13 @@ class _Mover:
         )
         if new == value:
             return statement.lines
-        self._changes.append(f"{key} = {shown(new)}, not {value}")
+        self._changes.append(f"{key} = {with_marks_shown(new)}, not {value}")
         return [f"{key} = {new}"]
 
     def _root(self, statement: Statement) -> str:
-        if self._wanted.root:
-            return f'"{self._wanted.root}"'
-        begin = self._wanted.folder or self._wanted.file.parent
+        if self._request.root:
+            return f'"{self._request.root}"'
+        begin = self._request.folder or self._request.file.parent
         return f'"{begin / statement.text}"' if statement.value.count('"') == 2 else statement.value
 
     def _with_programs(self, statement: Statement) -> list[str]:
@@ -279,7 +281,7 @@ class _Mover:
                 if found and started:
                     self._programs += 1
                     line = f'{found[1]}"{FOLDER}/program-{self._programs}.sock",'
-                    self._changes.append(f"{shown(line).strip()} not {found[2]}")
+                    self._changes.append(f"{with_marks_shown(line).strip()} not {found[2]}")
                 lines.append(line)
             self._changes += [f"runs {it}, as bin-path says" for it in started]
         return lines
@@ -290,7 +292,7 @@ class _Mover:
             return line
         address = self._new_address(found[2])
         new = f'{found[1]}"{address}"{found[3]}'
-        self._changes.append(f'{shown(new).strip(" {")}, not "{found[2]}"')
+        self._changes.append(f'{with_marks_shown(new).strip(" {")}, not "{found[2]}"')
         return new
 
     def _new_address(self, address: str) -> str:
@@ -304,13 +306,13 @@ class _Mover:
         named, own_port = self._global.get("ssl.engine"), self._global.get("server.port")
         is_secure = bool(named and named.text == "enable")
         own = int(own_port.value) if own_port and own_port.value.isdecimal() else HTTP
-        ports = [own] if is_secure == self._wanted.is_secure else []
+        ports = [own] if is_secure == self._request.is_secure else []
         sockets = {
             _port(address): address
             for address, secure in reversed(list(_sockets(self.statements)))
-            if secure == self._wanted.is_secure and _port(address)
+            if secure == self._request.is_secure and _port(address)
         }
-        port = self._wanted.measured([*ports, *reversed(sockets)])
+        port = self._request.measured([*ports, *reversed(sockets)])
         return None if port in ports else sockets[port]
 
 

@@ -8,18 +8,27 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.own import passing
-from webdyno.own.moved import CERTIFICATE, FOLDER, HOST, KEY, PORT, Moved, Wanted, shown
 from webdyno.own.nginx_hosts import (
     DEFAULT,
-    Choice,
     Listener,
-    choose,
+    MeasuredServers,
+    choose_servers,
     fitting,
     listeners,
     looked_up,
     passed_on,
 )
-from webdyno.own.nginx_read import SYSTEM, Directive, read, written
+from webdyno.own.nginx_read import SYSTEM, Directive, read_directives, written
+from webdyno.own.relocation import (
+    CERTIFICATE,
+    FOLDER,
+    HOST,
+    KEY,
+    PORT,
+    RelocatedConfig,
+    RelocationRequest,
+    with_marks_shown,
+)
 
 TEMPORARY = ("client_body", "proxy", "fastcgi", "scgi", "uwsgi")
 NOT_HERE = {
@@ -39,15 +48,15 @@ PROTOCOLS = {"ssl", "http2", "spdy"}
 """Parameters that each server has for itself; of all others one server may have some."""
 
 
-def moved(wanted: Wanted) -> Moved:
+def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
-    mover = _Mover(wanted)
-    directives = mover.whole(read(wanted))
-    passing.demand_known(looked_up(directives), wanted.file)
+    mover = _Mover(request)
+    directives = mover.whole(read_directives(request))
+    passing.demand_known(looked_up(directives), request.file)
     lines = list(written(directives))
     config = "{{ server.folder }}/nginx.conf"
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
-    return Moved(
+    return RelocatedConfig(
         name="nginx.conf",
         text="\n".join(it.text for it in lines) + "\n",
         changes=mover.changes,
@@ -62,10 +71,10 @@ def moved(wanted: Wanted) -> Moved:
 class _Mover:
     """Changes a configuration, and notes what it changes."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, request: RelocationRequest) -> None:
         self.changes: list[str] = []
         self.folders: list[str] = []
-        self._wanted = wanted
+        self._request = request
         self._numbers = count(1)
         self._has_options = False
         """Whether a server has the options of the measured address already."""
@@ -74,7 +83,7 @@ class _Mover:
         """Give the whole configuration, moved."""
         if not any(it["directive"] == "http" for it in directives):
             directives = self._as_part(directives)
-        self._choice = choose(self._wanted, directives)
+        self._choice = choose_servers(self._request, directives)
         main = [it for it in self._all(directives) if it["directive"] not in NOT_SAID_HERE]
         if not any(it["directive"] == "events" for it in main):
             main.append(_block("events", []))
@@ -87,7 +96,7 @@ class _Mover:
     def _as_part(self, directives: list[Directive]) -> list[Directive]:
         inner = [it for it in directives if it["directive"] != "events"]
         if not any(it["directive"] == "server" for it in inner):
-            raise Mistake(f"{self._wanted.file} has no http and no server, so it serves nothing")
+            raise Mistake(f"{self._request.file} has no http and no server, so it serves nothing")
         self.changes.append("put into http { }, since it is but a part of a configuration")
         types = _made("include", "/etc/nginx/mime.types")
         known = [types] if Path("/etc/nginx/mime.types").is_file() else []
@@ -95,7 +104,7 @@ class _Mover:
 
     def _complete(self, http: list[Directive]) -> None:
         """Add what nginx would else write to its own folders."""
-        there, root = {it["directive"] for it in http}, self._wanted.root
+        there, root = {it["directive"] for it in http}, self._request.root
         lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in there]
         http += [_made(f"{kind}_temp_path", f"{FOLDER}/temp/{kind}") for kind in lacking]
         if "access_log" not in there:
@@ -103,15 +112,15 @@ class _Mover:
         if root and not _names_root(http):
             http.append(_made("root", str(root)))
             self.changes.append(f"root {root} (there was none)")
-        if self._wanted.is_secure:
+        if self._request.is_secure:
             servers = [it for it in http if it["directive"] == "server" and "block" in it]
             with_certificate(servers, http, self.changes)
 
     def _all(self, directives: Sequence[Directive]) -> list[Directive]:
-        if not self._wanted.is_secure:
+        if not self._request.is_secure:
             directives = without_tls(directives, self.changes)
         new = [it for old in directives for it in self._one(old)]
-        return with_readable_files(self._wanted, new, self.changes)
+        return with_readable_files(self._request, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
         """Give what becomes of a directive; nothing of it if it is left out."""
@@ -124,7 +133,7 @@ class _Mover:
             return
         new = self._words(name, words)
         if new != words:
-            self.changes.append(f"{shown(_text(name, new))}, not {_text(name, words)}")
+            self.changes.append(f"{with_marks_shown(_text(name, new))}, not {_text(name, words)}")
         block = {"block": self._all(old["block"])} if "block" in old else {}
         yield {**old, "args": new, **block}
 
@@ -141,24 +150,24 @@ class _Mover:
             folder = f"cache-{next(self._numbers)}"
             self.folders.append(folder)
             return [f"{FOLDER}/{folder}", *(it for it in rest if not it.startswith("use_temp"))]
-        if name == "root" and self._wanted.root:
-            return [str(self._wanted.root)]
+        if name == "root" and self._request.root:
+            return [str(self._request.root)]
         if name in {"root", "alias"} and first:
-            return [self._wanted.folder_of(first), *rest]
+            return [self._request.folder_of(first), *rest]
         if BESIDE.fullmatch(name) and first:
-            return [path_named(self._wanted, first), *rest]
+            return [path_named(self._request, first), *rest]
         return words
 
-    def _server(self, old: Directive, choice: Choice) -> Iterator[Directive]:
+    def _server(self, old: Directive, choice: MeasuredServers) -> Iterator[Directive]:
         """Give a server at the run's address; nothing of one that isn't measured."""
         if not any(old is it for it in choice.servers):
             ports = sorted({str(it.port or "a socket") for it in listeners(old)})
             self.changes.append(f"left out: server on {' and '.join(ports)}, which isn't asked for")
             return
-        there = [it for it in fitting(self._wanted, old) if it.port == choice.port]
+        there = [it for it in fitting(self._request, old) if it.port == choice.port]
         is_said = any(it.is_default for it in there) or old is not choice.servers[0]
         words = self._parameters(there, is_default=old is choice.default and is_said)
-        now = shown(_text("listen", [f"{HOST}:{PORT}", *words]))
+        now = with_marks_shown(_text("listen", [f"{HOST}:{PORT}", *words]))
         for it in old["block"]:
             if it["directive"] == "listen":
                 self.changes.append(f"{now}, not {_text('listen', it['args'])}")
@@ -212,11 +221,11 @@ CONSTANT = ("data:", "$", "off", "engine:", "store:")
 """How an argument begins that is no file's path."""
 
 
-def path_named(wanted: Wanted, word: str) -> str:
+def path_named(request: RelocationRequest, word: str) -> str:
     """Give a file as nginx finds it: in the configuration's folder, or where it is installed."""
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
-    places = (wanted.file.parent / word, SYSTEM / word)
+    places = (request.file.parent / word, SYSTEM / word)
     return str(next((it for it in places if os.path.exists(it)), places[0]))  # noqa: PTH110 (any)
 
 
@@ -231,13 +240,15 @@ def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directiv
 
 
 def with_readable_files(
-    wanted: Wanted, block: Sequence[Directive], changes: list[str]
+    request: RelocationRequest, block: Sequence[Directive], changes: list[str]
 ) -> list[Directive]:
     """Put the run's own certificate in the place of pairs that the server couldn't read."""
     lost = {
         it["directive"]
         for it in block
-        if it["directive"] in DISPENSABLE and it["args"] and not _is_readable(wanted, it["args"][0])
+        if it["directive"] in DISPENSABLE
+        and it["args"]
+        and not _is_readable(request, it["args"][0])
     }
     if "ssl_client_certificate" in lost:
         lost.add("ssl_verify_client")
@@ -247,12 +258,12 @@ def with_readable_files(
             changes.append(f"left out: {words} (its file can't be read)")
     left = [it for it in block if it["directive"] not in lost]
     pairs = [it for it in left if it["directive"] in OURS_INSTEAD and it["args"]]
-    if all(_is_readable(wanted, it["args"][0]) for it in pairs):
+    if all(_is_readable(request, it["args"][0]) for it in pairs):
         return left
     instead = []
     for it in pairs:
         name = it["directive"]
-        changes.append(wanted.unreadable(f"{name} {OURS_INSTEAD[name]}", it["args"][0]))
+        changes.append(request.unreadable(f"{name} {OURS_INSTEAD[name]}", it["args"][0]))
         instead.append({**it, "args": [OURS_INSTEAD[name]]})
     once = {it["directive"]: it for it in reversed(instead)}
     return [*(it for it in left if it not in pairs), *once.values()]
@@ -268,11 +279,13 @@ def with_certificate(
         if not any(it["directive"] == "ssl_certificate" for it in server["block"]):
             for name, path in OURS_INSTEAD.items():
                 server["block"].append({"directive": name, "args": [path], "line": 0})
-                changes.append(f"{shown(f'{name} {path}')} (the run's own): there was none")
+                changes.append(
+                    f"{with_marks_shown(f'{name} {path}')} (the run's own): there was none"
+                )
 
 
-def _is_readable(wanted: Wanted, word: str) -> bool:
+def _is_readable(request: RelocationRequest, word: str) -> bool:
     if word.startswith(CONSTANT) or "$" in word:
         return True
-    path = path_named(wanted, word)
-    return wanted.may_read(path) and os.path.isfile(path)  # noqa: PTH113 (any name)
+    path = path_named(request, word)
+    return request.may_read(path) and os.path.isfile(path)  # noqa: PTH113 (any name)

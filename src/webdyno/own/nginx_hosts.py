@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from webdyno.own.moved import HTTP, Wanted
 from webdyno.own.nginx_read import Directive
 from webdyno.own.passing import PassedOn
+from webdyno.own.relocation import HTTP, RelocationRequest
 
 SERVING = {
     *("root", "alias", "try_files", "proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass"),
@@ -37,7 +37,7 @@ class Listener:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MeasuredServers:
     """What is measured."""
 
     port: int
@@ -47,40 +47,41 @@ class Choice:
     """The one of them that answers who asks for no known host."""
 
 
-def choose(wanted: Wanted, directives: Sequence[Directive]) -> Choice:
+def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) -> MeasuredServers:
     """Choose; raise Mistake where nothing listens that could be asked."""
     servers = list(_servers(directives))
     by_port: dict[int, list[Directive]] = {}
     for server in servers:
-        for it in fitting(wanted, server):
+        for it in fitting(request, server):
             there = by_port.setdefault(it.port, []) if it.port is not None else []
             if not any(server is each for each in there):
                 there.append(server)
     unlikely = {
         port: why
         for port, there in by_port.items()
-        if all(map(why_not, there)) and (why := why_not(_default(wanted, there, port)))
+        if all(map(why_server_unlikely, there))
+        and (why := why_server_unlikely(_default(request, there, port)))
     }
-    port = wanted.measured(list(by_port), unlikely)
+    port = request.measured(list(by_port), unlikely)
     there = by_port[port]
-    default = _default(wanted, there, port)
-    if not wanted.host and (why := why_not(default)):
-        other = next((it for it in there if not why_not(it)), None)
+    default = _default(request, there, port)
+    if not request.host and (why := why_server_unlikely(default)):
+        other = next((it for it in there if not why_server_unlikely(it)), None)
         if other is not None:
-            wanted.notes.append(
+            request.notes.append(
                 f"{_name(other)} answers, whatever host is asked for, and not the default, "
                 f"{_name(default)}: {why}; --host NAME asks for another"
             )
             default = other
-    return Choice(port, there, default)
+    return MeasuredServers(port, there, default)
 
 
-def fitting(wanted: Wanted, server: Directive) -> list[Listener]:
+def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
     """Give where a server listens for what clients speak."""
     return [
         it
         for it in listeners(server)
-        if it.is_secure == wanted.is_secure and "quic" not in it.words
+        if it.is_secure == request.is_secure and "quic" not in it.words
     ]
 
 
@@ -94,7 +95,7 @@ def listeners(server: Directive) -> list[Listener]:
     ]
 
 
-def why_not(server: Directive) -> str:
+def why_server_unlikely(server: Directive) -> str:
     """Say what speaks against a server as the one that is measured; empty if nothing does."""
     block = server["block"]
     root = next((it for it in block if it["directive"] == "location" and it["args"] == ["/"]), None)
@@ -137,11 +138,11 @@ def _has_pages(block: Sequence[Directive]) -> bool:
     return bool(here & SERVING) or any(_has_pages(it.get("block", [])) for it in block)
 
 
-def _default(wanted: Wanted, servers: Sequence[Directive], port: int) -> Directive:
+def _default(request: RelocationRequest, servers: Sequence[Directive], port: int) -> Directive:
     said = (
         it
         for it in servers
-        if any(each.port == port and each.is_default for each in fitting(wanted, it))
+        if any(each.port == port and each.is_default for each in fitting(request, it))
     )
     return next(said, servers[0])
 

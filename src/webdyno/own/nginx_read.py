@@ -14,7 +14,7 @@ import crossplane
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.own.config_files import BRACED_OR_PLAIN, Variables
-from webdyno.own.moved import Wanted
+from webdyno.own.relocation import RelocationRequest
 
 Directive = dict[str, Any]
 """As crossplane gives it: `directive`, `args`, perhaps a `block` of more; and its `origin`."""
@@ -36,16 +36,16 @@ _DEFINED = re.compile(
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
 
 
-def read(wanted: Wanted) -> list[Directive]:
+def read_directives(request: RelocationRequest) -> list[Directive]:
     """Give all directives; raise Mistake, with file and line, where that can't be."""
-    reader = _Reader(wanted, Variables(wanted.given))
-    directives = list(reader.file(wanted.file, None, 0, 0))
+    reader = _Reader(request, Variables(request.given))
+    directives = list(reader.file(request.file, None, 0, 0))
     reader.variables.demand_all()
     if reader.of_this_machine:
         first = [str(it) for it in reader.of_this_machine][:SHOWN_FILES]
         more = len(reader.of_this_machine) - len(first)
         also = f" and {more} more" if more else ""
-        wanted.notes.append(f"includes of this machine: {', '.join(first)}{also}")
+        request.notes.append(f"includes of this machine: {', '.join(first)}{also}")
     return directives
 
 
@@ -66,7 +66,7 @@ def written(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
 
 @dataclass
 class _Reader:
-    wanted: Wanted
+    request: RelocationRequest
     variables: Variables
     of_this_machine: dict[Path, None] = field(default_factory=dict)
     """Files that were included from outside the configuration's folder."""
@@ -75,7 +75,7 @@ class _Reader:
         self, file: Path, named: Origin | None, includes: int, blocks: int
     ) -> Iterator[Directive]:
         """Give a file's directives, inside so many blocks."""
-        text = self._filled(self.wanted.files.text(file, named, includes), file)
+        text = self._filled(self.request.files.text(file, named, includes), file)
         yield from self._with_includes(_parsed(text, file), file, includes, blocks)
 
     def _with_includes(
@@ -104,8 +104,8 @@ class _Reader:
 
     def _meant(self, pattern: str, origin: Origin) -> list[Path]:
         """Give the files that an include means; a template may mean another template."""
-        find = self.wanted.files.included
-        folders = [self.wanted.file.parent, self._home, SYSTEM]
+        find = self.request.files.included
+        folders = [self.request.file.parent, self._home, SYSTEM]
         try:
             return find(pattern, folders, origin)
         except Mistake:
@@ -118,7 +118,7 @@ class _Reader:
     @property
     def _home(self) -> Path:
         """The folder of the whole configuration: a part of one lies in a folder of that."""
-        folder = self.wanted.file.parent
+        folder = self.request.file.parent
         return folder.parent if folder.name in FOLDERS_OF_PARTS else folder
 
     def _filled(self, text: str, file: Path) -> str:
@@ -129,7 +129,7 @@ class _Reader:
         found = [(it["name"], it["plain"]) for it in BRACED_OR_PLAIN.finditer(plain_text)]
         braced = {name for name, _ in found if name}
         defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
-        wanted = {
+        filled = {
             name
             for name in filter(None, chain.from_iterable(found))
             if name not in defined
@@ -137,7 +137,7 @@ class _Reader:
             and (name in given or (name.isupper() and (is_template or name in braced)))
         }
         every = {it["name"] or it["plain"] for it in BRACED_OR_PLAIN.finditer(text)}
-        return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - wanted)
+        return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - filled)
 
 
 def _demand_ends(copy: str, file: Path) -> None:

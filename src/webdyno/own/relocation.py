@@ -1,4 +1,4 @@
-"""What has become of a configuration."""
+"""A server's configuration rewritten to run on our port, in our folder, as our user."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ def why_no_ciphers(ciphers: str) -> str:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of a configuration."""
+class RelocationRequest:
+    """Which configuration is to run, as whom, and what clients will ask of it."""
 
     file: Path
     root: Path | None = None
@@ -71,7 +71,7 @@ class Wanted:
 
     def may_read(self, path: str) -> bool:
         """Whether the server will be able to read a file that its configuration names."""
-        file = Path(beside(path, self.file))
+        file = Path(absolute(path, self.file))
         try:
             return self.user.may_read(file) if self.user else os.access(file, os.R_OK)
         except (OSError, ValueError):  # a name that is too long, or below a file
@@ -87,7 +87,8 @@ class Wanted:
 
     def unreadable(self, now: str, before: str) -> str:
         """Say that the run's own certificate is shown, and why."""
-        return f"{shown(now)} (the run's own), not {before}: {name_of(self.user)} can't read that"
+        ours = f"{with_marks_shown(now)} (the run's own)"
+        return f"{ours}, not {before}: {name_of(self.user)} can't read that"
 
     def listens_nowhere(self) -> Mistake:
         """Say that there is nothing that could be asked."""
@@ -139,7 +140,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Moved:
+class RelocatedConfig:
     """A configuration that can be started anywhere, and how."""
 
     name: str
@@ -161,13 +162,13 @@ class Moved:
     """Whether its format has lines that begin with #."""
 
 
-def shown(text: str) -> str:
+def with_marks_shown(text: str) -> str:
     """Write our marks as people read them."""
     for mark, word in SHOWN.items():
         text = text.replace(mark, word)
     return text
 
 
-def beside(path: str, file: Path) -> str:
+def absolute(path: str, file: Path) -> str:
     """Give a path that was relative to a file as an absolute one."""
     return path if path.startswith("/") else str(file.parent / path)
