@@ -22,7 +22,7 @@ from rich.table import Table
 
 from rig import lab, machine
 from rig.script import Script, progress
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.validation import shown_value
 from webdyno.judge import judge
 from webdyno.model.base import Interval
 from webdyno.model.knob import KnobValue

@@ -19,8 +19,8 @@ from webdyno.cli.result import GATE_EXITS, show_result
 from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
-from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.validation import build
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request, endpoints_of

@@ -16,7 +16,7 @@ from webdyno.cli.agreement import refuse_other_machines
 from webdyno.cli.console import tell
 from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
-from webdyno.definitions.refusal import first_fault
+from webdyno.definitions.validation import first_fault
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import cause_of, read_given, reading, write_whole
 from webdyno.model.format import count

@@ -15,7 +15,7 @@ from webdyno.cli.lasting_state import state_that_stays
 from webdyno.cli.progress import RunProgress
 from webdyno.cli.result import show_result
 from webdyno.definitions import Catalogue
-from webdyno.definitions.fit import PROTOCOL
+from webdyno.definitions.compatibility import PROTOCOL
 from webdyno.definitions.foreign import commands_around_blocks, foreign_parts
 from webdyno.generator.interface import program
 from webdyno.model.command import command

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.agreement import agree_to_own, provide_packages
 from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override
-from webdyno.definitions.refusal import build
+from webdyno.definitions.validation import build
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.mistake import Mistake

@@ -2,8 +2,7 @@
 
 from pydantic import TypeAdapter
 
-from webdyno.definitions.refusal import read_value
-from webdyno.definitions.value import written_value
+from webdyno.definitions.validation import read_value, written_value
 from webdyno.model.load import Connections
 from webdyno.model.quantities import Budget, Size
 

@@ -17,7 +17,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import USUAL_TIME, BudgetFlag, RunFlags, Yes
 from webdyno.cli.measure import measure, measure_on
 from webdyno.definitions import Catalogue
-from webdyno.definitions.study import check_study, levels_first, read_studies
+from webdyno.definitions.catalogue import check_study, levels_first, read_studies
 from webdyno.model.command import command
 from webdyno.model.experiment import Level
 from webdyno.model.files import write_whole

@@ -18,7 +18,7 @@ from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, RunFlags
 from webdyno.cli.measure import measure, measure_on
 from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import CommandLine
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.validation import shown_value
 from webdyno.model.format import count, duration, percent
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.folder import HEAD_FILE, RunFolder

@@ -1,8 +1,8 @@
 """Reads the catalogue and experiments: TOML becomes model types, mistakes become messages."""
 
 from webdyno.definitions.catalogue import Catalogue
+from webdyno.definitions.compatibility import check_fit, check_knob, knobs_of, read_knobs
 from webdyno.definitions.experiment import CommandLine, Draft, read_experiment
-from webdyno.definitions.fit import check_fit, check_knob, knobs_of, read_knobs
 from webdyno.definitions.override import Override, factors, settings
 
 __all__ = [

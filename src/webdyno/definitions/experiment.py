@@ -6,13 +6,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.definitions.contents import with_contents
-from webdyno.definitions.fit import check_fit, check_headers, check_knob, check_protocol
-from webdyno.definitions.near import nearest
+from webdyno.definitions.compatibility import check_fit, check_headers, check_knob, check_protocol
+from webdyno.definitions.entries import with_contents
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
-from webdyno.definitions.refusal import Place, build
-from webdyno.definitions.toml_file import KeyPath
-from webdyno.generator.interface import generator_fault, programs
+from webdyno.definitions.toml_file import KeyPath, PlaceOf
+from webdyno.definitions.validation import build, nearest
+from webdyno.generator import generator_fault, programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.experiment import Arm, Experiment, Level
@@ -197,7 +196,7 @@ class _Checks:
     """Builds an experiment of data, and checks it by the catalogue and the generators."""
 
     names: Names
-    place: Place
+    place: PlaceOf
 
     def blaming(self, place: str) -> "_Checks":
         """Blame the same place for whatever is wrong."""
@@ -226,7 +225,7 @@ class _Checks:
         """Check what an arm has of its own under load and bench."""
         arm = experiment.arms[name]
 
-        def within(table: str) -> Place:
+        def within(table: str) -> PlaceOf:
             return lambda inner: self.place((*where, table, *inner))
 
         generators = experiment.load_with.get(experiment.generator, {})

@@ -1,6 +1,7 @@
 """A TOML file that knows on which line each of its keys stands."""
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from webdyno.model.files import MIB, read_named
 from webdyno.model.mistake import Mistake
 
 KeyPath = tuple[str | int, ...]
+PlaceOf = Callable[[KeyPath], str]
+"""Says where a key was written: `file.toml:12` or `--set KEY`."""
 
 MOST_BYTES = 4 * MIB
 """No file of settings is larger."""

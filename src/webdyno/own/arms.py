@@ -13,9 +13,8 @@ from typing import Any
 import tomli_w
 
 from webdyno.definitions import Catalogue, Draft
-from webdyno.definitions.refusal import build
-from webdyno.definitions.toml_file import KeyPath
-from webdyno.definitions.value import LONGEST_SHOWN
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.definitions.validation import LONGEST_SHOWN, build
 from webdyno.host.workspace import Workspace
 from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
@@ -150,7 +149,7 @@ def _levels_of_stack(arm: str, factors: Mapping[str, object]) -> Iterator[tuple[
 class _Resolver:
     """Turns own systems into parts of a catalogue, each once."""
 
-    place: Callable[[KeyPath], str]
+    place: PlaceOf
     folder: Path
     tell: Tell
     provide: Provide

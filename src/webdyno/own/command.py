@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from webdyno.definitions.near import nearest
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.definitions.validation import nearest
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.own.kind import (
     GeneratedService,
-    Place,
     TargetSpec,
     knob_environment,
     knob_variable,
@@ -78,7 +78,9 @@ LISTEN, TCP = "listen", "tcp"
 service lets other users than its own into its socket."""
 
 
-def check_services(named: Mapping[str, str], services: Mapping[str, Service], place: Place) -> None:
+def check_services(
+    named: Mapping[str, str], services: Mapping[str, Service], place: PlaceOf
+) -> None:
     """Raise Mistake, naming the line, for what isn't there or can't stand behind a program."""
     able = [name for name, it in services.items() if it.protocol not in SERVING]
     for role, name in named.items():

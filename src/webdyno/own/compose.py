@@ -11,9 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, RootModel
 
-from webdyno.definitions.near import nearest
-from webdyno.definitions.refusal import build
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.validation import build, nearest, shown_value
 from webdyno.model.format import scalar
 from webdyno.model.mistake import Mistake
 from webdyno.own.compose_file import SEVERAL, ComposeProject, askable, read_compose, variables_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webdyno.definitions.refusal import build
-from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.definitions.validation import build
 from webdyno.host.users import caller, home_of, name_of
 from webdyno.model.app import DeclaredKnobs
 from webdyno.model.base import Model
@@ -21,8 +21,6 @@ from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
-Place = Callable[[KeyPath], str]
-"""Names file and line, or the flag, of a key."""
 Provide = Callable[[Iterable[Need]], None]
 """Installs what is missing, after a yes; raises Trouble where it doesn't."""
 
@@ -136,7 +134,7 @@ def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:
     return declared, {name: it for name, it in knobs.items() if name not in declared}
 
 
-def declared_knobs(declared: Mapping[str, Any], place: Place) -> dict[str, Knob]:
+def declared_knobs(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Knob]:
     """Read declarations; raise Mistake, naming the line, where one isn't right.
 
     What is left out: the default is the first value of the range, and all of that is tuned.

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.definitions import CommandLine
-from webdyno.definitions.refusal import build
 from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.definitions.validation import build
 from webdyno.model.app import PROJECT_FILE, App
 from webdyno.model.mistake import Mistake
 

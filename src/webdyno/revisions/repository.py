@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
-from webdyno.definitions.near import nearest
-from webdyno.host.children import must
+from webdyno.definitions.validation import nearest
+from webdyno.host.processes import must
 from webdyno.host.users import ServerUser, caller
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.users_commands import run_as

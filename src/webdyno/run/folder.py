@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
-from webdyno.definitions.refusal import first_fault
+from webdyno.definitions.validation import first_fault
 from webdyno.host.workspace import locks_held, open_lock
 from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
 from webdyno.model.mistake import Mistake, Trouble

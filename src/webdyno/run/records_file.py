@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from webdyno.definitions.refusal import first_fault
+from webdyno.definitions.validation import first_fault
 from webdyno.model.files import MIB, given_lines, opened
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import RECORD, Record

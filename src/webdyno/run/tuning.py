@@ -12,7 +12,7 @@ from math import exp
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.fit import knobs_of
+from webdyno.definitions.compatibility import knobs_of
 from webdyno.judge.race import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.model.experiment import FEWEST_IN_RACE, HALVING, LEAGUE, Arm, Experiment

@@ -6,7 +6,7 @@ from collections import Counter
 from hashlib import blake2b
 from typing import Literal
 
-from webdyno.definitions.traffic.parts import path_of
+from webdyno.definitions.entries import path_of
 
 Treatment = Literal["drop", "hash", "keep"]
 QUERIES, PARTS = "queries", "parts of paths that look personal"

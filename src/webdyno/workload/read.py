@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from webdyno.definitions.traffic.parts import text_of
+from webdyno.definitions.entries import text_of
 from webdyno.model.files import unreadable
 from webdyno.model.format import number
 from webdyno.model.mistake import Mistake

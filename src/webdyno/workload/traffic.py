@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import tomli_w
 
-from webdyno.definitions.traffic.parts import with_body
+from webdyno.definitions.entries import with_body
 from webdyno.model.request import MOST_REQUESTS
 from webdyno.model.workload import ConnectionUse, Popularity, Workload
 from webdyno.workload.log import Floats, Log

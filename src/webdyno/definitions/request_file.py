@@ -9,9 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from webdyno.definitions.contents import MOST_BODY_BYTES
-from webdyno.definitions.toml_file import TomlFile
-from webdyno.definitions.traffic.parts import (
+from webdyno.definitions.entries import (
+    MOST_BODY_BYTES,
     Entry,
     counted,
     headers_of,
@@ -19,6 +18,7 @@ from webdyno.definitions.traffic.parts import (
     read_requests,
     with_body,
 )
+from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests

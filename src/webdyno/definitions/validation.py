@@ -1,21 +1,80 @@
-"""Turns what pydantic has against a definition into one message with place and remedy."""
+"""Data that people wrote becomes model types; what is wrong with it becomes one message.
 
-from collections.abc import Callable
+The message names place and remedy, shows the value, and says which names come near.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from webdyno.definitions.near import nearest
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.toml_file import KeyPath, PlaceOf
+from webdyno.model.format import scalar
 from webdyno.model.mistake import Mistake
+
+NEAR_SHOWN = 3
+ALL_SHOWN = 12
+LONGEST_COMPARED = 100
+"""Characters of a name that are compared; finding what is near takes longer than in proportion."""
+
+
+def nearest(wrong: str, valid: Iterable[str]) -> str:
+    """Say which valid names come closest, or which there are at all."""
+    names = sorted(valid)
+    if not names:
+        return "there is none to choose from"
+    close = get_close_matches(wrong[:LONGEST_COMPARED].lower(), names, n=NEAR_SHOWN, cutoff=0.5)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    shown = ", ".join(names[:ALL_SHOWN])
+    return f"choose from {shown}{' …' if len(names) > ALL_SHOWN else ''}"
+
+
+LONGEST_SHOWN = 60
+
+
+def written_value(text: str, flag: str) -> object:
+    """Read the value of a flag as TOML has it: number, true, list; anything else is text.
+
+    Raise Mistake for what is more than one value: tables, line breaks.
+    """
+    if not text.isprintable():
+        raise Mistake(f"{flag!r:.{LONGEST_SHOWN}}: has a line break or another control character")
+    try:
+        # In brackets of a list nothing but one value can stand: no comment, no second key.
+        found = tomllib.loads(f"values = [{text}]")
+    except (ValueError, RecursionError):  # ValueError: also an integer of thousands of digits
+        return text
+    values = found["values"]
+    if len(found) > 1 or len(values) != 1 or text.rstrip().endswith(","):
+        return text
+    (value,) = values
+    if isinstance(value, dict):
+        raise Mistake(f"{flag}: sets one value; name the key inside the table, KEY.NAME=VALUE")
+    return value if isinstance(value, bool | int | float | str | list) else text
+
+
+def shown_value(value: object) -> str:
+    """Write a value for a message: as in TOML, and not too long."""
+    if isinstance(value, bool):
+        return scalar(value)
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list) and not value:
+        return "an empty list"
+    try:
+        shown = repr(value)
+    except RecursionError:
+        return "something nested deeply"
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]} …"
+
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-Place = Callable[[tuple[str | int, ...]], str]
-"""Says where a key was written: `file.toml:12` or `--set KEY`."""
-
-SHOWN = 3
+FAULTS_SHOWN = 3
 """How many mistakes one message names."""
 
 LONGEST_KEY = 100
@@ -44,19 +103,19 @@ WISHES = {
 """What is asked for, by pydantic's name of the fault, in words that follow "should"."""
 
 
-def build(model: type[M], data: dict[str, Any], place: Place) -> M:
+def build(model: type[M], data: dict[str, Any], place: PlaceOf) -> M:
     """Make a model of data; raise Mistake that names the places of the first mistakes."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
         faults = error.errors()
-    by_place: dict[tuple[str | int, ...], list[Any]] = {}
+    by_place: dict[KeyPath, list[Any]] = {}
     for fault in faults:
         where = _in_data(fault["loc"], data, keep_last=fault["type"] == "missing")
         by_place.setdefault(where, []).append(fault)
     messages = [
         f"{place(where)}: {_message(where, at_place, model)}"
-        for where, at_place in list(by_place.items())[:SHOWN]
+        for where, at_place in list(by_place.items())[:FAULTS_SHOWN]
     ]
     raise Mistake("\n".join(messages))
 
@@ -77,7 +136,7 @@ def first_fault(error: ValidationError) -> str:
     return f"{key} is missing" if fault["type"] == "missing" else _wish(key, [fault])
 
 
-def _message(where: tuple[str | int, ...], faults: list[Any], model: type[BaseModel]) -> str:
+def _message(where: KeyPath, faults: list[Any], model: type[BaseModel]) -> str:
     key = ".".join(str(part) for part in where)[:LONGEST_KEY] or model.__name__.lower()
     fault = faults[0]
     if fault["type"] == "extra_forbidden":
@@ -106,7 +165,7 @@ def _in_words(fault: dict[str, Any]) -> str:
     return words.format(**fault.get("ctx", {}))
 
 
-def _in_data(loc: tuple[str | int, ...], data: object, *, keep_last: bool) -> tuple[str | int, ...]:
+def _in_data(loc: KeyPath, data: object, *, keep_last: bool) -> KeyPath:
     """Leave out of a path what pydantic adds to it: the tags of unions."""
     path: list[str | int] = []
     for depth, part in enumerate(loc):
@@ -127,7 +186,7 @@ def _look_up(data: object, part: str | int) -> object:
     return None
 
 
-def _siblings(loc: tuple[str | int, ...], model: type[BaseModel]) -> list[str]:
+def _siblings(loc: KeyPath, model: type[BaseModel]) -> list[str]:
     """Keys that the table around an unknown key may have, found by walking the JSON schema."""
     schema = model.model_json_schema()
     node: dict[str, Any] = schema

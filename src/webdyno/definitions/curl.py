@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import quote_plus
 
-from webdyno.definitions.contents import MOST_BODY_BYTES
-from webdyno.definitions.traffic.parts import Entry, headers_of, path_of, with_body
+from webdyno.definitions.entries import MOST_BODY_BYTES, Entry, headers_of, path_of, with_body
 from webdyno.model.files import read_named
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import JSON_TYPE

@@ -6,10 +6,10 @@ import tomllib
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.definitions.traffic import read_curl
+from webdyno.definitions.curl import read_curl
 from webdyno.model.request import Request
 
-TEXT = (Path(__file__).parents[3] / "docs/requests.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/requests.md").read_text(encoding="utf-8")
 
 
 def test_the_experiment_is_one() -> None:

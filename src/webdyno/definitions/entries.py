@@ -1,6 +1,6 @@
-"""What all readers of requests share: addresses, headers, bodies as an experiment has them.
+"""Entries of `[[requests]]` as TOML would have them: addresses, headers, bodies, weights.
 
-An entry is one of `[[requests]]`, as TOML would have it.
+And the content of files that an experiment names, so that a run keeps it.
 """
 
 import base64
@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from webdyno.model.files import opened, reading
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.model.files import MIB, opened, read_named, reading
+from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
 from webdyno.model.mistake import Mistake
-from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
+from webdyno.model.paths import encoded
+from webdyno.model.replay import Replay
 
 Entry = dict[str, Any]
 
@@ -57,12 +60,14 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def with_body(entry: Entry, body: bytes | None) -> Entry:
     """Give an entry with a body, as text where it is text."""
-    if not body:
-        return entry
+    return {**entry, **_body_key(body)} if body else entry
+
+
+def _body_key(body: bytes) -> Entry:
     try:
-        return {**entry, "body": body.decode()}
+        return {"body": body.decode()}
     except UnicodeDecodeError:
-        return {**entry, "body_base64": base64.b64encode(body).decode()}
+        return {"body_base64": base64.b64encode(body).decode()}
 
 
 def counted(entries: Iterable[Entry]) -> list[Entry]:
@@ -111,3 +116,48 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
             and "${env:" not in str(value)
         }
     )
+
+
+MOST_BODY_BYTES = 16 * MIB
+
+
+def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
+    """Give an experiment's data with the content of each file in its place."""
+    return _with_replay(_with_bodies(data, folder, place), folder, place)
+
+
+def _with_replay(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
+    load = data.get("load")
+    if not isinstance(load, dict) or not isinstance(load.get("replay_file"), str):
+        return data
+    where, path = place(("load", "replay_file")), folder / load["replay_file"]
+    try:
+        with reading(f"{where}: {path}"):
+            packed = Replay.read(path).packed()
+    except ValueError as error:
+        raise Mistake(f"{where}: {path}: {error}") from None
+    others = {key: value for key, value in load.items() if key != "replay_file"}
+    return {**data, "load": {**others, "replay": packed}}
+
+
+def _with_bodies(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
+    requests = data.get("requests")
+    if not isinstance(requests, list):
+        return data
+    return {
+        **data,
+        "requests": [
+            _with_body_of_file(request, folder, place(("requests", number, "body_file")))
+            if isinstance(request, dict) and isinstance(request.get("body_file"), str)
+            else request
+            for number, request in enumerate(requests)
+        ],
+    }
+
+
+def _with_body_of_file(request: Entry, folder: Path, place: str) -> Entry:
+    if "body" in request or "body_base64" in request:
+        return request  # two bodies: that is told with all that is wrong
+    others = {key: value for key, value in request.items() if key != "body_file"}
+    content = read_named(folder / request["body_file"], MOST_BODY_BYTES, place)
+    return {**others, **_body_key(content)}

@@ -1,9 +1,9 @@
 """Whether stacks, sites and knobs fit together."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from webdyno.definitions.near import nearest
-from webdyno.definitions.value import shown_value, written_value
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.definitions.validation import nearest, shown_value, written_value
 from webdyno.model.experiment import Experiment
 from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.mistake import Mistake
@@ -62,7 +62,7 @@ def check_protocol(
     site: Site,
     protocol: str,
     stacks: Mapping[str, Stack],
-    place: Callable[[tuple[str | int, ...]], str],
+    place: PlaceOf,
 ) -> None:
     """Raise Mistake, with the stacks that would do, when a stack can't speak a load's protocol."""
     if _speaks(stack, site, protocol):
@@ -112,7 +112,7 @@ def check_headers(
     experiment: Experiment,
     stacks: Mapping[str, Stack],
     sites: Mapping[str, Site],
-    place: Callable[[tuple[str | int, ...]], str],
+    place: PlaceOf,
 ) -> None:
     """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
     for arm_name, arm in experiment.arms.items():
