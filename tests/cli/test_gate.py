@@ -14,7 +14,7 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.tolerances import tolerances
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
-from webdyno.revisions import Repository, nothing_to_measure
+from webdyno.revisions.repository import Repository, nothing_to_measure
 
 DEFAULT = {"server_cpu_us": 0.05, "rate_rps": 0.05, "response_p99_us": 0.25}
 

@@ -9,7 +9,7 @@ from e2e.commands import FEW, run_blocks, webdyno
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Bench
 from webdyno.model.records import SlotRecord
-from webdyno.own import resolve
+from webdyno.own.arms import resolve
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
-from webdyno.own import resolve
+from webdyno.own.arms import resolve
 from webdyno.run.budget import (
     OWN_S,
     estimate_text,

@@ -60,7 +60,7 @@ def refuse_other_machines(stacks: Sequence[Stack], *, loaded: bool, anywhere: bo
     Nothing that was made earlier answers that, nor does a yes. `anywhere`: another machine than
     this one may run them, for which this one is another.
     """
-    from webdyno.own import other_machines
+    from webdyno.own.passing import other_machines
 
     if not loaded and (found := other_machines(stacks, anywhere=anywhere)):
         places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])

@@ -105,7 +105,8 @@ def arranged(
     `systems`: the baseline first. `more`: tables of the experiment that the command's own flags
     give. `names`: of the arms, if not as the systems are called.
     """
-    from webdyno.own import Project, SpokenOfProject, is_own, is_revision
+    from webdyno.own.arms import is_own, is_revision
+    from webdyno.own.project import Project, SpokenOfProject
 
     site, path, own, flags = asked.site, asked.path, asked.own, asked.flags
     catalogue = Catalogue.load(run.catalog)
@@ -199,7 +200,7 @@ def _run_name(systems: Sequence[str], served: Site) -> str:
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:
     """Give the first site that all can serve; raise Mistake where there is none."""
-    from webdyno.own import OWN_SITE, is_own
+    from webdyno.own.arms import OWN_SITE, is_own
 
     known = [catalogue.stack(name) for name in systems if not is_own(name)]
     if not known:

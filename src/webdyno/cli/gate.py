@@ -27,8 +27,8 @@ from webdyno.model.request import Request, endpoints_of
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:
-    from webdyno.own import Project
-    from webdyno.revisions import Repository, Revision
+    from webdyno.own.project import Project
+    from webdyno.revisions.repository import Repository, Revision
 
 WORKING_TREE = "."
 REQUESTS = "requests"
@@ -85,7 +85,7 @@ def gate(
 
         webdyno gate --write results     # gate.md, junit.xml and others
     """
-    from webdyno.own import Project, SpokenOfProject
+    from webdyno.own.project import Project, SpokenOfProject
     from webdyno.report.gate import print_gate
 
     if path and setup.traffic.given:
@@ -153,8 +153,8 @@ class Files:
 
 def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
     """Find out what is asked for; raise Mistake for a revision that isn't there."""
-    from webdyno.own import is_own
-    from webdyno.revisions import Repository
+    from webdyno.own.arms import is_own
+    from webdyno.revisions.repository import Repository
 
     kind, _, text = asked.partition(":")
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
@@ -169,7 +169,7 @@ def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
 
 
 def _unmeasured(old: Files, new: Files) -> str | None:
-    from webdyno.revisions import nothing_to_measure
+    from webdyno.revisions.repository import nothing_to_measure
 
     return nothing_to_measure(old.repository.changed_files(old.revision, new.revision))
 

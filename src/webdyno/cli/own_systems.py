@@ -87,7 +87,7 @@ def checked_with_own(
     `folder` is where relative paths begin. What you wrote yourself needs no other yes. What has to
     be installed for it does, and so does what a run kept, which may be somebody else's.
     """
-    from webdyno.own import resolve
+    from webdyno.own.arms import resolve
     from webdyno.run.repeat import is_kept
 
     resolved, joined = resolve(draft, catalogue, folder, tell, _provide(yes=yes))
@@ -121,7 +121,8 @@ def one_system(
     yes: bool,
 ) -> OneSystem:
     """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said."""
-    from webdyno.own import Project, SpokenOfProject, is_revision, resolve
+    from webdyno.own.arms import is_revision, resolve
+    from webdyno.own.project import Project, SpokenOfProject
 
     arms = {name: {"stack": name, **own.keys()}}
     asked = {**own.load, **({"paths": list(paths)} if paths else {})}

@@ -177,7 +177,7 @@ def _decide_more(
     wanted: Sequence[Publication], folder: Path, ends: float, failures: dict[str, str], *, yes: bool
 ) -> bool:
     """Spend what is left of the time on undecided claims, until one is interrupted: False then."""
-    from webdyno.studies import Round, further_blocks, next_round
+    from webdyno.studies.further import Round, further_blocks, next_round
 
     def foreseen(name: str) -> "list[Further]":
         run = RunFolder.open(folder / name).data()
@@ -263,7 +263,7 @@ def _measure(plan: _Plan, share_s: float, catalogue: Catalogue, *, yes: bool) ->
 
 
 def _rows(study: Publication, folder: Path, failures: dict[str, str]) -> list[ClaimRow]:
-    from webdyno.studies import judge_claim
+    from webdyno.studies.claims import judge_claim
 
     rows = []
     for claim in study.claims:

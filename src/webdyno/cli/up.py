@@ -148,7 +148,7 @@ def _said(answer: Answer) -> str:
 
 
 def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
-    from webdyno.own import OWN_SITE
+    from webdyno.own.arms import OWN_SITE
 
     if stack.is_own:
         return catalogue.site(OWN_SITE)

@@ -12,7 +12,8 @@ from webdyno.model.secret import secret_values
 from webdyno.own import command, configuration, image
 from webdyno.own.kind import GeneratedService, TargetSpec, declared_knobs, users_environment
 from webdyno.own.project import LEAST, Project
-from webdyno.revisions import Recipe, Repository, built
+from webdyno.revisions.builds import Recipe, built
+from webdyno.revisions.repository import Repository
 
 WAYS: Mapping[str, Callable[[TargetSpec], GeneratedService]] = {
     "start": command.make,

@@ -16,9 +16,8 @@ from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.text import hide, secret_values, with_secrets
-from webdyno.revisions.repository import Repository, Revision
-from webdyno.revisions.users_commands import run_as
+from webdyno.model.secret import hide, secret_values, with_secrets
+from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1
 """Of a kept build; those of another format are made anew."""

@@ -1,16 +1,39 @@
 """A user's Git repository: what its revisions are, and the working tree as one of them."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
 from webdyno.definitions.validation import nearest
-from webdyno.host.processes import must
-from webdyno.host.users import ServerUser, caller
+from webdyno.host.processes import must, run_program
+from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.revisions.users_commands import run_as
+
+WITHIN_S = 600.0
+
+
+def run_as(
+    user: ServerUser | None,
+    words: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+) -> CompletedProcess[str]:
+    """Run a command to its end as a user, None being ourselves; its exit code is the caller's."""
+    variables = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
+    variables |= {"HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+    return run_program(
+        words,
+        within_s=WITHIN_S,
+        given=given,
+        user=user,
+        environment={**variables, **(environment or {})},
+        folder="/",
+    )
+
 
 WORKING_TREE = "."
 SHOWN_DIGITS = 10

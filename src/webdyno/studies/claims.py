@@ -180,7 +180,7 @@ def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparison
     if all(each.reason == JUDGED_BY_CPU for each in cause):
         share += f"{JUDGED_BY_CPU}: "
     sides = _limits(_limited_in(cause))
-    return f"{share}the interval lies {where} {bounds(claim)}{sides}{_excluded(cause)}"
+    return f"{share}the interval lies {where} {claimed_range(claim)}{sides}{_excluded(cause)}"
 
 
 def _excluded(cause: Sequence[Comparison]) -> str:
@@ -208,7 +208,7 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
         return f"as measured it is clear, but {', '.join(causes)} may have made it so"
     return (
-        f"the interval contains a bound of the claim ({bounds(claim)}){_excluded(cause)}; "
+        f"the interval contains a bound of the claim ({claimed_range(claim)}){_excluded(cause)}; "
         "a longer --budget narrows it"
     )
 
@@ -217,7 +217,7 @@ def _is_clear(claim: Claim, ratio: Interval) -> bool:
     return _inside(ratio, claim) or _outside(ratio, claim)
 
 
-def bounds(claim: Claim) -> str:
+def claimed_range(claim: Claim) -> str:
     """Write the claimed ratio: `above 2`, `0.9 to 1.1`."""
     if claim.above is not None and claim.below is not None:
         return f"{claim.above:g} to {claim.below:g}"
