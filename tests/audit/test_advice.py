@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES
+from webdyno.audit.judge import DOCUMENT_RULES, OUTPUT_RULES
 from webdyno.definitions import Catalogue
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.command import COMMANDS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.audit.commands import find_command
+from webdyno.audit.prose import find_command
 from webdyno.readers.lines import NumberedLine
 
 WRITTEN: dict[str, dict[str, Any]] = {

@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.texts import RECORDED, ab, audited, outputs, recorded
-from webdyno.audit import audit
-from webdyno.audit.judge import MOST_FINDINGS
+from webdyno.audit.judge import MOST_FINDINGS, audit_lines
 from webdyno.readers.lines import LONGEST_LINE, NumberedLine
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]
@@ -106,7 +105,7 @@ def test_memory_does_not_grow_with_the_text(name: str) -> None:
     def peak_bytes(count: int) -> int:
         tracemalloc.start()
         try:
-            audit(numbered(count))
+            audit_lines(numbered(count))
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

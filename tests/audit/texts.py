@@ -3,8 +3,9 @@
 import io
 from pathlib import Path
 
-from webdyno.audit import Audit, Finding, audit, read_lines
-from webdyno.audit.reader import read
+from webdyno.audit.judge import Audit, AuditFinding, audit_lines
+from webdyno.audit.reader import read_items
+from webdyno.readers.lines import read_lines
 from webdyno.readers.output import Output
 
 RECORDED = Path(__file__).with_name("outputs")
@@ -21,10 +22,10 @@ def recorded(name: str) -> str:
 
 def audited(text: str | bytes) -> Audit:
     content = text if isinstance(text, bytes) else text.encode()
-    return audit(read_lines(io.BufferedReader(io.BytesIO(content))))
+    return audit_lines(read_lines(io.BufferedReader(io.BytesIO(content))))
 
 
-def found(text: str, rule: str) -> list[Finding]:
+def found(text: str, rule: str) -> list[AuditFinding]:
     return [finding for finding in audited(text).findings if finding.rule == rule]
 
 
@@ -34,7 +35,7 @@ def serious(text: str) -> set[str]:
 
 def outputs(text: str) -> list[Output]:
     lines = read_lines(io.BufferedReader(io.BytesIO(text.encode())))
-    return [item for item in read(lines) if isinstance(item, Output)]
+    return [item for item in read_items(lines) if isinstance(item, Output)]
 
 
 def ab(

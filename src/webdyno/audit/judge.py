@@ -1,26 +1,113 @@
-"""From a text's lines to its findings."""
+"""From a text's lines to what can't be believed of it, and what was read."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
-from webdyno.audit.document import Document
-from webdyno.audit.finding import COMMAND, TABLE, Audit, Finding, Read, Severity
-from webdyno.audit.reader import read
-from webdyno.audit.rules import DOCUMENT_RULES, OUTPUT_RULES, Evidence, Rule, Seen
+from webdyno.audit.reader import Document, read_items
+from webdyno.audit.rules import (
+    AuditRule,
+    Evidence,
+    Violation,
+    answers,
+    connections,
+    figures,
+    sides,
+    tables,
+)
 from webdyno.audit.tables import Table
-from webdyno.audit.unread import outside
+from webdyno.audit.unread import UnreadPart, outside
+from webdyno.model.base import Model
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
+
+TABLE, COMMAND = "table", "command"
+"""Kinds of what is read that are no tool's output."""
+
+Severity = Literal["serious", "note"]
+
+
+class AuditFinding(Model):
+    """Something about a benchmark that can't be believed, or that says less than it seems to."""
+
+    rule: str
+    """Short stable name, such as `non-2xx`."""
+    severity: Severity
+    line: int
+    """Line of the text, from 1."""
+    tool: str | None
+    """The tool whose output it is about; None for tables and prose."""
+    what: str
+    """With figures: `987 of 1,000 answers had no 2xx status`."""
+    why: str
+    """Why it matters."""
+    instead: str
+    """How to measure it, with the command."""
+
+
+class Read(Model):
+    """Something that was recognised in the text."""
+
+    kind: str
+    """A tool's name, `table`, or `command` for a command line without its output."""
+    first_line: int
+    last_line: int
+
+
+class Audit(Model):
+    """The whole answer."""
+
+    findings: list[AuditFinding]
+    """Serious ones first, then by line."""
+    more: dict[str, int]
+    """Findings that are not listed because their rule has too many: rule -> how many."""
+    read: list[Read]
+    unread: int
+    """Outputs, tables and commands beyond those listed in `read`."""
+    not_read: list[Read] = []
+    """What looks like measurements and wasn't understood: a tool's name, or `figures`."""
+
+    @property
+    def serious(self) -> bool:
+        """Whether anything is seriously wrong."""
+        return any(finding.severity == "serious" for finding in self.findings)
+
+    @property
+    def outputs(self) -> list[Read]:
+        """Outputs of tools, which alone can be judged."""
+        return [each for each in self.read if each.kind not in {TABLE, COMMAND}]
+
+    @property
+    def commands(self) -> list[Read]:
+        """Command lines without their output."""
+        return [each for each in self.read if each.kind == COMMAND]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is an output, and nothing that looks like a result is left unread."""
+        return bool(self.outputs) and not self.not_read
+
+
+OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
+    *answers.RULES,
+    *connections.OUTPUT_RULES,
+    *figures.RULES,
+)
+DOCUMENT_RULES: tuple[AuditRule[Document], ...] = (
+    *sides.RULES,
+    *tables.RULES,
+    *connections.DOCUMENT_RULES,
+)
 
 MOST_FINDINGS = 50
 """Findings of one rule and severity that are listed; the rest is counted."""
 
 
-def audit(lines: Iterable[NumberedLine]) -> Audit:
+def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
     """Read a text in one pass and judge it."""
     document, found = Document(), _Findings()
-    for item in read(lines):
+    for item in read_items(lines):
         if isinstance(item, Output):
             for rule in OUTPUT_RULES:
                 for seen in rule.check(item):
@@ -40,18 +127,18 @@ def audit(lines: Iterable[NumberedLine]) -> Audit:
 
 @dataclass
 class _Findings:
-    listed: list[Finding] = field(default_factory=list)
+    listed: list[AuditFinding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
     counts: Counter[tuple[str, Severity]] = field(default_factory=Counter)
 
-    def add(self, rule: Rule[Evidence], seen: Seen, tool: str | None) -> None:
+    def add(self, rule: AuditRule[Evidence], seen: Violation, tool: str | None) -> None:
         severity: Severity = "serious" if seen.serious else "note"
         self.counts[rule.name, severity] += 1
         if self.counts[rule.name, severity] > MOST_FINDINGS:
             self.more[rule.name] += 1
             return
         self.listed.append(
-            Finding(
+            AuditFinding(
                 rule=rule.name,
                 severity=severity,
                 line=seen.line,
@@ -65,9 +152,9 @@ class _Findings:
 
 def _read(document: Document) -> list[Read]:
     items: list[Output | Table | Command] = [
-        *document.outputs,
-        *(table for table in document.tables if not table.is_list),
-        *document.commands,
+        *document.of(Output),
+        *(table for table in document.of(Table) if not table.is_list),
+        *document.of(Command),
     ]
     found = [_part(item) for item in items]
     return sorted(found, key=lambda part: part.first_line)
@@ -77,7 +164,7 @@ def _not_read(document: Document) -> list[Read]:
     read = [(each.first_line, each.last_line) for each in _read(document)]
     return [
         Read(kind=part.kind, first_line=part.first_line, last_line=part.last_line)
-        for part in outside(document.unread, read)
+        for part in outside(document.of(UnreadPart), read)
     ]
 
 

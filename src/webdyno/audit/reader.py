@@ -1,13 +1,13 @@
 """Finds in a text what can be audited: outputs, tables, commands and hints, in their order."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from webdyno.audit.commands import find_command
-from webdyno.audit.document import Item
-from webdyno.audit.prose import hints
-from webdyno.audit.tables import TableReader
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined, find_command, hints
+from webdyno.audit.tables import Table, TableReader
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers import AnySheet, after_all, opened_by, sheet_headed_by
 from webdyno.readers.ab import LABELS
@@ -16,6 +16,40 @@ from webdyno.readers.json_outputs import JsonObject, JsonReader
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
 from webdyno.readers.redis import redis_quiet
+
+Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
+Kind = TypeVar("Kind")
+
+MOST_KEPT = 2000
+"""Outputs, tables and so on that are compared with each other: a text of any length is read, and
+each output in it is judged by itself, but the memory that this takes is bounded."""
+
+
+class Document:
+    """The beginning of a text: as much of it as can be compared."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        """Outputs, tables and commands that are not kept."""
+        self._items = defaultdict[type, list[Item]](list)
+
+    def keep(self, item: Item) -> None:
+        """Keep an item, as long as there is room."""
+        kept = self._items[type(item)]
+        if len(kept) < MOST_KEPT:
+            kept.append(item)
+        elif isinstance(item, Output | Table | Command):
+            self.left_out += 1
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """Give the items of a kind, in their order."""
+        return [item for item in self._items[kind] if isinstance(item, kind)]
+
+    @property
+    def web_outputs(self) -> Iterator[Output]:
+        """Outputs about HTTP."""
+        return (each for each in self.of(Output) if each.tool != "redis-benchmark")
+
 
 _LETTER = re.compile(r"[A-Za-z]")
 
@@ -42,7 +76,7 @@ _SHAPES = {
 _PERCENT = re.compile(r"\d{2,3}%$")
 
 
-def read(lines: Iterable[NumberedLine]) -> Iterator[Item]:
+def read_items(lines: Iterable[NumberedLine]) -> Iterator[Item]:
     """Read a text in one pass, in memory that doesn't grow with it."""
     reader = _Reader()
     for line in _mended(lines):

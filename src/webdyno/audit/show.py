@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from webdyno.audit.finding import COMMAND, TABLE, Audit, Finding, Read
+from webdyno.audit.judge import COMMAND, TABLE, Audit, AuditFinding, Read
 from webdyno.audit.unread import FIGURES
 from webdyno.model.command import as_called
 from webdyno.readers import TOOLS
@@ -21,7 +21,7 @@ MOST_PLACES = 6
 STYLES = {"serious": "bold red", "note": "bold yellow"}
 
 
-def shown(audit: Audit, name: str) -> RenderableType:
+def audit_shown(audit: Audit, name: str) -> RenderableType:
     """Give the whole answer as something rich can print."""
     return Group(
         Text(name, style="bold"),
@@ -83,17 +83,17 @@ def _span(read: list[Read]) -> str:
     return f"{read[0].first_line} to {max(each.last_line for each in read)}"
 
 
-def _by_rule(findings: list[Finding]) -> list[list[Finding]]:
+def _by_rule(findings: list[AuditFinding]) -> list[list[AuditFinding]]:
     """Group findings by rule, in the order of their first line; serious ones first."""
 
-    def key(each: Finding) -> tuple[bool, str, str]:
+    def key(each: AuditFinding) -> tuple[bool, str, str]:
         return (each.severity == "note", each.rule, each.why)
 
     groups = [list(group) for _, group in groupby(sorted(findings, key=key), key)]
     return sorted(groups, key=lambda group: (group[0].severity == "note", group[0].line))
 
 
-def _rule(group: list[Finding], audit: Audit) -> Padding:
+def _rule(group: list[AuditFinding], audit: Audit) -> Padding:
     first = group[0]
     places = [
         Text.assemble((f"line {each.line}: ", "dim"), each.what) for each in group[:MOST_PLACES]

@@ -15,7 +15,7 @@ from webdyno.cli.exits import Exit
 from webdyno.model.mistake import Mistake, Trouble
 
 if TYPE_CHECKING:
-    from webdyno.audit import Audit
+    from webdyno.audit.judge import Audit
 
 STANDARD_INPUT = "-"
 STANDARD_INPUT_DESCRIPTOR = 0
@@ -46,8 +46,10 @@ def audit(
 
         webdyno audit article.txt --json
     """
-    from webdyno.audit import READABLE, WIDTH, read_lines, shown
-    from webdyno.audit import audit as audit_lines
+    from webdyno.audit.judge import audit_lines
+    from webdyno.audit.show import WIDTH, audit_shown
+    from webdyno.readers import READABLE
+    from webdyno.readers.lines import read_lines
 
     name = "standard input" if file == STANDARD_INPUT else file
     with _opened(file, name) as stream:
@@ -64,7 +66,7 @@ def audit(
             console = plain_console()
             with console.capture() as captured:
                 width = min(console.width, WIDTH)
-                console.print(shown(found, name), width=width, highlight=False)
+                console.print(audit_shown(found, name), width=width, highlight=False)
             lines = captured.get().splitlines()
             print("\n".join(line.rstrip() for line in lines), flush=True)  # noqa: T201
     if found.serious:
@@ -74,7 +76,7 @@ def audit(
 
 def _nothing_to_judge(found: "Audit") -> str | None:
     """Say why there is nothing to show; None when there is."""
-    from webdyno.audit import lines_of, unread_words
+    from webdyno.audit.show import lines_of, unread_words
 
     if found.findings or found.outputs or len(found.read) > len(found.commands):
         return None

@@ -1,17 +1,40 @@
 """What can't be believed, and why: rules about one output, and rules about a whole text."""
 
-from webdyno.audit.document import Document
-from webdyno.audit.rules import answers, connections, figures, prose, samples, sides, tables
-from webdyno.audit.rules.rule import Evidence, Rule, Seen
-from webdyno.readers.output import Output
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-OUTPUT_RULES: tuple[Rule[Output], ...] = (
-    *answers.RULES,
-    *connections.RULES,
-    *figures.RULES,
-    *samples.RULES,
-)
+Evidence = TypeVar("Evidence")
+Other = TypeVar("Other")
 
-DOCUMENT_RULES: tuple[Rule[Document], ...] = (*sides.RULES, *tables.RULES, *prose.RULES)
 
-__all__ = ["DOCUMENT_RULES", "OUTPUT_RULES", "Evidence", "Rule", "Seen"]
+@dataclass(frozen=True)
+class Violation:
+    """One place where a rule is broken."""
+
+    line: int
+    what: str
+    serious: bool = True
+    tool: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditRule(Generic[Evidence]):
+    """A rule about one output, or about a whole text."""
+
+    name: str
+    check: Callable[[Evidence], Iterator[Violation]]
+    why: str
+    instead: str
+    """How to measure it, with the command."""
+
+    def also(self, check: Callable[[Other], Iterator[Violation]]) -> "AuditRule[Other]":
+        """Give the same rule for evidence of another kind."""
+        return AuditRule(self.name, check, self.why, self.instead)
+
+
+def numeral(value: float, digits: int = 3) -> str:
+    """Write a number for people: 25,000, 0.45, 1.7."""
+    if value == round(value) or abs(value) >= 10**digits:
+        return f"{round(value):,}"
+    return f"{value:.{digits}g}"

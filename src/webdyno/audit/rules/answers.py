@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Output
 
 TOLERATED = 0.001
@@ -31,24 +31,24 @@ _APACHE_NOT_FOUND = (
 )
 
 
-def _non_2xx(output: Output) -> Iterator[Seen]:
+def _non_2xx(output: Output) -> Iterator[Violation]:
     if not output.non_2xx:
         return
     whole = max(output.requests or 0, output.non_2xx)
     codes = [status for status in output.by_status if not status.startswith("2")]
-    what = f"{number(output.non_2xx)} of {number(whole)} answers had no 2xx status"
+    what = f"{numeral(output.non_2xx)} of {numeral(whole)} answers had no 2xx status"
     if codes:
         what += f" ({', '.join(codes)})"
     if page := _page_of_that_length(output):
-        what += f"; {number(output.document_bytes or 0)} bytes is the length of {page}"
-    yield Seen(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
+        what += f"; {numeral(output.document_bytes or 0)} bytes is the length of {page}"
+    yield Violation(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
 
 
 KEPT_CONNECTIONS = {"wrk", "wrk2", "zrk"}
 """Tools that open all connections at the start and send each many requests."""
 
 
-def _failures(output: Output) -> Iterator[Seen]:
+def _failures(output: Output) -> Iterator[Violation]:
     connects = None if output.tool in KEPT_CONNECTIONS else output.failed_connect
     kinds = {
         "failed to connect": connects,
@@ -56,7 +56,7 @@ def _failures(output: Output) -> Iterator[Seen]:
         "ended in an exception": output.failed_exceptions,
         "timed out": output.failed_timeout,
     }
-    parts = [f"{number(count)} {kind}" for kind, count in kinds.items() if count]
+    parts = [f"{numeral(count)} {kind}" for kind, count in kinds.items() if count]
     failed = (output.failed or 0) - (output.failed_length or 0)
     failed -= output.out_of_descriptors or 0  # those were never sent
     if output.tool in KEPT_CONNECTIONS:
@@ -66,90 +66,90 @@ def _failures(output: Output) -> Iterator[Seen]:
     whole = max(output.requests or 0, output.connections or 0, failed)
     if output.tool == "httperf":  # its requests are replies
         whole = max(whole, (output.requests or 0) + failed)
-    what = f"{number(failed)} of {number(whole)} requests failed" if failed > 0 else "failures"
+    what = f"{numeral(failed)} of {numeral(whole)} requests failed" if failed > 0 else "failures"
     if output.tool in KEPT_CONNECTIONS and failed > 0:
-        what = f"{number(failed)} errors and {number(output.requests or 0)} answers"
+        what = f"{numeral(failed)} errors and {numeral(output.requests or 0)} answers"
     what += f" ({', '.join(parts)})" if parts else ""
     if output.never_started:
-        what += f"; {number(output.never_started)} were never sent: h2load opens no new connection"
+        what += f"; {numeral(output.never_started)} were never sent: h2load opens no new connection"
     worst = max(failed, *(count or 0 for count in kinds.values()))
     line = output.where("failed", "failed_connect", "by_status")
-    yield Seen(line, what, worst > TOLERATED * whole)
+    yield Violation(line, what, worst > TOLERATED * whole)
 
 
-def _failed_connections(output: Output) -> Iterator[Seen]:
+def _failed_connections(output: Output) -> Iterator[Violation]:
     failed = output.failed_connect
     if output.tool not in KEPT_CONNECTIONS or not failed:
         return
-    what = f"{number(failed)} attempts to connect failed"
+    what = f"{numeral(failed)} attempts to connect failed"
     if output.concurrency:
-        what = f"{number(min(failed, output.concurrency))} of {number(output.concurrency)} "
+        what = f"{numeral(min(failed, output.concurrency))} of {numeral(output.concurrency)} "
         what += "connections could not be opened"
-    yield Seen(output.where("failed_connect"), f"{what}: the others carried all the load")
+    yield Violation(output.where("failed_connect"), f"{what}: the others carried all the load")
 
 
-def _failed_checks(output: Output) -> Iterator[Seen]:
+def _failed_checks(output: Output) -> Iterator[Violation]:
     failed, checks = output.failed_checks, output.checks
     if not failed or not checks:
         return
-    what = f"{number(failed)} of {number(checks)} of the script's checks failed"
-    yield Seen(output.where("failed_checks"), what, failed > TOLERATED * checks)
+    what = f"{numeral(failed)} of {numeral(checks)} of the script's checks failed"
+    yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
 
 
-def _unchecked(output: Output) -> Iterator[Seen]:
+def _unchecked(output: Output) -> Iterator[Violation]:
     if output.tool == "rewrk" and output.requests:
         what = "rewrk looks at no status: whether these answers were the page isn't known"
-        yield Seen(output.where("requests"), what, serious=False)
+        yield Violation(output.where("requests"), what, serious=False)
 
 
-def _failed_length(output: Output) -> Iterator[Seen]:
+def _failed_length(output: Output) -> Iterator[Violation]:
     failed, whole, document = output.failed_length, output.requests, output.document_bytes
     if not failed or not whole:
         return
-    what = f"{number(failed)} of {number(whole)} answers had another length than the first"
+    what = f"{numeral(failed)} of {numeral(whole)} answers had another length than the first"
     line = output.where("failed_length")
     if output.body_bytes is None or not document:
-        yield Seen(line, f"{what}; which one is not told", serious=False)
+        yield Violation(line, f"{what}; which one is not told", serious=False)
         return
     others = (output.body_bytes - (whole - failed) * document) / failed
     if others < 1:
-        yield Seen(line, f"{what}: by the bytes received, they were empty")
+        yield Violation(line, f"{what}: by the bytes received, they were empty")
     elif others < SHORT * document:
-        mean = f"{number(others)} bytes on average instead of {number(document)}"
-        yield Seen(line, f"{what}: by the bytes received, {mean}")
+        mean = f"{numeral(others)} bytes on average instead of {numeral(document)}"
+        yield Violation(line, f"{what}: by the bytes received, {mean}")
     else:
-        yield Seen(line, f"{what} ({number(document)} bytes)", serious=False)
+        yield Violation(line, f"{what} ({numeral(document)} bytes)", serious=False)
 
 
-def _error_page(output: Output) -> Iterator[Seen]:
+def _error_page(output: Output) -> Iterator[Violation]:
     if output.non_2xx or not (page := _page_of_that_length(output)):
         return
-    what = f"the document's {number(output.document_bytes or 0)} bytes are the length of {page}"
-    yield Seen(output.where("document_bytes"), what, serious=False)
+    what = f"the document's {numeral(output.document_bytes or 0)} bytes are the length of {page}"
+    yield Violation(output.where("document_bytes"), what, serious=False)
 
 
-def _none(output: Output) -> Iterator[Seen]:
+def _none(output: Output) -> Iterator[Violation]:
     if output.requests == 0:
-        yield Seen(output.where("requests"), "not one request was answered")
+        yield Violation(output.where("requests"), "not one request was answered")
 
 
-def _gave_up(output: Output) -> Iterator[Seen]:
+def _gave_up(output: Output) -> Iterator[Violation]:
     if output.gave_up:
-        what = f"{output.tool} gave up after {number(output.requests or 0)} requests: "
-        yield Seen(output.where("gave_up"), what + output.gave_up)
+        what = f"{output.tool} gave up after {numeral(output.requests or 0)} requests: "
+        yield Violation(output.where("gave_up"), what + output.gave_up)
 
 
-def _errors_percent(output: Output) -> Iterator[Seen]:
+def _errors_percent(output: Output) -> Iterator[Violation]:
     if not output.errors_percent:
         return
-    what = f"at {number(output.demanded_rps or 0)} requests/s errors were "
-    yield Seen(output.first_line, f"{what}{number(output.errors_percent)} % of the replies")
+    what = f"at {numeral(output.demanded_rps or 0)} requests/s errors were "
+    yield Violation(output.first_line, f"{what}{numeral(output.errors_percent)} % of the replies")
 
 
-def _out_of_descriptors(output: Output) -> Iterator[Seen]:
+def _out_of_descriptors(output: Output) -> Iterator[Violation]:
     if output.out_of_descriptors:
-        what = f"the client was out of file descriptors {number(output.out_of_descriptors)} times"
-        yield Seen(output.where("out_of_descriptors"), what)
+        what = f"the client was out of file descriptors {numeral(output.out_of_descriptors)} times"
+        yield Violation(output.where("out_of_descriptors"), what)
 
 
 CHECKED = (
@@ -158,7 +158,7 @@ CHECKED = (
 )
 
 RULES = (
-    Rule(
+    AuditRule(
         "failed-connections",
         _failed_connections,
         why="A connection that fails is one of the load's users, and counts once however many "
@@ -166,25 +166,25 @@ RULES = (
         instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
         "URL -c 400 says how many connections failed, and why.",
     ),
-    Rule(
+    AuditRule(
         "failed-checks",
         _failed_checks,
         why="The script itself found these answers wrong; the rate and the times count them.",
         instead=f"Look at one such answer with curl; {CHECKED}.",
     ),
-    Rule(
+    AuditRule(
         "unchecked-status",
         _unchecked,
         why="An error page is counted like the page.",
         instead=f"{CHECKED}.",
     ),
-    Rule(
+    AuditRule(
         "non-2xx",
         _non_2xx,
         why="Error pages are short and cheap: the rate and the times are theirs, not the page's.",
         instead=f"Look at the page with curl first; {CHECKED}.",
     ),
-    Rule(
+    AuditRule(
         "failures",
         _failures,
         why="Requests that fail early make a server look fast. Ones that time out are missing in "
@@ -192,20 +192,20 @@ RULES = (
         instead="webdyno load URL --timeout 5s tells refused, reset, cut-off and late answers "
         "apart; use fewer connections or a lower --rate until there are none.",
     ),
-    Rule(
+    AuditRule(
         "no-answers",
         _none,
         why="There is nothing here to conclude from, whatever else is printed.",
         instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
     ),
-    Rule(
+    AuditRule(
         "gave-up",
         _gave_up,
         why="The run was not finished: the figures of such runs are missing where a server was "
         "worst.",
         instead="webdyno load URL --timeout 5s counts such requests as failures and goes on.",
     ),
-    Rule(
+    AuditRule(
         "failed-by-length",
         _failed_length,
         why="ab compares lengths with its first answer. A page that varies fails by that, and an "
@@ -213,13 +213,13 @@ RULES = (
         "-l makes it count empty answers as successes.",
         instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
     ),
-    Rule(
+    AuditRule(
         "error-page-length",
         _error_page,
         why="It may be chance. If not, an error page came with status 200.",
         instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
     ),
-    Rule(
+    AuditRule(
         "sweep-errors",
         _errors_percent,
         why="From the first errors on, a sweep shows what the client's timeout lets through, and "
@@ -227,7 +227,7 @@ RULES = (
         instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
         "failure, and lateness from when a request was due.",
     ),
-    Rule(
+    AuditRule(
         "client-limit",
         _out_of_descriptors,
         why="The load that was asked for was never put on the server.",

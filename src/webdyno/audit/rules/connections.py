@@ -1,8 +1,10 @@
-"""Whether connections were made, kept and used as the settings say."""
+"""Whether connections were made, kept and used as the settings say, and the same work was done."""
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined
+from webdyno.audit.reader import Document
+from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
 
 FEW_PER_CONNECTION = 20
@@ -24,6 +26,8 @@ RETRANSMISSIONS_MS = (1000, 3000, 7000, 9000, 15000, 21000, 31000)
 ONE = (0.97, 1.03)
 """Requests under way on average, by rounded figures, when there is always exactly one."""
 
+CLIENT_BUSY_PERCENT = 85
+
 EARLIER, LATER = 0.99, 250
 """A connect time counts as a retransmission from 1 % below these, up to so many ms above."""
 
@@ -31,45 +35,32 @@ EARLIER, LATER = 0.99, 250
 def _few_per_connection(requests: int, connections: int, what: str) -> str | None:
     if connections < 2 or requests >= FEW_PER_CONNECTION * connections:
         return None
-    each = number(requests / connections)
-    return f"{what} {number(requests)} requests over {number(connections)} connections: {each} each"
+    each = numeral(requests / connections)
+    return (
+        f"{what} {numeral(requests)} requests over {numeral(connections)} connections: {each} each"
+    )
 
 
-def _few(output: Output) -> Iterator[Seen]:
+def _few(output: Output) -> Iterator[Violation]:
     if output.demanded_rps:
         return  # connections that wait for their turn are no start and no end
     if output.requests and output.concurrency:
         what = _few_per_connection(output.requests, output.concurrency, "only")
         if what:
-            yield Seen(output.where("requests", "concurrency"), what)
+            yield Violation(output.where("requests", "concurrency"), what)
 
 
-def few_in_command(command: Command) -> Iterator[Seen]:
-    """The same of a command whose output isn't there."""
-    if command.requests and command.concurrency:
-        what = _few_per_connection(command.requests, command.concurrency, "the command asks for")
-        if what:
-            yield Seen(command.line, what, tool=command.tool)
-
-
-def _pipelined(output: Output) -> Iterator[Seen]:
+def _pipelined(output: Output) -> Iterator[Violation]:
     depth = output.pipelining or 1
     if depth > 1 and output.tool != "redis-benchmark":
         option = output.command.pipelined_by if output.command else None
-        what = f"each connection sent {number(depth)} requests before the first answer"
+        what = f"each connection sent {numeral(depth)} requests before the first answer"
         what += f" (`{option}`)" if option else ""
         line = output.where("pipelining")
-        yield Seen(output.command.line if option and output.command else line, what)
+        yield Violation(output.command.line if option and output.command else line, what)
 
 
-def pipelining_in_command(command: Command) -> Iterator[Seen]:
-    """The same of a command whose output isn't there."""
-    if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
-        what = f"the command asks for pipelining (`{command.pipelined_by}`)"
-        yield Seen(command.line, what, tool=command.tool)
-
-
-def _too_many_under_way(output: Output) -> Iterator[Seen]:
+def _too_many_under_way(output: Output) -> Iterator[Violation]:
     """Little's law: rate times mean latency is the mean number of requests under way."""
     if output.loop == "open" or not output.concurrency or output.tool == "locust":
         return
@@ -79,20 +70,20 @@ def _too_many_under_way(output: Output) -> Iterator[Seen]:
         right = 1 - (output.failed or 0) / max(1, output.requests or 0, output.failed or 0)
         under_way = right * output.rate_rps * output.mean_ms / 1000  # failures may take no time
     if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
-        what = f"rate × latency is {number(under_way)} requests under way at once, over "
-        what += f"{number(output.concurrency)} connections"
-        yield Seen(output.where("mean_ms"), what)
+        what = f"rate × latency is {numeral(under_way)} requests under way at once, over "
+        what += f"{numeral(output.concurrency)} connections"
+        yield Violation(output.where("mean_ms"), what)
 
 
-def _keepalive_refused(output: Output) -> Iterator[Seen]:
+def _keepalive_refused(output: Output) -> Iterator[Violation]:
     kept, whole = output.keepalive_requests, output.requests
     if kept is None or not whole or not output.keepalive_requested or kept >= KEPT * whole:
         return
-    what = f"keep-alive was asked for, and {number(kept)} of {number(whole)} requests had it"
-    yield Seen(output.where("keepalive_requests"), what)
+    what = f"keep-alive was asked for, and {numeral(kept)} of {numeral(whole)} requests had it"
+    yield Violation(output.where("keepalive_requests"), what)
 
 
-def _syn_lost(output: Output) -> Iterator[Seen]:
+def _syn_lost(output: Output) -> Iterator[Violation]:
     longest, usual = output.connect_max_ms, output.connect_median_ms
     if longest is None:
         return
@@ -100,17 +91,17 @@ def _syn_lost(output: Output) -> Iterator[Seen]:
         return  # all connections are slow: that is distance
     for again in RETRANSMISSIONS_MS:
         if EARLIER * again <= longest <= again + LATER:
-            what = f"the longest connect took {number(longest)} ms, the median "
-            what += f"{number(usual or 0)} ms: a lost SYN is sent again after {again // 1000} s"
-            yield Seen(output.where("connect_max_ms"), what)
+            what = f"the longest connect took {numeral(longest)} ms, the median "
+            what += f"{numeral(usual or 0)} ms: a lost SYN is sent again after {again // 1000} s"
+            yield Violation(output.where("connect_max_ms"), what)
             return
 
 
-def _one_at_a_time(output: Output) -> Iterator[Seen]:
+def _one_at_a_time(output: Output) -> Iterator[Violation]:
     several = (output.connections or 0) > 1
     if several and (output.most_connections == 1 or _always_one_request(output)):
-        what = f"{number(output.connections or 0)} connections, one after the other"
-        yield Seen(output.where("connections"), what, serious=False)
+        what = f"{numeral(output.connections or 0)} connections, one after the other"
+        yield Violation(output.where("connections"), what, serious=False)
 
 
 def _always_one_request(output: Output) -> bool:
@@ -120,14 +111,7 @@ def _always_one_request(output: Output) -> bool:
     return ONE[0] <= output.rate_rps * output.mean_ms / 1000 <= ONE[1]
 
 
-def one_at_a_time_in_command(command: Command) -> Iterator[Seen]:
-    """Without a rate httperf opens a connection when the last one is done."""
-    if command.tool == "httperf" and (command.connections or 0) > 1 and not command.open_loop:
-        what = f"httperf without --rate: {number(command.connections or 0)} connections, "
-        yield Seen(command.line, f"{what}one after the other", serious=False, tool="httperf")
-
-
-FEW_REQUESTS = Rule(
+FEW_REQUESTS = AuditRule(
     "few-requests-per-connection",
     _few,
     why="Most of the run is opening connections and waiting for the last ones; queues, caches "
@@ -136,7 +120,7 @@ FEW_REQUESTS = Rule(
     "apache-prefork warms up first and repeats with fresh starts.",
 )
 
-ONE_AT_A_TIME = Rule(
+ONE_AT_A_TIME = AuditRule(
     "one-at-a-time",
     _one_at_a_time,
     why="The next connection begins when the last has ended. That says how long one client "
@@ -145,7 +129,7 @@ ONE_AT_A_TIME = Rule(
     "for ones that come at a rate.",
 )
 
-PIPELINING = Rule(
+PIPELINING = AuditRule(
     "pipelining",
     _pipelined,
     why="Browsers and HTTP clients wait for an answer before they ask again. Many requests in one "
@@ -154,10 +138,10 @@ PIPELINING = Rule(
     "measure every side so.",
 )
 
-RULES = (
+OUTPUT_RULES = (
     FEW_REQUESTS,
     PIPELINING,
-    Rule(
+    AuditRule(
         "too-many-under-way",
         _too_many_under_way,
         why="A connection has one request under way, unless requests are pipelined: either they "
@@ -165,7 +149,7 @@ RULES = (
         instead="webdyno load URL -c 256 -d 30s never pipelines, and gives rate and latencies of "
         "the same requests.",
     ),
-    Rule(
+    AuditRule(
         "keepalive-refused",
         _keepalive_refused,
         why="ab speaks HTTP/1.0: an answer without Content-Length ends with its connection, so a "
@@ -173,7 +157,7 @@ RULES = (
         instead="webdyno load URL --keepalive always speaks HTTP/1.1 and counts how many "
         "requests were sent over kept connections.",
     ),
-    Rule(
+    AuditRule(
         "syn-retransmission",
         _syn_lost,
         why="The server's queue for new connections was full (or packets were lost), and the "
@@ -182,4 +166,96 @@ RULES = (
         "webdyno load URL -c 200 --keepalive always counts connect times apart.",
     ),
     ONE_AT_A_TIME,
+)
+
+
+def _few_in_commands(document: Document) -> Iterator[Violation]:
+    for command in document.of(Command):
+        if command.requests and command.concurrency:
+            asks = "the command asks for"
+            what = _few_per_connection(command.requests, command.concurrency, asks)
+            if what:
+                yield Violation(command.line, what, tool=command.tool)
+
+
+def _pipelining_commands(document: Document) -> Iterator[Violation]:
+    for command in document.of(Command):
+        if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
+            what = f"the command asks for pipelining (`{command.pipelined_by}`)"
+            yield Violation(command.line, what, tool=command.tool)
+    for setting in document.of(Pipelined):
+        what = f"{numeral(setting.depth)} requests were sent at once over each connection"
+        yield Violation(setting.line, what)
+
+
+def _sequential_commands(document: Document) -> Iterator[Violation]:
+    """Without a rate httperf opens a connection when the last one is done."""
+    for command in document.of(Command):
+        if command.tool == "httperf" and (command.connections or 0) > 1 and not command.open_loop:
+            what = f"httperf without --rate: {numeral(command.connections or 0)} connections, "
+            yield Violation(
+                command.line, f"{what}one after the other", serious=False, tool="httperf"
+            )
+
+
+def _different_loops(document: Document) -> Iterator[Violation]:
+    loops = [loop for loop in document.of(CountedLoop) if loop.turns > 0]
+    for n, loop in enumerate(loops[1:], start=1):
+        first = next((each for each in loops[:n] if each.variable == loop.variable), None)
+        if first and first.turns != loop.turns:
+            times = max(first.turns, loop.turns) / min(first.turns, loop.turns)
+            what = f"this loop has {numeral(loop.turns)} turns, the one in line {first.line} "
+            yield Violation(
+                loop.line,
+                f"{what}{numeral(first.turns)}: {numeral(times)} times the work",
+            )
+
+
+def _one_cached_url(document: Document) -> Iterator[Violation]:
+    outputs = list(document.web_outputs)
+    caches = document.of(PageCache)
+    if not caches or not outputs:
+        return
+    paths = {output.path for output in outputs if output.path and "**" not in output.path}
+    if len(paths) > 1:
+        return
+    cache = caches[0]
+    what = f"one URL was asked for again and again, from a page cache ({cache.name}, line "
+    yield Violation(outputs[0].where("path"), f"{what}{cache.line})")
+
+
+def _busy_client(document: Document) -> Iterator[Violation]:
+    for seen in document.of(ClientCpu):
+        if CLIENT_BUSY_PERCENT <= seen.percent <= 100:
+            what = f"{seen.tool} took {numeral(seen.percent)} % of a processor"
+            yield Violation(seen.line, what, tool=seen.tool)
+
+
+DOCUMENT_RULES = (
+    FEW_REQUESTS.also(_few_in_commands),
+    PIPELINING.also(_pipelining_commands),
+    ONE_AT_A_TIME.also(_sequential_commands),
+    AuditRule(
+        "different-loops",
+        _different_loops,
+        why="The programs that are compared don't do the same work.",
+        instead="webdyno duel node nginx-phpfpm --site spin has both count equally far.",
+    ),
+    AuditRule(
+        "one-url-from-a-cache",
+        _one_cached_url,
+        why="After the first request the page comes from memory: that measures the cache's best "
+        "case, without the application and without a miss.",
+        instead="webdyno load --request-file urls.jsonl --zipf 0.8 asks for many pages, the first "
+        "most often; webdyno duel nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what the "
+        "cache is worth.",
+    ),
+    AuditRule(
+        "busy-client",
+        _busy_client,
+        why="The client was at its limit (httperf always takes what it can get): the rate may be "
+        "the client's, and what it took the server lacked.",
+        instead="webdyno load URL watches its own threads and ends with exit code 3 where it was "
+        "the limit; webdyno duel nginx apache-event gives the servers CPUs of their own.",
+    ),
 )

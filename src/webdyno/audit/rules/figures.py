@@ -1,8 +1,8 @@
-"""Whether the figures of one output agree with each other, and with what links can carry."""
+"""Whether the figures of one output agree with each other, and are of enough requests."""
 
 from collections.abc import Iterator
 
-from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Output
 
 AGREE = 0.02
@@ -43,7 +43,7 @@ wire are 94.1 %."""
 OUR_OWN = {"localhost", "::1"}
 
 
-def _rate(output: Output) -> Iterator[Seen]:
+def _rate(output: Output) -> Iterator[Violation]:
     rate, took_s = output.rate_rps, output.duration_s
     requests = output.requests if output.rated_requests is None else output.rated_requests
     if not rate or not took_s or not requests:
@@ -52,22 +52,25 @@ def _rate(output: Output) -> Iterator[Seen]:
     # The rate has been rounded as well; small ones most of all.
     tolerance = AGREE * requests + rate * ROUNDING_S + 0.01 * took_s + 1
     if abs(expected - requests) > tolerance:
-        what = f"{number(rate, 6)} requests/s over {number(took_s)} s are {number(expected)} "
-        yield Seen(output.where("rate_rps"), f"{what}requests, and {number(requests)} are reported")
+        what = f"{numeral(rate, 6)} requests/s over {numeral(took_s)} s are {numeral(expected)} "
+        yield Violation(
+            output.where("rate_rps"),
+            f"{what}requests, and {numeral(requests)} are reported",
+        )
 
 
-def _transfer(output: Output) -> Iterator[Seen]:
+def _transfer(output: Output) -> Iterator[Violation]:
     speed, took_s, total = output.transfer_kib_s, output.duration_s, output.total_bytes
     if not speed or not took_s or not total or output.tool == "httperf":
         return  # httperf's Net I/O counts requests, too
     expected = speed * 1024 * took_s
     tolerance = AGREE * total + speed * 1024 * ROUNDING_S + 20 * took_s
     if abs(expected - total) > tolerance:
-        what = f"{number(speed, 6)} KB/s over {number(took_s)} s are {number(expected)} bytes, "
-        yield Seen(output.where("transfer_kib_s"), f"{what}and {number(total)} are reported")
+        what = f"{numeral(speed, 6)} KB/s over {numeral(took_s)} s are {numeral(expected)} bytes, "
+        yield Violation(output.where("transfer_kib_s"), f"{what}and {numeral(total)} are reported")
 
 
-def _document(output: Output) -> Iterator[Seen]:
+def _document(output: Output) -> Iterator[Violation]:
     answer, document = output.answer_bytes, output.document_bytes
     if answer is None or not document or output.failed_length:
         return
@@ -78,11 +81,11 @@ def _document(output: Output) -> Iterator[Seen]:
         how = "longer"
     else:
         return
-    what = f"{number(answer)} bytes were received per answer, and the document is said to have "
-    yield Seen(output.where("document_bytes"), f"{what}{number(document)}: it was {how}")
+    what = f"{numeral(answer)} bytes were received per answer, and the document is said to have "
+    yield Violation(output.where("document_bytes"), f"{what}{numeral(document)}: it was {how}")
 
 
-def _counts(output: Output) -> Iterator[Seen]:
+def _counts(output: Output) -> Iterator[Violation]:
     if not output.by_status or not output.requests:
         return
     answered = sum(output.by_status.values())
@@ -94,20 +97,20 @@ def _counts(output: Output) -> Iterator[Seen]:
         output.pipelining or 1
     )
     if abs(counted - output.requests) > tolerance:
-        what = f"statuses (and failures) are {number(counted)} together, and "
-        yield Seen(output.where("by_status"), f"{what}{number(output.requests)} are reported")
+        what = f"statuses (and failures) are {numeral(counted)} together, and "
+        yield Violation(output.where("by_status"), f"{what}{numeral(output.requests)} are reported")
 
 
-def _longest(output: Output) -> Iterator[Seen]:
+def _longest(output: Output) -> Iterator[Violation]:
     longest_ms, took_s = output.max_ms, output.took_s
     if longest_ms is None or not took_s:
         return
     if longest_ms / 1000 > LONGER * took_s + LENGTH_ROUNDING_S:
-        what = f"the longest answer took {number(longest_ms / 1000)} s, and the whole run "
-        yield Seen(output.where("max_ms"), f"{what}{number(took_s)} s")
+        what = f"the longest answer took {numeral(longest_ms / 1000)} s, and the whole run "
+        yield Violation(output.where("max_ms"), f"{what}{numeral(took_s)} s")
 
 
-def _length(output: Output) -> Iterator[Seen]:
+def _length(output: Output) -> Iterator[Violation]:
     asked_s, took_s = output.time_limit_s, output.duration_s
     if not asked_s or took_s is None or output.tool in COUNTED_RUNS:
         return
@@ -115,31 +118,31 @@ def _length(output: Output) -> Iterator[Seen]:
     if command and command.requests is not None:
         return  # whichever ends first
     if took_s < SHORTER * asked_s - LENGTH_ROUNDING_S or took_s > LONGEST * asked_s + LATE_S:
-        what = f"{number(asked_s)} s were asked for, and the run took {number(took_s)} s"
+        what = f"{numeral(asked_s)} s were asked for, and the run took {numeral(took_s)} s"
         half = took_s < asked_s / 2 or took_s > asked_s
-        yield Seen(output.where("duration_s"), what, serious=half)
+        yield Violation(output.where("duration_s"), what, serious=half)
 
 
-def _rate_missed(output: Output) -> Iterator[Seen]:
+def _rate_missed(output: Output) -> Iterator[Violation]:
     asked, got = output.demanded_rps, output.rate_rps
     calls = output.command.calls_per_connection if output.command else None
     if output.tool == "httperf" and asked:
         asked *= calls or 1
     if not asked or got is None or output.requests == 0 or got >= RATE_MET * asked:
         return
-    what = f"{number(asked)} requests/s were asked for and {number(got, 4)} came"
-    yield Seen(output.where("rate_rps"), what, serious=output.tool != "autobench")
+    what = f"{numeral(asked)} requests/s were asked for and {numeral(got, 4)} came"
+    yield Violation(output.where("rate_rps"), what, serious=output.tool != "autobench")
 
 
-def _dropped(output: Output) -> Iterator[Seen]:
+def _dropped(output: Output) -> Iterator[Violation]:
     if not output.dropped:
         return
     whole = output.dropped + (output.requests or 0)
-    what = f"{number(output.dropped)} iterations were due and not begun: no virtual user was free"
-    yield Seen(output.where("dropped"), what, output.dropped > DROPPED * whole)
+    what = f"{numeral(output.dropped)} iterations were due and not begun: no virtual user was free"
+    yield Violation(output.where("dropped"), what, output.dropped > DROPPED * whole)
 
 
-def _queue_grew(output: Output) -> Iterator[Seen]:
+def _queue_grew(output: Output) -> Iterator[Violation]:
     mean, took_s = output.mean_ms, output.duration_s
     if output.loop != "open" or mean is None or not took_s:
         return
@@ -147,25 +150,27 @@ def _queue_grew(output: Output) -> Iterator[Seen]:
         return
     if mean / 1000 > QUEUE * took_s:
         what = (
-            f"answers came {number(mean / 1000)} s late on average in a run of {number(took_s)} s"
+            f"answers came {numeral(mean / 1000)} s late on average in a run of {numeral(took_s)} s"
         )
-        yield Seen(output.where("mean_ms"), what)
+        yield Violation(output.where("mean_ms"), what)
 
 
-def _link(output: Output) -> Iterator[Seen]:
+def _link(output: Output) -> Iterator[Violation]:
     if not output.transfer_kib_s or _is_local(output.host):
         return
     mbit = output.transfer_kib_s * 1024 * 8 / 1e6
     for link in LINKS_MBIT:
         if LINK_FULL[0] <= mbit / link <= LINK_FULL[1]:
-            what = f"{number(mbit)} Mbit/s of answers is what a link of {number(link)} Mbit/s holds"
-            yield Seen(output.where("transfer_kib_s"), what, serious=output.host is not None)
+            what = (
+                f"{numeral(mbit)} Mbit/s of answers is what a link of {numeral(link)} Mbit/s holds"
+            )
+            yield Violation(output.where("transfer_kib_s"), what, serious=output.host is not None)
 
 
-def _same_machine(output: Output) -> Iterator[Seen]:
+def _same_machine(output: Output) -> Iterator[Violation]:
     if _is_local(output.host):
         what = f"the client asked {output.host}: it ran on the server's machine"
-        yield Seen(output.where("host"), what, serious=False)
+        yield Violation(output.where("host"), what, serious=False)
 
 
 def _is_local(host: str | None) -> bool:
@@ -181,28 +186,91 @@ _LESS = (
     "keeping up."
 )
 
+
+ENOUGH_ABOVE = 10
+"""Samples that should lie above a percentile before it means anything."""
+
+TAIL = 90.0
+"""Percentiles from here up are about the rare long waits that a closed loop hardly sees."""
+
+SHORT_S = 5
+AB_DEFAULT_REQUESTS = 50_000
+"""`ab -t` without -n stops after so many requests, whatever the time is."""
+
+
+def _tail(output: Output) -> Iterator[Violation]:
+    if not output.requests:
+        return
+    beyond = {
+        percent: output.requests * (100 - percent) / 100
+        for percent in output.percentiles_ms
+        if 50 < percent < 100
+    }
+    thin = sorted(percent for percent, above in beyond.items() if above < ENOUGH_ABOVE)
+    if thin:
+        above = f"{beyond[thin[0]]:.2g}"
+        what = f"p{thin[0]:g} of {numeral(output.requests)} requests has {above} of them above it"
+        if len(thin) > 1:
+            what += f", p{thin[-1]:g} has {beyond[thin[-1]]:.1g}"
+        yield Violation(output.where("requests"), what, serious=False)
+
+
+def _closed_loop(output: Output) -> Iterator[Violation]:
+    if output.loop != "closed" or not output.percentiles_ms or output.concurrency == 1:
+        return
+    highest = max((p for p in output.percentiles_ms if p < 100), default=0.0)
+    if highest < TAIL:
+        return
+    what = f"percentiles up to p{highest:g} from a closed loop"
+    yield Violation(output.where("percentiles_ms"), what, serious=False)
+
+
+def _short(output: Output) -> Iterator[Violation]:
+    took_s = output.duration_s
+    if took_s is None or took_s >= SHORT_S:
+        return
+    what = f"the run took {numeral(took_s)} s"
+    limit_s = output.time_limit_s
+    if limit_s and limit_s > 2 * took_s and output.requests == AB_DEFAULT_REQUESTS:
+        what += f" instead of {numeral(limit_s)}: ab -t stops at {numeral(AB_DEFAULT_REQUESTS)} "
+        what += "requests unless -n comes behind it"
+    yield Violation(output.where("duration_s"), what, serious=False)
+
+
+def _reply_rate(output: Output) -> Iterator[Violation]:
+    if output.reply_rate_samples is not None and output.reply_rate_samples < 6:
+        what = f"the reply rate's spread is from {numeral(output.reply_rate_samples)} samples"
+        yield Violation(output.where("reply_rate_samples"), what, serious=False)
+
+
+def _only_rates(output: Output) -> Iterator[Violation]:
+    if output.requests is None and output.duration_s is None and output.demanded_rps is None:
+        what = f"{output.path or output.tool}: a rate, and neither how long nor how many requests"
+        yield Violation(output.first_line, what, serious=False)
+
+
 RULES = (
-    Rule(
+    AuditRule(
         "rate-times-time",
         _rate,
         why="One of the three is not from this run, or was mistyped.",
         instead="Keep the tool's output with the figures: webdyno run keeps every slot in the "
         "run's folder and makes the report from it.",
     ),
-    Rule(
+    AuditRule(
         "transfer-times-time",
         _transfer,
         why="One of the three is not from this run, or was mistyped.",
         instead="webdyno load URL --json gives bytes, time and rate from one and the same run.",
     ),
-    Rule(
+    AuditRule(
         "counts-differ",
         _counts,
         why="Answers are missing or counted twice: one of the counts is not from this run, or was "
         "mistyped.",
         instead="webdyno load URL --json counts each request once, by status or kind of failure.",
     ),
-    Rule(
+    AuditRule(
         "longest-answer",
         _longest,
         why="No answer takes longer than the run that it is of: rate, time and count can't all be "
@@ -210,50 +278,89 @@ RULES = (
         instead="webdyno load URL -d 30s --json gives length, rate and the longest answer of one "
         "run.",
     ),
-    Rule(
+    AuditRule(
         "run-length",
         _length,
         why="The rate is of a stop, a stall or a clock, and not of the run that was asked for.",
         instead="webdyno load URL -d 30s tells when a run ended early, and why.",
     ),
-    Rule(
+    AuditRule(
         "document-size",
         _document,
         why="Most answers were not the document that the output names.",
         instead="webdyno load URL --expect-bytes BYTES --fail-on 'failures>0' checks each answer.",
     ),
-    Rule(
+    AuditRule(
         "rate-missed",
         _rate_missed,
         why=_MISSED,
         instead=_LESS,
     ),
-    Rule(
+    AuditRule(
         "rate-missed",
         _dropped,
         why="What was not sent is missing in rate, failures and percentiles: they are of a lighter "
         "load than the script asked for.",
         instead=_LESS,
     ),
-    Rule(
+    AuditRule(
         "rate-missed",
         _queue_grew,
         why=_MISSED,
         instead=_LESS,
     ),
-    Rule(
+    AuditRule(
         "link-bound",
         _link,
         why="The cable sets the rate: whatever serves this document will look alike.",
         instead="Compare CPU time per request, which a full link leaves as it is: webdyno duel "
         "nginx apache-event --path /100KB.txt reports it beside the rate.",
     ),
-    Rule(
+    AuditRule(
         "same-machine",
         _same_machine,
         why="Client and server share processors: what one takes the other lacks, and a client "
         "that is at its limit makes fast servers look alike.",
         instead="webdyno duel nginx apache-prefork gives each its own CPUs, says when the client "
         "was the limit, and reports the server's CPU time per request.",
+    ),
+    AuditRule(
+        "thin-tail",
+        _tail,
+        why="A percentile with few samples above it is one or two odd requests, and another run "
+        "gives another.",
+        instead="webdyno load URL -d 60s for more of them (p99 with 95 % confidence takes 299 "
+        "requests without a miss); webdyno duel nginx apache-event says which percentiles have "
+        "too few.",
+    ),
+    AuditRule(
+        "closed-loop",
+        _closed_loop,
+        why="Each connection waits for its answer before it asks again, so while the server "
+        "stalls nobody asks: the percentiles leave out the waiting that users would have had.",
+        instead="webdyno load URL --rate RATE --poisson asks by a timetable and counts from when "
+        "a request was due.",
+    ),
+    AuditRule(
+        "short-run",
+        _short,
+        why="Servers take seconds to start workers, fill caches and compile; a short run "
+        "measures that, and one disturbance moves everything.",
+        instead="webdyno load URL -d 30s; webdyno duel nginx apache-prefork warms up, and "
+        "repeats until the interval is narrow.",
+    ),
+    AuditRule(
+        "few-rate-samples",
+        _reply_rate,
+        why="httperf takes one sample each 5 s; minimum, maximum and deviation of a handful say "
+        "nothing of how steady the server is.",
+        instead="webdyno load URL --rate RATE -d 60s --csv windows.csv gives a row per second.",
+    ),
+    AuditRule(
+        "only-a-rate",
+        _only_rates,
+        why="Without the run's length and its failures there is nothing to check it by.",
+        instead="Keep the whole output: redis-benchmark prints all of it without -q, and "
+        "webdyno load URL --json does for HTTP.",
     ),
 )

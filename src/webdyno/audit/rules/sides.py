@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from webdyno.audit.document import Document
-from webdyno.audit.rules.rule import Rule, Seen, number
-from webdyno.readers.output import Output
+from webdyno.audit.reader import Document
+from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.readers.output import Command, Output
 
 ANSWERS_DIFFER, HEADS_DIFFER = 1.5, 150
 """Ratio and bytes by which answers differ that can't be the same body under different heads."""
@@ -59,7 +59,7 @@ def _named(side: str | None, other: str | None) -> str:
     return server if server != (other or "").partition(" at ")[0] else side or ""
 
 
-def _different_documents(document: Document) -> Iterator[Seen]:
+def _different_documents(document: Document) -> Iterator[Violation]:
     told: set[tuple[object, ...]] = set()
     for outputs in _subjects(document):
         sized = [each for each in outputs if each.document_bytes is not None and _side(each)]
@@ -73,9 +73,9 @@ def _different_documents(document: Document) -> Iterator[Seen]:
             told.add(key)
             one, other = _side(before), _side(after)
             what = f"{_named(one, other)} (line {before.where('document_bytes')}) served "
-            what += f"{number(a)} bytes and {_named(other, one)} {number(b)}, a factor of "
-            factor = number(max(a, b) / max(1, min(a, b)))
-            yield Seen(after.where("document_bytes"), f"{what}{factor}", tool=after.tool)
+            what += f"{numeral(a)} bytes and {_named(other, one)} {numeral(b)}, a factor of "
+            factor = numeral(max(a, b) / max(1, min(a, b)))
+            yield Violation(after.where("document_bytes"), f"{what}{factor}", tool=after.tool)
 
 
 def _answer(output: Output) -> float | None:
@@ -87,7 +87,7 @@ def _answer(output: Output) -> float | None:
     return output.answer_bytes
 
 
-def _different_answers(document: Document) -> Iterator[Seen]:
+def _different_answers(document: Document) -> Iterator[Violation]:
     told: set[tuple[str, str]] = set()
     for outputs in _subjects(document):
         sized = [(each, size) for each in outputs if (size := _answer(each)) and _side(each)]
@@ -98,35 +98,38 @@ def _different_answers(document: Document) -> Iterator[Seen]:
                 continue
             told |= {(one, other), (other, one)}
             what = f"{_named(one, other) or one} (line {before.first_line}) answered with "
-            what += f"{number(a)} bytes, heads included, and {_named(other, one) or other} with "
-            yield Seen(
-                after.first_line, f"{what}{number(b)}", serious=one != other, tool=after.tool
+            what += f"{numeral(a)} bytes, heads included, and {_named(other, one) or other} with "
+            yield Violation(
+                after.first_line,
+                f"{what}{numeral(b)}",
+                serious=one != other,
+                tool=after.tool,
             )
 
 
-def _pipelining_differs(document: Document) -> Iterator[Seen]:
+def _pipelining_differs(document: Document) -> Iterator[Violation]:
     """Say where one side of a tool's runs was pipelined and another one wasn't."""
     by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for output in document.outputs:
+    for output in document.of(Output):
         if output.pipelining is not None:
             by_tool[output.tool].append((output.pipelining, output.where("pipelining")))
-    for command in document.commands:
+    for command in document.of(Command):
         by_tool[command.tool].append((command.pipelining or 1, command.line))
     for tool, runs in by_tool.items():
         deep = next((run for run in runs if run[0] > 1), None)
         plain = next((run for run in runs if run[0] == 1), None)
         if deep and plain:
-            what = f"line {deep[1]} was measured with {number(deep[0])} requests at once over a "
+            what = f"line {deep[1]} was measured with {numeral(deep[0])} requests at once over a "
             what += f"connection (pipelining), line {plain[1]} with one"
-            yield Seen(max(deep[1], plain[1]), what, tool=tool)
+            yield Violation(max(deep[1], plain[1]), what, tool=tool)
 
 
 def _differing(
     name: str, setting: Callable[[Output], object]
-) -> Callable[[Document], Iterator[Seen]]:
+) -> Callable[[Document], Iterator[Violation]]:
     """Make a check that two sides have at least one value of a setting in common."""
 
-    def check(document: Document) -> Iterator[Seen]:
+    def check(document: Document) -> Iterator[Violation]:
         for outputs in _subjects(document):
             sides = [
                 (side, {value for each in mine if (value := setting(each)) is not None}, mine)
@@ -140,7 +143,7 @@ def _differing(
                     f"{_named(side, other)} (line {mine[0].first_line}) was measured with {name} "
                 )
                 what += f"{_listed(values)}, {_named(other, side)} with {_listed(others)}"
-                yield Seen(theirs[0].first_line, what, tool=theirs[0].tool)
+                yield Violation(theirs[0].first_line, what, tool=theirs[0].tool)
 
     return check
 
@@ -151,16 +154,16 @@ def _listed(values: set[object]) -> str:
     return ", ".join(words) + (", …" if len(values) > len(shown) else "")
 
 
-def _copied_outputs(document: Document) -> Iterator[Seen]:
+def _copied_outputs(document: Document) -> Iterator[Violation]:
     seen: dict[tuple[object, ...], Output] = {}
-    for output in document.outputs:
+    for output in document.of(Output):
         figures = (output.rate_rps, output.duration_s, output.mean_ms, output.total_bytes)
         if output.requests is None or None in figures[:2]:
             continue
         first = seen.setdefault(figures, output)
         if first is not output and _side(first) != _side(output):
             what = f"the same figures as in line {first.first_line}, for {_side(output)} instead "
-            yield Seen(output.first_line, f"{what}of {_side(first)}", tool=output.tool)
+            yield Violation(output.first_line, f"{what}of {_side(first)}", tool=output.tool)
 
 
 _SETTINGS: tuple[tuple[str, Callable[[Output], object]], ...] = (
@@ -175,21 +178,21 @@ _DUEL = (
 )
 
 RULES = (
-    Rule(
+    AuditRule(
         "different-documents",
         _different_documents,
         why="The two sides did not do the same work. Bytes decide the rate of static files, and "
         "a page of another length was made by other code.",
         instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
     ),
-    Rule(
+    AuditRule(
         "different-documents",
         _different_answers,
         why="The two sides did not do the same work. Bytes decide the rate of static files, and "
         "a page of another length was made by other code.",
         instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
     ),
-    Rule(
+    AuditRule(
         "different-settings",
         _pipelining_differs,
         why="Requests that are sent together share packets and system calls: the side with "
@@ -197,7 +200,7 @@ RULES = (
         instead=f"{_DUEL}, and never pipelines.",
     ),
     *(
-        Rule(
+        AuditRule(
             "different-settings",
             _differing(name, setting),
             why="The sides differ in more than the server, so they are measured, too.",
@@ -205,7 +208,7 @@ RULES = (
         )
         for name, setting in _SETTINGS
     ),
-    Rule(
+    AuditRule(
         "copied-output",
         _copied_outputs,
         why="Two runs never give the same figures to the last digit: one was copied.",

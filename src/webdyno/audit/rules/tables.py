@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from statistics import median
 
-from webdyno.audit.document import Document
-from webdyno.audit.rules.rule import Rule, Seen, number
+from webdyno.audit.reader import Document
+from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.audit.tables import Column, Table, as_number
 from webdyno.readers.output import Output
 
@@ -20,8 +20,9 @@ TABLES_COMPARED = 4
 
 def _nearby(document: Document) -> Iterator[tuple[Table, Table]]:
     """Give each table with those before it that have the same headings and the same key."""
-    for place, table in enumerate(document.tables):
-        for before in document.tables[max(0, place - TABLES_COMPARED) : place]:
+    tables = document.of(Table)
+    for place, table in enumerate(tables):
+        for before in tables[max(0, place - TABLES_COMPARED) : place]:
             same = [each.heading for each in before.columns] == [
                 each.heading for each in table.columns
             ]
@@ -41,19 +42,21 @@ def _copies(before: Table, table: Table) -> list[Column]:
     return equal if len(equal) < len(pairs) else []  # all equal: the table is shown twice
 
 
-def _copied_between(document: Document) -> Iterator[Seen]:
+def _copied_between(document: Document) -> Iterator[Violation]:
     for before, table in _nearby(document):
         for column in _copies(before, table):
-            what = f"column {_name(column)} has the same {number(len(column.cells))} figures as in "
-            yield Seen(table.first_line, f"{what}the table in line {before.first_line}")
+            what = (
+                f"column {_name(column)} has the same {numeral(len(column.cells))} figures as in "
+            )
+            yield Violation(table.first_line, f"{what}the table in line {before.first_line}")
 
 
-def _copied_within(document: Document) -> Iterator[Seen]:
-    for table in document.tables:
+def _copied_within(document: Document) -> Iterator[Violation]:
+    for table in document.of(Table):
         for a, b in combinations(table.measured, 2):
             if a.values == b.values and not _both_count(a, b):
                 what = f"columns {_name(a)} and {_name(b)} have the same "
-                yield Seen(table.first_line, f"{what}{number(len(a.cells))} figures")
+                yield Violation(table.first_line, f"{what}{numeral(len(a.cells))} figures")
 
 
 def _both_count(a: Column, b: Column) -> bool:
@@ -86,25 +89,27 @@ def _sizes(rates: Table, speeds: Table) -> dict[str, float]:
     return sizes
 
 
-def _different_sizes(document: Document) -> Iterator[Seen]:
+def _different_sizes(document: Document) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
         for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
             if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
-                what = f"KB/s ÷ requests/s is {number(a_bytes)} bytes per answer for “{a}” and "
-                what += f"{number(b_bytes)} for “{b}” (tables in lines {speeds.first_line} and "
-                yield Seen(rates.first_line, f"{what}{rates.first_line})")
+                what = f"KB/s ÷ requests/s is {numeral(a_bytes)} bytes per answer for “{a}” and "
+                what += f"{numeral(b_bytes)} for “{b}” (tables in lines {speeds.first_line} and "
+                yield Violation(rates.first_line, f"{what}{rates.first_line})")
 
 
-def _error_pages(document: Document) -> Iterator[Seen]:
-    failing = [output for output in document.outputs if _only_errors(output)]
+def _error_pages(document: Document) -> Iterator[Violation]:
+    failing = [output for output in document.of(Output) if _only_errors(output)]
     for rates, speeds in _rate_and_speed(document):
         for name, size in _sizes(rates, speeds).items():
             for output in failing:
                 page = output.answer_bytes or 0
                 if abs(size - page) <= ERROR_PAGE_SIZE * page:
-                    what = f"“{name}” has {number(size)} bytes per answer, like the run in line "
-                    what += f"{output.first_line} that got nothing but error pages ({number(page)})"
-                    yield Seen(rates.first_line, what)
+                    what = f"“{name}” has {numeral(size)} bytes per answer, like the run in line "
+                    what += (
+                        f"{output.first_line} that got nothing but error pages ({numeral(page)})"
+                    )
+                    yield Violation(rates.first_line, what)
                     break
 
 
@@ -118,14 +123,14 @@ def _name(column: Column) -> str:
 
 def _both_ways(document: Document) -> Iterator[Table]:
     """Give the tables, and those whose rows are quantities with their columns as rows."""
-    for table in document.tables:
+    for table in document.of(Table):
         yield table
         labels = table.columns[0].cells
         if any(_FAILURES.search(label) for label in labels) and (turned := table.turned):
             yield turned
 
 
-def _failures(document: Document) -> Iterator[Seen]:
+def _failures(document: Document) -> Iterator[Violation]:
     """Say in which rows of a column of failures too many failed."""
     for table in _both_ways(document):
         requests = _headed(table, _REQUESTS)
@@ -143,10 +148,10 @@ def _failures(document: Document) -> Iterator[Seen]:
             if bad:
                 place, share = max(bad, key=lambda each: each[1])
                 what = f"{_name(column)} is {column.cells[place]} for {_row_name(table, place)}: "
-                what += f"{number(100 * share)} % failed"
+                what += f"{numeral(100 * share)} % failed"
                 if len(bad) > 1:
-                    what += f", and more than 0.1 % in {number(len(bad) - 1)} other rows"
-                yield Seen(table.row_lines[place], what)
+                    what += f", and more than 0.1 % in {numeral(len(bad) - 1)} other rows"
+                yield Violation(table.row_lines[place], what)
 
 
 def _share(column: Column, requests: Column | None, place: int, value: float) -> float | None:
@@ -157,26 +162,28 @@ def _share(column: Column, requests: Column | None, place: int, value: float) ->
     return value / whole if whole and value <= whole else None
 
 
-def _statuses(document: Document) -> Iterator[Seen]:
+def _statuses(document: Document) -> Iterator[Violation]:
     """Say how many rows of a column of status codes are no success."""
-    for table in document.tables:
+    for table in document.of(Table):
         column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
         if not column or not column.figures or not all(_is_status(v) for v in column.figures):
             continue
         bad = [place for place, value in enumerate(column.values) if value and value // 100 != 2]
         if len(bad) > TOLERATED * len(column.figures):
-            what = f"{number(len(bad))} of {number(len(column.figures))} rows of {_name(column)} "
+            what = f"{numeral(len(bad))} of {numeral(len(column.figures))} rows of {_name(column)} "
             codes = sorted({column.cells[place] for place in bad})[:5]
-            yield Seen(table.row_lines[bad[0]], f"{what}are no 2xx status ({', '.join(codes)})")
+            yield Violation(
+                table.row_lines[bad[0]], f"{what}are no 2xx status ({', '.join(codes)})"
+            )
 
 
 def _is_status(value: float) -> bool:
     return value.is_integer() and 100 <= value < 600
 
 
-def _rows_as_sides(document: Document) -> Iterator[Seen]:
+def _rows_as_sides(document: Document) -> Iterator[Violation]:
     """Compare bytes per answer of the rows, where each row is a side."""
-    for table in document.tables:
+    for table in document.of(Table):
         requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
         if not requests or not received or as_number(table.columns[0].cells[0]) is not None:
             continue
@@ -188,9 +195,9 @@ def _rows_as_sides(document: Document) -> Iterator[Seen]:
         ]
         for (a, a_bytes), (b, b_bytes) in pairwise(sizes):
             if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
-                what = f"bytes ÷ requests is {number(a_bytes)} for {_row_name(table, a)} and "
-                what += f"{number(b_bytes)} for {_row_name(table, b)}"
-                yield Seen(table.row_lines[b], what)
+                what = f"bytes ÷ requests is {numeral(a_bytes)} for {_row_name(table, a)} and "
+                what += f"{numeral(b_bytes)} for {_row_name(table, b)}"
+                yield Violation(table.row_lines[b], what)
 
 
 def _headed(table: Table, heading: re.Pattern[str]) -> Column | None:
@@ -238,47 +245,47 @@ _STATUS = re.compile(
 _KEEP = "webdyno run writes summary.csv and the report from the same records: nothing is retyped."
 
 RULES = (
-    Rule(
+    AuditRule(
         "failures-column",
         _failures,
         why="Failed requests are cheap or late, and the row's rate and times are of what is left.",
         instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' counts each kind of "
         "failure apart.",
     ),
-    Rule(
+    AuditRule(
         "status-column",
         _statuses,
         why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
         instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' notices at once.",
     ),
-    Rule(
+    AuditRule(
         "different-documents",
         _rows_as_sides,
         why="The rows are about answers of different size: their rates can't be compared.",
         instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),
-    Rule(
+    AuditRule(
         "copied-column",
         _copied_between,
         why="Two quantities are never equal to the last digit in every row: one column was "
         "pasted over, and what it should have shown is lost.",
         instead=_KEEP,
     ),
-    Rule(
+    AuditRule(
         "copied-column",
         _copied_within,
         why="Two measurements are never equal to the last digit in every row: one was pasted over.",
         instead=_KEEP,
     ),
-    Rule(
+    AuditRule(
         "different-documents",
         _different_sizes,
         why="The columns are about documents of different size: their rates can't be compared.",
         instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),
-    Rule(
+    AuditRule(
         "error-page-column",
         _error_pages,
         why="The whole column seems to have measured the error page.",
