@@ -11,8 +11,10 @@ from e2e.commands import QUICK, environment
 from rig import lab
 from webdyno.definitions import Catalogue
 from webdyno.model.judgement import Verdict
-from webdyno.workload import LogSelection, Privacy, read_logs
-from webdyno.workload.formats import read_line
+from webdyno.workload.lines import read_line
+from webdyno.workload.log import LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
 
 
 def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from webdyno.definitions.request_file import read_har, read_request_file
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
-from webdyno.workload import LogSelection, Manner, Privacy, read_logs, traffic_of
+from webdyno.workload.log import LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
+from webdyno.workload.traffic import Manner, traffic_of
 
 
 def har(*requests: Mapping[str, object], status: int = 200) -> str:

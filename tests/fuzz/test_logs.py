@@ -7,7 +7,10 @@ from random import Random
 
 from fuzz.driver import each_case, no_hang, sweep
 from webdyno.model.mistake import Mistake
-from webdyno.workload import LogSelection, Manner, Privacy, read_logs, traffic_of
+from webdyno.workload.log import LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
+from webdyno.workload.traffic import Manner, traffic_of
 from workload.test_formats import (
     ALB,
     CADDY,

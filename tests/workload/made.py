@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.workload import Log, LogSelection, Privacy, read_logs
+from webdyno.workload.log import Log, LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
 
 BEGIN_S = 1_763_800_000
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

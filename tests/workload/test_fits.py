@@ -5,9 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webdyno.workload.fidelity import reuse_distances
-from webdyno.workload.popularity import popularity, zipf_exponent
-from webdyno.workload.rhythm import SESSION_ENDS_S, arrivals, dispersion, sessions
+from webdyno.workload.fits import (
+    SESSION_ENDS_S,
+    arrivals,
+    dispersion,
+    popularity,
+    reuse_distances,
+    sessions,
+    zipf_exponent,
+)
 from workload.made import zipf_draws
 
 SEEDS = st.integers(0, 2**32 - 1)

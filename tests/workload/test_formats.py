@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Log, LogSelection, Privacy, read_logs
-from webdyno.workload.formats import NoRequest, read_line
+from webdyno.workload.access import NoRequest
+from webdyno.workload.lines import read_line
+from webdyno.workload.log import Log, LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
 from workload.made import line
 
 AT = "22/Nov/2026:10:15:03 +0000"

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.mistake import Mistake
-from webdyno.workload import Log, LogSelection, Privacy, read_logs
-from webdyno.workload.formats import Access, NoRequest, read_line
+from webdyno.workload.access import Access, NoRequest
+from webdyno.workload.lines import read_line
+from webdyno.workload.log import Log, LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
 from workload.made import BEGIN_S, line, read
 
 CADDY = {

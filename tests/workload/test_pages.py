@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.cli import app
-from webdyno.workload import Manner, Traffic, traffic_of
+from webdyno.workload.traffic import Manner, Traffic, traffic_of
 from workload.made import line, read
 
 PAGE_MS, ASSET_MS = 40.0, 300.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
-from webdyno.workload import Privacy
+from webdyno.workload.privacy import Privacy
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.workload import LogSelection, Privacy, read_logs
-from webdyno.workload.formats import read_line
+from webdyno.workload.lines import read_line
+from webdyno.workload.log import LogSelection
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.read import read_logs
 from workload.test_lines import CADDY, NGINX
 
 COMMON = 'h - - [22/Nov/2025:08:26:40 +0000] "GET / HTTP/1.1" 200 12'

@@ -13,7 +13,7 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.workload import Workload
-from webdyno.workload import Manner, traffic_of
+from webdyno.workload.traffic import Manner, traffic_of
 from workload.made import BEGIN_S, line, read, zipf_draws
 
 BARE = {

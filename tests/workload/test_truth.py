@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from webdyno.workload import Manner, traffic_of
+from webdyno.workload.traffic import Manner, traffic_of
 from workload.made import BEGIN_S, read, zipf_draws
 
 SESSIONS, LENGTH, PAUSE_S, VISITORS_PER_S = 12_000, 5.0, 1.0, 2.0

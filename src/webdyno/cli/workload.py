@@ -115,16 +115,11 @@ def workload(
         webdyno duel conf:new.conf conf:old.conf --root public --requests traffic.toml --vary
         load.arrivals=poisson,replay
     """
-    from webdyno.workload import (
-        NAME,
-        LogSelection,
-        Manner,
-        Privacy,
-        check_is_file,
-        read_logs,
-        traffic_of,
-        write_twin,
-    )
+    from webdyno.workload.log import LogSelection
+    from webdyno.workload.privacy import Privacy
+    from webdyno.workload.read import check_is_file, read_logs
+    from webdyno.workload.traffic import Manner, traffic_of
+    from webdyno.workload.twin import NAME, write_twin
 
     for log in logs:
         if str(log).startswith("-") and str(log) != "-":
@@ -199,7 +194,7 @@ def _methods(given: str) -> list[str]:
 
 
 def _moment(flag: str, given: str | None, unless: float) -> float:
-    from webdyno.workload import moment_of
+    from webdyno.workload.access import moment_of
 
     try:
         return moment_of(given) if given else unless

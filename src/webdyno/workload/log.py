@@ -1,11 +1,20 @@
-"""A log's requests in columns: 31 bytes a request, whatever its lines hold."""
+"""A log's requests in columns, 31 bytes a request whatever its lines hold, and how these grow."""
 
-from collections.abc import Collection, Iterator
+import re
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from webdyno.model.format import count, number
+from webdyno.model.mistake import Mistake
+from webdyno.workload.access import AT_EDGE, CASE_BLIND, FORWARDED, Access
+from webdyno.workload.privacy import Privacy
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -70,5 +79,224 @@ class Log:
         """Give all that was asked for, each with the numbers of its requests."""
         order = np.argsort(self.asked_id, kind="stable")
         bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))
-        for number, asked in enumerate(self.asked):
-            yield asked, order[bounds[number] : bounds[number + 1]]
+        for nth, asked in enumerate(self.asked):
+            yield asked, order[bounds[nth] : bounds[nth + 1]]
+
+
+LONGEST_TARGET = 2_048
+MOST_NAMED = 5
+MOST_PATHS = 200_000
+"""Different ones; those that first come later are left out, and counted."""
+MOST_CLIENTS = 5_000_000
+
+UNREADABLE = "lines that are no request"
+METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
+FAILED, NO_PATH, TOO_MANY = (
+    "answered with 5xx, or not at all",
+    "for what is no path",
+    f"for further paths than {MOST_PATHS:,}",
+)
+NO_ANSWER = frozenset({408, 444, 460, 499})
+"""Statuses that servers write where no answer was sent: nobody can meet them."""
+
+PROBE, BODY = "health check", "has a body"
+FEWEST = 20
+"""Requests of which something is said."""
+_PROBES = re.compile(
+    rb"kube-probe|GoogleHC|ELB-HealthChecker|Consul Health Check|UptimeRobot|Pingdom"
+    rb"|Blackbox Exporter|Envoy/HC",
+    re.IGNORECASE,
+)
+
+
+@dataclass
+class LogBuilder:
+    """What was read so far."""
+
+    wanted: LogSelection
+    privacy: Privacy
+    lines: int = 0
+    bad: list[Bad] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    remarks: Counter[str] = field(default_factory=Counter)
+    addresses: set[bytes] = field(default_factory=set)
+    """Hashed; two at the most, which tell whether there are several."""
+    times: "array[float]" = field(default_factory=lambda: array("d"))
+    asked_ids: "array[int]" = field(default_factory=lambda: array("I"))
+    clients: "array[int]" = field(default_factory=lambda: array("I"))
+    sizes: "array[int]" = field(default_factory=lambda: array("q"))
+    statuses: "array[int]" = field(default_factory=lambda: array("H"))
+    connections: "array[int]" = field(default_factory=lambda: array("b"))
+    took_s: "array[float]" = field(default_factory=lambda: array("f"))
+
+    def __post_init__(self) -> None:
+        """Begin without requests."""
+        self._methods = {it.encode() for it in self.wanted.methods}
+        self._as_logged: dict[tuple[bytes, bytes, bytes, str], int | None] = {}
+        self._asked: dict[RequestKey, int] = {}
+        self._client_ids: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        """How many requests."""
+        return len(self.times)
+
+    def note_bad(self, file: str, line: int, why: str) -> None:
+        """Count a line that is no request."""
+        self.left_out[UNREADABLE] += 1
+        if len(self.bad) < MOST_NAMED:
+            self.bad.append(Bad(file, line, why))
+
+    def take(self, access: Access) -> None:
+        """Add a request, if it is wanted."""
+        if access.method not in self._methods:
+            self.left_out[METHOD] += 1
+        elif access.time_s < self.wanted.from_s:
+            self.left_out[BEFORE] += 1
+        elif access.time_s >= self.wanted.to_s:
+            self.left_out[AFTER] += 1
+        elif not 200 <= access.status < 500 or access.status in NO_ANSWER:
+            self.left_out[FAILED] += 1
+        elif (asked := self._id(access)) is not None:
+            self.times.append(access.time_s)
+            self.asked_ids.append(asked)
+            self.clients.append(self._client(access))
+            self.sizes.append(access.body_bytes)
+            self.statuses.append(access.status)
+            first = access.first_on_connection
+            self.connections.append(-1 if first is None else first)
+            self.took_s.append(float("nan") if access.took_s is None else access.took_s)
+            self._remark(access)
+
+    def _remark(self, access: Access) -> None:
+        if access.remarks:
+            self.remarks.update(access.remarks)
+        if _is_probe(access.agent):
+            self.remarks[PROBE] += 1
+        if access.body:
+            self.remarks[BODY] += 1
+        if len(self.addresses) < 2:
+            self.addresses.add(self.privacy.client(access.address))
+
+    def _client(self, access: Access) -> int:
+        short = self.privacy.client(access.address + b" " + access.agent)
+        if (known := self._client_ids.get(short)) is not None:
+            return known
+        if len(self._client_ids) < MOST_CLIENTS:
+            self._client_ids[short] = len(self._client_ids)
+            return len(self._client_ids) - 1
+        return MOST_CLIENTS  # all further ones together: memory stays bounded
+
+    def _id(self, access: Access) -> int | None:
+        """Give the number of what was asked for; None, and count it, where that can't be."""
+        target = self.privacy.asked(access.target)
+        logged = access.method, target, access.body, access.content_type
+        if logged in self._as_logged:
+            found = self._as_logged[logged]
+            if found is None:
+                self.left_out[NO_PATH] += 1
+            return found
+        if len(self._as_logged) >= MOST_PATHS:
+            self.left_out[TOO_MANY] += 1
+            return None
+        if len(target) > LONGEST_TARGET:
+            self.left_out[NO_PATH] += 1
+            return None
+        try:
+            path = self.privacy.path(target)
+            asked = RequestKey(access.method.decode(), path, access.body, access.content_type)
+        except (ValueError, Mistake):
+            self._as_logged[logged] = None
+            self.left_out[NO_PATH] += 1
+            return None
+        found = self._as_logged[logged] = self._asked.setdefault(asked, len(self._asked))
+        return found
+
+    def log(self, name: str, found_out: Sequence[str]) -> Log:
+        """Give what was read, of which there has to be something.
+
+        With what was found out of the files themselves.
+        """
+        times = np.frombuffer(self.times, dtype=np.float64)
+        order = np.argsort(times, kind="stable")
+        columns = (self.asked_ids, self.clients, self.sizes, self.statuses, self.connections)
+        asked, clients, sizes, statuses, connections = (
+            np.frombuffer(it, dtype=it.typecode)[order].astype(np.int64) for it in columns
+        )
+        all_asked = list(self._asked)
+        return Log(
+            name,
+            all_asked,
+            times[order],
+            asked,
+            clients,
+            sizes,
+            statuses,
+            connections,
+            np.frombuffer(self.took_s, dtype=np.float32)[order].astype(np.float64),
+            self.lines,
+            self.bad,
+            {why: number for why, number in self.left_out.items() if number},
+            dict(self.privacy.hidden),
+            [
+                *found_out,
+                *_notes(
+                    len(self),
+                    len(self._client_ids),
+                    len(self.addresses),
+                    [it.path for it in all_asked],
+                    self.remarks,
+                ),
+            ],
+        )
+
+
+@lru_cache(maxsize=4096)
+def _is_probe(agent: bytes) -> bool:
+    """Whether an agent is a program that asks whether the server lives."""
+    return _PROBES.search(agent) is not None
+
+
+def _notes(
+    requests: int, clients: int, addresses: int, paths: Sequence[str], remarks: Counter[str]
+) -> Iterator[str]:
+    """Say whether clients can be told apart, and what of the requests no visitor made.
+
+    `addresses`: 2 stands for several.
+    """
+    if by_proxy := remarks[FORWARDED]:
+        yield (
+            f"{count(by_proxy, 'request')} came through a proxy: X-Forwarded-For names the client"
+        )
+    if requests >= FEWEST and addresses == 1:
+        yield (
+            f"all {number(requests)} requests come from one address, so sessions and pauses can't "
+            "be told: is there a proxy in front? Let the log have X-Forwarded-For "
+            '("$http_x_forwarded_for" in nginx, "%{X-Forwarded-For}i" in Apache)'
+        )
+    elif requests >= FEWEST and clients == requests:
+        yield (
+            f"each of the {number(requests)} requests has a client of its own, so sessions and "
+            "pauses can't be told: does the log name clients?"
+        )
+    if probes := remarks[PROBE]:
+        are = "is a health check" if probes == 1 else "are health checks"
+        yield f"{count(probes, 'request')} {are}, which no visitor makes"
+    if bodies := remarks[BODY]:
+        yield f"{count(bodies, 'request')} with a body, which the load's file holds as it was sent"
+    if at_edge := remarks[AT_EDGE]:
+        yield (
+            f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; your "
+            f"server saw {number(requests - at_edge)}. For these alone: "
+            r"zgrep -vP '\tHit\t' LOG | webdyno workload -"
+        )
+    if remarks[CASE_BLIND] and (alike := _alike(paths)):
+        yield f"for IIS {' and '.join(alike)} are one page; other servers tell them apart"
+
+
+def _alike(paths: Sequence[str]) -> list[str]:
+    """Give the first paths that differ in capitals alone."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        if (other := seen.setdefault(path.lower(), path)) != path:
+            return [other, path]
+    return []

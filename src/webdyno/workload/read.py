@@ -1,21 +1,78 @@
 """Reads logs, a line at a time: files, packed ones, standard input, HAR files."""
 
+import bz2
+import gzip
+import io
+import lzma
 import re
+import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from webdyno.definitions.entries import text_of
 from webdyno.model.files import unreadable
 from webdyno.model.format import number
 from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
-from webdyno.workload.formats import READ, Access, Lines, NoRequest, took
-from webdyno.workload.formats.times import moment_of
-from webdyno.workload.log import Log, LogSelection
+from webdyno.workload.access import Access, NoRequest, moment_of, took_of_number
+from webdyno.workload.lines import READ, Lines
+from webdyno.workload.log import Log, LogBuilder, LogSelection
 from webdyno.workload.privacy import Privacy
-from webdyno.workload.reading import Reading
-from webdyno.workload.source import STDIN, TORN, opened_log
+
+STDIN = Path("-")
+TORN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+"""What unpacking raises where a file ends too early or is damaged."""
+_MAGIC_BYTES = 8
+_PACKED: dict[bytes, Callable[[Any], AbstractContextManager[Any]]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_ELSEWHERE = {
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "zstd -dc {0} | webdyno workload -"),
+    b"PK\x03\x04": ("a ZIP archive", "unzip -p {0} | webdyno workload -"),
+    b"LPKSHHRH": ("systemd's journal", "journalctl --file {0} -o cat | webdyno workload -"),
+    b"PAR1": ("Parquet", "duckdb writes its rows as JSON: COPY … TO 'log.json'"),
+}
+"""What is read after another program has made lines of it."""
+
+
+@contextmanager
+def opened_log(path: Path) -> Iterator[Any]:
+    """Open a log, unpacked; `-` is standard input. Raise Mistake for what is no file of lines."""
+    with ExitStack() as stack:
+        file: Any
+        if path == STDIN:
+            file = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+            stack.callback(file.detach)  # it stays open: it isn't ours
+        else:
+            check_is_file(path)
+            file = stack.enter_context(path.open("rb"))
+        yield stack.enter_context(_unpacked(file, path))
+
+
+def check_is_file(path: Path) -> None:
+    """Raise Mistake where a log is no regular file and not standard input either."""
+    if path == STDIN or path.is_file():
+        return
+    if path.exists():
+        raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
+    raise Mistake(f"{path}: there is no such file")
+
+
+def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
+    begins = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
+    for magic, (kind, command) in _ELSEWHERE.items():
+        if begins.startswith(magic):
+            raise Mistake(f"{path}: is {kind}; this makes it readable: {command.format(path)}")
+    for magic, unpack in _PACKED.items():
+        if begins.startswith(magic):
+            return unpack(file)
+    return nullcontext(file)
+
 
 LONGEST_LINE = 64 * 1024
 MOST_REQUESTS = 10_000_000
@@ -83,10 +140,10 @@ def read_logs(
     paths: Sequence[Path], wanted: LogSelection, privacy: Privacy, progress: Progress | None = None
 ) -> Log:
     """Read logs as one; raise Mistake where there is no request in them."""
-    reading, told, hints = Reading(wanted, privacy), list[str](), list[str]()
+    builder, told, hints = LogBuilder(wanted, privacy), list[str](), list[str]()
     for path in paths:
         name = _name(path)
-        one = _OneLog(name, reading, progress)
+        one = _OneLog(name, builder, progress)
         try:
             with opened_log(path) as file:
                 begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
@@ -94,7 +151,7 @@ def read_logs(
                     accesses, of_it = _har_requests(file, name)
                     told += of_it
                     for access in accesses:
-                        reading.take(access)
+                        builder.take(access)
                 else:
                     one.read(file)
         except TORN:
@@ -103,9 +160,9 @@ def read_logs(
             raise unreadable(name, error) from None
         hints += one.hints
     names = " ".join(map(_name, paths))
-    if not len(reading):
-        raise _nothing(names, reading, [*hints, *told])
-    return reading.log(names if len(paths) == 1 else f"{len(paths)} logs", told)
+    if not len(builder):
+        raise _nothing(names, builder, [*hints, *told])
+    return builder.log(names if len(paths) == 1 else f"{len(paths)} logs", told)
 
 
 def _name(path: Path) -> str:
@@ -115,10 +172,10 @@ def _name(path: Path) -> str:
 class _OneLog:
     """Reads one log into columns that others may be in as well."""
 
-    def __init__(self, name: str, reading: Reading, progress: Progress | None) -> None:
+    def __init__(self, name: str, builder: LogBuilder, progress: Progress | None) -> None:
         self.name = name
         self.hints: list[str] = []
-        self._reading = reading
+        self._builder = builder
         self._progress = progress
         self._lines = Lines()
         self._useless_bytes: int | None = 0
@@ -127,7 +184,7 @@ class _OneLog:
     def read(self, file: BinaryIO) -> None:
         for at, line in enumerate(_lines(file, self.name), 1):
             self._take(at, line.removeprefix(_BYTE_ORDER_MARK) if at == 1 else line)
-            self._reading.lines += 1
+            self._builder.lines += 1
             self._check(at)
 
     def _take(self, at: int, line: bytes) -> None:
@@ -140,9 +197,9 @@ class _OneLog:
                 raise NoRequest(f"is longer than {LONGEST_LINE // 1024} KiB")  # noqa: TRY301
             if access := self._lines.read(line):
                 self._useless_bytes = None
-                self._reading.take(access)
+                self._builder.take(access)
         except NoRequest as why:
-            self._reading.note_bad(self.name, at, str(why))
+            self._builder.note_bad(self.name, at, str(why))
             if not self.hints and (hint := _guess(line[:LONGEST_LINE])):
                 self.hints.append(hint)
 
@@ -153,13 +210,13 @@ class _OneLog:
             raise Mistake(
                 f"{self.name}: its first {number(at)} lines hold no request{_hint(self.hints)}"
             )
-        if len(self._reading) >= MOST_REQUESTS:
+        if len(self._builder) >= MOST_REQUESTS:
             raise Mistake(
                 f"{self.name}:{at}: {MOST_REQUESTS:,} requests are the most; choose some hours "
                 "with --from and --to"
             )
         if self._progress and at % LINES_BETWEEN == 0:
-            self._progress(self.name, at, len(self._reading))
+            self._progress(self.name, at, len(self._builder))
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -180,9 +237,9 @@ def _hint(hints: Sequence[str]) -> str:
     return "; " + "; ".join(hints) if hints else f". Read are {READ}"
 
 
-def _nothing(names: str, reading: Reading, hints: Sequence[str]) -> Mistake:
-    left_out = ", ".join(f"{many:,} {why}" for why, many in reading.left_out.items())
-    first = f" (line {reading.bad[0].line} {reading.bad[0].why})" if reading.bad else ""
+def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> Mistake:
+    left_out = ", ".join(f"{many:,} {why}" for why, many in builder.left_out.items())
+    first = f" (line {builder.bad[0].line} {builder.bad[0].why})" if builder.bad else ""
     return Mistake(
         f"{names}: there is no request in it that can be used: {left_out or 'it is empty'}{first}"
         f"{_hint(hints)}"
@@ -244,7 +301,7 @@ def _waited_s(entry: HarEntry) -> float | None:
     wait_ms = entry.timings.wait if entry.timings else None
     if wait_ms is None or entry.response.body_bytes == 0:
         return None
-    return took.of_number(wait_ms, 1e-3)
+    return took_of_number(wait_ms, 1e-3)
 
 
 def _guess(line: bytes) -> str | None:

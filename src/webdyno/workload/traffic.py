@@ -1,5 +1,6 @@
 """A load in the terms of an experiment, made of a log: what is asked for, how often, how fast."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -7,13 +8,27 @@ import numpy as np
 import tomli_w
 
 from webdyno.definitions.entries import with_body
-from webdyno.model.request import MOST_REQUESTS
-from webdyno.model.workload import ConnectionUse, Popularity, Workload
-from webdyno.workload.log import Floats, Log
-from webdyno.workload.popularity import zipf_shares
+from webdyno.model.mistake import Mistake
+from webdyno.model.replay import MOST_REPLAYED, Replay
+from webdyno.model.workload import Connections, Workload
+from webdyno.workload.fits import (
+    Mix,
+    arrivals,
+    fidelity,
+    mix,
+    popularity,
+    sessions,
+    spread_of,
+)
+from webdyno.workload.log import Floats, Log, Whole
+from webdyno.workload.twin import (
+    Twin,
+    cost_of_each,
+    page_costs,
+    pages_of,
+    twin_of,
+)
 
-THINNED = MOST_REQUESTS // 5
-"""Requests that stand for the tail, where a log has more paths than an experiment."""
 SLOWEST_RATE, FASTEST_RATE, LONGEST_PAUSE_S = 0.001, 1e8, 3600.0
 PARTIAL, NOT_MODIFIED, SUCCESS = 206, 304, 200
 
@@ -25,35 +40,6 @@ class Manner:
     loop: Literal["open", "closed"] = "open"
     speed: float = 1.0
     """How many times as fast as in the log."""
-
-
-class Mix(NamedTuple):
-    """What a load asks for: numbers of `Log.asked` in the order of their ranks, and shares."""
-
-    ids: list[int]
-    shares: Floats
-    zipf: float | None
-    """The exponent, where the shares are those of Zipf's law."""
-
-
-def mix(log: Log, popularity: Popularity) -> Mix:
-    """Choose what is asked for and how often.
-
-    Of more paths than an experiment takes, the first ones keep their shares; evenly spaced ones
-    of the others stand for these.
-    """
-    counts = np.bincount(log.asked_id, minlength=len(log.asked))
-    ranked = np.argsort(-counts, kind="stable")
-    one_method = popularity.paths == len(log.asked)  # an experiment's Zipf's law knows no methods
-    by_law = popularity.kind == "zipf" and one_method
-    shares = zipf_shares(len(ranked), popularity.zipf) if by_law else counts[ranked] / counts.sum()
-    if len(ranked) <= MOST_REQUESTS:
-        return Mix(ranked.tolist(), shares, popularity.zipf if by_law else None)
-    first = MOST_REQUESTS - THINNED
-    tail = np.linspace(first, len(ranked) - 1, THINNED).astype(int)
-    of_tail = np.full(THINNED, shares[first:].sum() / THINNED)
-    kept = np.concatenate((ranked[:first], ranked[tail]))
-    return Mix(kept.tolist(), np.concatenate((shares[:first], of_tail)), None)
 
 
 def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]:
@@ -76,12 +62,12 @@ def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]
     return keys
 
 
-def connections(log: Log) -> ConnectionUse | None:
+def connections(log: Log) -> Connections | None:
     """Say how connections were used; None where the log doesn't tell of each request."""
     first = int((log.connection == 1).sum())
     if (log.connection < 0).any() or not first:
         return None
-    return ConnectionUse(kept_share=1 - first / len(log), requests_each=len(log) / first)
+    return Connections(kept_share=1 - first / len(log), requests_each=len(log) / first)
 
 
 def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
@@ -127,3 +113,104 @@ def traffic_toml(
         + "".join(f"\n\n[[requests]]\n{tomli_w.dumps(entry).rstrip()}" for entry in requests)
         + "\n"
     )
+
+
+def replay_of(log: Log, chosen: Mix) -> Replay:
+    """Give when each request of a log came, and which of the load's requests it is.
+
+    What the load has no request for is replaced by the one that stands for it, of the nearest rank.
+    Raise Mistake for a log that can't be replayed.
+    """
+    if len(log) > MOST_REPLAYED:
+        raise Mistake(
+            f"--replay: {len(log):,} requests are more than {MOST_REPLAYED:,}; choose some hours "
+            "with --from and --to"
+        )
+    if not log.time_s[-1] > log.time_s[0]:
+        raise Mistake("--replay: all requests came at the same time")
+    times_s = np.fromiter(_spread_over_seconds(log.time_s), float, len(log))
+    return Replay(
+        (times_s - times_s[0]).tolist(), _standing_for(log, chosen)[log.asked_id].tolist()
+    )
+
+
+def _standing_for(log: Log, chosen: Mix) -> Whole:
+    """Give, by number of what was asked, the number of the load's request."""
+    counts = np.bincount(log.asked_id, minlength=len(log.asked))
+    rank = np.empty(len(counts), dtype=np.int64)
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+    kept = rank[chosen.ids]  # ascending: requests are in the order of their ranks
+    after = np.searchsorted(kept, rank).clip(0, len(kept) - 1)
+    before = (after - 1).clip(0)
+    return np.where(abs(kept[before] - rank) < abs(kept[after] - rank), before, after)
+
+
+def _spread_over_seconds(times_s: Floats) -> Iterator[float]:
+    """Spread requests of one whole second evenly over it, where a log knows no parts of seconds."""
+    if (times_s % 1).any():
+        yield from times_s
+        return
+    for second, many in zip(*np.unique(times_s, return_counts=True), strict=True):
+        yield from second + np.arange(many) / many
+
+
+class Traffic(NamedTuple):
+    """What was found in a log, and the load that is made of it."""
+
+    workload: Workload
+    load: dict[str, Any]
+    """Keys of `[load]`."""
+    requests: list[dict[str, Any]]
+    """Entries of `[[requests]]`."""
+    text: str
+    """All of it as `traffic.toml`."""
+    replay: Replay | None
+    """When each request came, where that was asked for."""
+    twin: Twin | None
+    """Its twin site, where that was asked for."""
+
+
+def traffic_of(
+    log: Log,
+    manner: Manner,
+    *,
+    twin: Literal["pages", "files"] | None = None,
+    replay_file: str | None = None,
+) -> Traffic:
+    """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
+
+    A twin of pages has such where the log knows that answers took time, one of files never.
+    With the name of a file that its own timetable will be written to, as the load's text names it.
+    Raise Mistake where a twin would be too large, or the log can't be replayed.
+    """
+    paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
+    path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]
+    spread_over = popularity(path_id, len(paths))
+    chosen = mix(log, spread_over)
+    when = arrivals(log.time_s)
+    visits, _ = sessions(log.time_s, log.client_id)
+    methods = np.array([asked.method for asked in log.asked])[log.asked_id]
+    costs = page_costs(log) if twin == "pages" else {}
+    names, counts = np.unique(methods, return_counts=True)
+    workload = Workload(
+        log="".join(it if it.isprintable() else "?" for it in log.name),
+        requests=len(log),
+        left_out=log.left_out,
+        hidden=log.hidden,
+        methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
+        popularity=spread_over,
+        answer_bytes=spread_of(log.body_bytes),
+        sessions=visits,
+        arrivals=when,
+        connections=connections(log),
+        pages=pages_of(log, chosen, costs, when.rate_per_s * manner.speed),
+        fidelity=fidelity(log, chosen, when, visits, cost_of_each(log, costs) if twin else None),
+    )
+    load, requests = load_keys(workload, chosen, manner), request_entries(log, chosen)
+    replay = None
+    if replay_file is not None:
+        replay, load = replay_of(log, chosen), load | {"replay_file": replay_file}
+    site = twin_of(log, requests, costs) if twin else None
+    requests = site.requests if site else requests
+    text = traffic_toml(workload, load, requests, manner.speed)
+    return Traffic(workload, load, requests, text, replay, site)

@@ -4,9 +4,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from webdyno.workload.formats import took
-from webdyno.workload.formats.access import Access, NoRequest, client, request_line
-from webdyno.workload.formats.times import moment, stamp
+from webdyno.workload.access import (
+    Access,
+    NoRequest,
+    client,
+    moment,
+    request_line,
+    stamp,
+    took_of_caddy,
+    took_of_json,
+)
 
 _ENVELOPES = {"log": "time", "MESSAGE": "", "message": "@timestamp", "line": "timestamp"}
 """Keys under which docker, journald, Filebeat and Loki keep a line, and the key of its time."""
@@ -31,7 +38,7 @@ _FORWARDED = ("http_x_forwarded_for", "x_forwarded_for", "request_X-Forwarded-Fo
 
 
 def read_json(text: bytes, before: bytes, inner: Callable[[bytes], Access]) -> Access:
-    """Read an object, before which something else may stand; raise Unreadable.
+    """Read an object, before which something else may stand; raise NoRequest.
 
     `inner` reads the line that an envelope holds.
     """
@@ -74,7 +81,7 @@ def _caddy(found: dict[str, Any], before: bytes) -> Access:
         int(found["status"]),
         _length(found.get("size")),
         None,
-        took.of_caddy(found.get("duration")),
+        took_of_caddy(found.get("duration")),
         remarks,
     )
 
@@ -97,7 +104,7 @@ def _named(found: dict[str, Any], before: bytes) -> Access:
         int(_first(found, _STATUS)),
         _length(_first(found, _BYTES)),
         None if nth in {None, ""} else int(nth) == 1,
-        took.of_json(found),
+        took_of_json(found),
         remarks,
     )
 
