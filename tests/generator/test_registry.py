@@ -21,15 +21,13 @@ from webdyno.generator.instrument import Done, Instrument, only_closed
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.load import Load
 from webdyno.model.load_result import Failures, KeepAliveResult, LoadResult, Requests
-from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Tool, patterns
 from webdyno.readers.run import Run
 
 SLOTH = Tool(
     name="sloth",
     opening="sloth",
     patterns=patterns(r"sloth: (?P<requests>INT) in (?P<duration_s>NUM) at (?P<rate_rps>NUM)"),
-    output=lambda facts: Output(tool="sloth", **facts.figures()),
 )
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.readers.ab import AB
 from webdyno.readers.facts import Tool
-from webdyno.readers.httperf import HTTPERF
 from webdyno.readers.run import Unreadable, read_run
-from webdyno.readers.wrk import WRK
+from webdyno.readers.tools.ab import AB
+from webdyno.readers.tools.httperf import HTTPERF
+from webdyno.readers.tools.wrk import WRK
 
 RECORDED = Path(__file__).parents[1] / "audit/outputs"
 

@@ -8,7 +8,7 @@ from typing import Any
 from webdyno.readers.facts import in_ms
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command
-from webdyno.readers.urls import url_figures
+from webdyno.readers.values import url_figures
 
 _HTTP = {"c": "concurrency", "connections": "concurrency", "concurrency": "concurrency"}
 _HTTP |= {"d": "time_limit_s", "duration": "time_limit_s"}

@@ -9,13 +9,14 @@ from typing import TypeVar
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined, find_command, hints
 from webdyno.audit.tables import Table, TableReader
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
-from webdyno.readers import AnySheet, after_all, opened_by, sheet_headed_by
-from webdyno.readers.ab import LABELS
 from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.json_outputs import JsonObject, JsonReader
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
-from webdyno.readers.redis import redis_quiet
+from webdyno.readers.sheets import AnySheet, sheet_headed_by
+from webdyno.readers.tools import after_all, opened_by
+from webdyno.readers.tools.ab import LABELS
+from webdyno.readers.tools.redis import redis_quiet
 
 Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
 Kind = TypeVar("Kind")
@@ -111,17 +112,17 @@ class _Reader:
         return self._other(line)
 
     def _json(self, found: JsonObject | None) -> Iterator[Item]:
-        """Give the outputs of an object; braces that hold something else are text."""
+        """Give the output that an object is; braces that hold something else are text."""
         if found is None:
             return
-        if found.outputs:
+        first, last = found.lines[0].number, found.lines[-1].number
+        if found.output:
             yield from self._end_output()
-        for output in found.outputs:
-            self._claim_command(output.tool, output.first_line)
-            yield self._with_command(output)
+            yield from self._of_sheet([found.output])
+            return
         if found.unread_result:
-            yield UnreadPart(FIGURES, found.first_line, found.last_line, rates=1)
-        for line in found.text_lines:
+            yield UnreadPart(FIGURES, first, last, rates=1)
+        for line in found.lines:
             yield from self._text(line)
 
     def _other(self, line: NumberedLine) -> Iterator[Item]:

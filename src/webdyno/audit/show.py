@@ -10,7 +10,7 @@ from rich.text import Text
 from webdyno.audit.judge import COMMAND, TABLE, Audit, AuditFinding, Read
 from webdyno.audit.unread import FIGURES
 from webdyno.model.command import as_called
-from webdyno.readers import TOOLS
+from webdyno.readers.tools import TOOLS
 
 WIDTH = 100
 """Columns that it takes at most."""

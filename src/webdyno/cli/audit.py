@@ -48,8 +48,8 @@ def audit(
     """
     from webdyno.audit.judge import audit_lines
     from webdyno.audit.show import WIDTH, audit_shown
-    from webdyno.readers import READABLE
     from webdyno.readers.lines import read_lines
+    from webdyno.readers.tools import READABLE
 
     name = "standard input" if file == STANDARD_INPUT else file
     with _opened(file, name) as stream:

@@ -12,8 +12,8 @@ from webdyno.model.load_result import (
     Requests,
 )
 from webdyno.model.request import Request
-from webdyno.readers.redis import REDIS
 from webdyno.readers.run import Run
+from webdyno.readers.tools.redis import REDIS
 
 REQUESTS_PER_S = 100_000
 """It ends after a number of requests, not a time: its own default for each second of a slot,

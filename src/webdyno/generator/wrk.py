@@ -19,7 +19,7 @@ from webdyno.model.load_result import (
 )
 from webdyno.model.request import Request
 from webdyno.readers.run import Run
-from webdyno.readers.wrk import WRK
+from webdyno.readers.tools.wrk import WRK
 
 
 class Wrk(Instrument):

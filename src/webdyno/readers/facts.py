@@ -1,19 +1,21 @@
 """How a tool's output is described, and what is collected while its lines pass by."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
 
 from webdyno.model.quantities import TIMES_S
 from webdyno.readers.lines import NumberedLine
-from webdyno.readers.numbers import COUNT, NUMBER, as_count, as_float
-from webdyno.readers.output import Output
+from webdyno.readers.output import Loop, Output
+from webdyno.readers.values import COUNT, NUMBER, as_count, as_float, url_figures
 
 MOST_ROWS = 100
 """Rows of percentiles, statuses or errors that are kept of one output."""
 
+Figures = dict[str, Any]
+"""By the names of Output's attributes."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -26,17 +28,16 @@ _SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s", "\u03
 _MIXED = re.compile(rf"(?:(\d{{1,6}})h)?(?:(\d{{1,9}})m)?({NUMBER})s$")
 """`1m40.5s`, as Go prints durations."""
 
-_CONVERTED = {
-    "took": "duration_s",
-    "mean": "mean_ms",
-    "mean_s": "mean_ms",
-    "max": "max_ms",
-    "max_s": "max_ms",
-    "connect_max": "connect_max_ms",
+_SECONDS = {"took": "duration_s", "asked": "time_limit_s"}
+_MILLISECONDS = {"mean": "mean_ms", "max": "max_ms", "connect_max": "connect_max_ms"}
+"""Times that tools print with units of their own -> the attribute that has them."""
+
+_MADE_OF = {
+    **_SECONDS,
+    **_MILLISECONDS,
     "transfer": "transfer_kib_s",
     "answers_2xx": "by_status",
     "url": "host",
-    "asked": "time_limit_s",
     "errors": "failed",
     "failed_of_old": "failed",
     "failed_of_new": "failed",
@@ -48,7 +49,7 @@ _CONVERTED = {
     "checks_missed": "failed_checks",
     "started": "never_started",
 }
-"""Figures that tools print in units of their own -> the attribute that is made of them."""
+"""Texts that are no attributes themselves -> the attribute that is made of them."""
 
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -110,20 +111,38 @@ class Facts:
         found = in_ms(self.texts.get(name))
         return None if found is None else found / 1000
 
-    def figures(self) -> dict[str, Any]:
+    def times_ms(self, names: Mapping[float, str]) -> dict[float, float]:
+        """Give the times that were printed under some names, such as percentiles."""
+        texts = {key: self.texts.get(name) for key, name in names.items()}
+        return {key: time_ms for key, text in texts.items() if (time_ms := in_ms(text)) is not None}
+
+    def groups(self) -> Figures:
+        """Give the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""
+        counts = {f"{group}xx": self.integer(f"answers_{group}xx") for group in "12345"}
+        if counts["2xx"] is None:
+            return {}
+        by_status = {status: count for status, count in counts.items() if count}
+        return {"by_status": by_status, "non_2xx": non_2xx(by_status) or 0}
+
+    def figures(self, bytes_step: int = 1024) -> Figures:
         """Give what was read under the names of Output's attributes, converted."""
-        said: dict[str, Any] = {
-            name: text
-            for name, text in self.texts.items()
-            if name in {"server", "host", "path", "gave_up"} and text
+        texts = self.texts
+        said: Figures = url_figures(texts.get("url"))
+        said |= {
+            name: texts[name] for name in ("server", "host", "path", "gave_up") if texts.get(name)
         }
-        said |= {name: self.integer(name) for name in _INTEGERS & self.texts.keys()}
-        said |= {name: self.number(name) for name in _FLOATS & self.texts.keys()}
+        said |= {name: self.integer(name) for name in _INTEGERS & texts.keys()}
+        said |= {name: self.number(name) for name in _FLOATS & texts.keys()}
+        said |= {name: self.time_s(text) for text, name in _SECONDS.items() if text in texts}
+        said |= {name: in_ms(texts[text]) for text, name in _MILLISECONDS.items() if text in texts}
+        if (received := in_bytes(texts.get("read"), bytes_step)) is not None:
+            said["total_bytes"] = int(received)
+        if (per_second := in_bytes(texts.get("transfer"), bytes_step)) is not None:
+            said["transfer_kib_s"] = per_second / 1024
         return said | {
             "first_line": self.first_line,
             "last_line": self.last_line,
-            "lines": self.lines
-            | {_CONVERTED.get(name, name): at for name, at in self.lines.items()},
+            "lines": self.lines | {_MADE_OF.get(name, name): at for name, at in self.lines.items()},
             "percentiles_ms": self.percentiles_ms,
             "by_status": self.by_status,
         }
@@ -139,8 +158,16 @@ class Tool:
     patterns: tuple[re.Pattern[str], ...]
     """Lines of an output; their named groups are attributes of Output, or rows of a list:
     `percent` with `at` (a time with its unit), `status` or `error` with `count`."""
-    output: Callable[[Facts], Output | None]
-    """Makes the output of the facts; None when there is too little to speak of an output."""
+    loop: Loop | None = "closed"
+    """That of all its runs, unless its figures say otherwise."""
+    needed: tuple[str, ...] = ("requests", "rate_rps")
+    """Texts without which there is too little to speak of an output."""
+    more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
+    """Gives figures that follow from those read; None when these are too few for an output."""
+    read_json: Callable[[Mapping[str, Any]], Figures | None] | None = None
+    """Gives the figures of its JSON; None when that is the JSON of something else."""
+    bytes_step: int = 1024
+    """What kB is to it."""
     chatter: tuple[str, ...] = ()
     """Beginnings of lines that say nothing of use."""
     looks_like: str = ""
@@ -164,6 +191,25 @@ class Tool:
             if found := pattern.match(text):
                 return {k: v for k, v in found.groupdict().items() if v is not None}
         return None
+
+    def output(self, facts: Facts) -> Output | None:
+        """Give the output that the facts are; None when there is too little to speak of one."""
+        if not facts.texts.keys() >= set(self.needed):
+            return None
+        figures = facts.figures(self.bytes_step)
+        more = self.more(facts, figures)
+        return None if more is None else self._output(figures | more)
+
+    def json_output(
+        self, found: Mapping[str, Any], first_line: int, last_line: int
+    ) -> Output | None:
+        """Give the output that an object in JSON is; None when it is something else."""
+        figures = self.read_json(found) if self.read_json else None
+        lines = {"first_line": first_line, "last_line": last_line}
+        return None if figures is None else self._output(lines | figures)
+
+    def _output(self, figures: Figures) -> Output:
+        return Output(**{"tool": self.name, "loop": self.loop} | figures)
 
     def begins_next(self, facts: Facts, text: str, found: dict[str, str]) -> bool:
         """Whether a line of the tool begins its next output, as it can't be of the present one."""

@@ -2,28 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webdyno.readers.autocannon import autocannon_json
-from webdyno.readers.bombardier import bombardier_json
-from webdyno.readers.ghz import ghz_json
-from webdyno.readers.jmeter import jmeter_json
-from webdyno.readers.k6 import k6_json
 from webdyno.readers.lines import NumberedLine
-from webdyno.readers.oha import oha_json
 from webdyno.readers.output import Output
-from webdyno.readers.plow import plow_json
-from webdyno.readers.vegeta import vegeta_json
-from webdyno.readers.zrk import zrk_json
-
-JsonReading = Callable[[Mapping[str, Any], int, int], list[Output]]
-
-FORMS: tuple[JsonReading, ...] = (
-    *(k6_json, vegeta_json, autocannon_json, bombardier_json, zrk_json, plow_json, ghz_json),
-    *(jmeter_json, oha_json),
-)
+from webdyno.readers.tools import TOOLS
 
 MOST_CHARACTERS = 200_000
 """The longest of them, k6's with many metrics, has a tenth; what is longer is something else."""
@@ -42,13 +27,11 @@ _STARTS = re.compile(r'\{\s*(?:"|$)')
 class JsonObject:
     """An object whose braces are closed, or that grew too long."""
 
-    first_line: int
-    last_line: int
-    outputs: list[Output]
+    lines: list[NumberedLine]
+    output: Output | None
+    """None where it isn't the JSON of a known tool: siege's is read line by line."""
     unread_result: bool
     """Whether nothing of it was understood although it looks like measurements."""
-    text_lines: list[NumberedLine] = field(default_factory=list)
-    """Its lines, where it isn't the JSON of a known tool: siege's is read line by line."""
 
 
 @dataclass
@@ -84,26 +67,22 @@ class JsonReader:
         if not lines:
             return None
         text = "\n".join(each.text for each in lines)
-        first, last = lines[0].number, lines[-1].number
-        found = _parsed(text)
-        outputs = _outputs(found, first, last) if found else []
-        if outputs:
-            return JsonObject(first, last, outputs, unread_result=False)
-        return JsonObject(first, last, [], _RESULT.search(text) is not None, lines)
+        output = _output(_parsed(text), lines[0].number, lines[-1].number)
+        return JsonObject(lines, output, not output and _RESULT.search(text) is not None)
 
     def _reset(self) -> list[NumberedLine]:
         lines, self._lines, self._depth, self._size = self._lines, [], 0, 0
         return lines
 
 
-def _parsed(text: str) -> Mapping[str, Any] | None:
+def _parsed(text: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):  # braces that hold something else
-        return None
-    return found if isinstance(found, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _outputs(found: Mapping[str, Any], first_line: int, last_line: int) -> list[Output]:
-    readings = (form(found, first_line, last_line) for form in FORMS)
-    return next((outputs for outputs in readings if outputs), [])
+def _output(found: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
+    read = (tool.json_output(found, first_line, last_line) for tool in TOOLS)
+    return next(filter(None, read), None)

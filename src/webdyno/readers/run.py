@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from webdyno.readers.decoration import plain
 from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.lines import NumberedLine
+from webdyno.readers.lines import NumberedLine, plain
 from webdyno.readers.output import Output
 
 

@@ -1,25 +1,19 @@
 """httperf, and the CSV that autobench makes of a sweep with it."""
 
-from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Facts, Figures, Tool, patterns
 
 
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
-    if "rate_rps" not in figures or "requests" not in figures:
-        return None
+def _more(facts: Facts, figures: Figures) -> Figures:
+    sequential = figures.get("most_connections") == 1
+    more = facts.groups() | {
+        "loop": "closed" if sequential else None,
+        "rated_requests": facts.integer("sent"),  # `requests` are those with a reply
+    }
     head, body = facts.number("head_bytes"), facts.number("content_bytes")
     if head is not None and body is not None and figures["requests"]:
-        figures["document_bytes"] = int(body)
-        figures["total_bytes"] = int((head + body) * figures["requests"])
-    statuses = {f"{group}xx": facts.integer(f"answers_{group}xx") for group in "12345"}
-    figures["by_status"] = {status: count for status, count in statuses.items() if count}
-    if statuses["2xx"] is not None:
-        wrong = (count or 0 for status, count in statuses.items() if status != "2xx")
-        figures["non_2xx"] = sum(wrong)
-    figures["rated_requests"] = facts.integer("sent")  # `requests` are those with a reply
-    sequential = figures.get("most_connections") == 1
-    return Output(tool="httperf", loop="closed" if sequential else None, **figures)
+        more["document_bytes"] = int(body)
+        more["total_bytes"] = int((head + body) * figures["requests"])
+    return more
 
 
 HTTPERF = Tool(
@@ -44,6 +38,6 @@ HTTPERF = Tool(
         r"connrefused (?P<failed_connect>INT) connreset (?P<failed_receive>INT)",
         r"Errors: fd-unavail (?P<out_of_descriptors>INT)",
     ),
-    output=_output,
+    more=_more,
     chatter=("Connection length", "Request size", "CPU time [s]"),
 )

@@ -1,7 +1,6 @@
 """Gatling: the "Global Information" on its console, in both of its layouts."""
 
-from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Facts, Figures, Tool, patterns
 
 
 def _row(label: str, total: str = "", failed: str = "") -> str:
@@ -15,13 +14,10 @@ def _row(label: str, total: str = "", failed: str = "") -> str:
     )
 
 
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
-    if facts.integer("requests") is None or facts.number("rate_rps") is None:
+def _more(facts: Facts, figures: Figures) -> Figures | None:
+    if figures["requests"] is None or figures["rate_rps"] is None:  # a dash
         return None
-    # A dash where there were none.
-    figures["failed"] = facts.integer("failed_or_none") or 0
-    return Output(tool="gatling", loop=None, **figures)
+    return {"failed": facts.integer("failed_or_none") or 0}
 
 
 GATLING = Tool(
@@ -45,5 +41,6 @@ GATLING = Tool(
         r"\S.{0,200}\s{1,120}INT\s+\(\s*NUM%\)$",
     ),
     chatter=("====", "Please open", "Reports generated", "Generating reports"),
-    output=_output,
+    loop=None,
+    more=_more,
 )

@@ -1,7 +1,6 @@
 """ab, ApacheBench: all versions from 2.0."""
 
-from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Facts, Figures, Tool, patterns
 
 LABELS = {
     "Server Software": "text",
@@ -28,15 +27,14 @@ ENOUGH = {"requests", "gave_up", "rate_rps", "duration_s", "document_bytes", "no
 """Figures of which an output has two, at least: a single label may stand in any prose."""
 
 
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
+def _more(facts: Facts, figures: Figures) -> Figures | None:
     if len(ENOUGH & figures.keys()) < 2:
         return None
+    if "rate_rps" not in figures:
+        return {}
     # ab prints these lines only where there is something to tell: with -k, with a bad status.
-    if "rate_rps" in figures:
-        figures["keepalive_requested"] = "keepalive_requests" in facts.texts
-        figures.setdefault("non_2xx", 0)
-    return Output(tool="ab", loop="closed", **figures)
+    kept = "keepalive_requests" in facts.texts
+    return {"keepalive_requested": kept, "non_2xx": figures.get("non_2xx", 0)}
 
 
 AB = Tool(
@@ -74,5 +72,6 @@ AB = Tool(
         *("Write errors:", "Connection Times (ms)", "min ", "Processing:", "Waiting:"),
         "Percentage of the requests",
     ),
-    output=_output,
+    needed=(),
+    more=_more,
 )

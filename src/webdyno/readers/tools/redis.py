@@ -3,22 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from webdyno.readers.facts import Facts, Tool, patterns
+from webdyno.readers.facts import Tool, patterns
 from webdyno.readers.lines import NumberedLine
-from webdyno.readers.numbers import NUMBER, as_float
 from webdyno.readers.output import Output
+from webdyno.readers.values import NUMBER, as_float
 
 _QUIET = re.compile(
     rf"\b([A-Z][A-Z_]{{1,40}}(?: \([^)]{{0,60}}\))?): ({NUMBER}) requests per second"
     rf"(?:, p50=({NUMBER}) msec)?"
 )
-
-
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
-    if "rate_rps" not in figures:
-        return None
-    return Output(tool="redis-benchmark", loop="closed", **figures)
 
 
 REDIS = Tool(
@@ -34,7 +27,7 @@ REDIS = Tool(
         r"INT bytes payload",
         r"NUM(?:\s+NUM){5}$",
     ),
-    output=_output,
+    needed=("rate_rps",),
     chatter=(
         *("keep alive", "host config", "multi-thread", "Latency by perc", "Cumulative dist"),
         *("Summary:", "latency summary", "avg "),

@@ -1,24 +1,18 @@
 """siege: its text, and the JSON that it prints since 4.0.5."""
 
-from webdyno.readers.facts import Facts, Tool, in_ms, patterns
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Facts, Figures, Tool, in_ms, patterns
 
 
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
-    if "requests" not in figures or "rate_rps" not in figures:
-        return None
+def _more(facts: Facts, figures: Figures) -> Figures:
     hits, failed = figures["requests"], figures.get("failed") or 0
     succeeded, data_mb = facts.integer("succeeded"), facts.number("data_mb")
-    figures["requests"] = hits + failed
+    more: Figures = {"requests": hits + failed, "rated_requests": hits}
     if succeeded is not None:
         # A 404 is a transaction for it and no failed one, but no successful one either.
-        figures["non_2xx"] = max(0, hits - succeeded)
+        more["non_2xx"] = max(0, hits - succeeded)
     if data_mb is not None:
-        figures["body_bytes"] = int(data_mb * 1024 * 1024)
-    figures["rated_requests"] = hits
-    figures["mean_ms"], figures["max_ms"] = (_ms(facts.texts.get(n)) for n in ("mean", "max"))
-    return Output(tool="siege", loop="closed", **figures)
+        more["body_bytes"] = int(data_mb * 1024 * 1024)
+    return more | {f"{name}_ms": _ms(facts.texts.get(name)) for name in ("mean", "max")}
 
 
 def _ms(text: str | None) -> float | None:
@@ -52,5 +46,5 @@ SIEGE = Tool(
         _time("Longest transaction", "longest_transaction", "max"),
         _time("Shortest transaction", "shortest_transaction", "min"),
     ),
-    output=_output,
+    more=_more,
 )

@@ -1,24 +1,21 @@
 """Locust: the tables on its console, printed again and again while it runs."""
 
-from webdyno.readers.facts import Facts, Tool, patterns
-from webdyno.readers.numbers import as_float
-from webdyno.readers.output import Output
+from webdyno.readers.facts import Facts, Figures, Tool, patterns
+from webdyno.readers.values import as_float
 
 _NAME = r"(?:\S.{0,200}?)?\s{0,120}"
 
 
-def _output(facts: Facts) -> Output | None:
-    figures = facts.figures()
-    if "requests" not in figures or "rate_rps" not in figures:
-        return None
+def _more(facts: Facts, _: Figures) -> Figures:
     heads = facts.texts.get("heads", "").replace("%", "").split()
     cells = facts.texts.get("cells", "").split()
-    figures["percentiles_ms"] = {
-        percent: at
-        for head, cell in zip(heads, cells, strict=False)
-        if (percent := as_float(head)) is not None and (at := as_float(cell)) is not None
+    return {
+        "percentiles_ms": {
+            percent: at
+            for head, cell in zip(heads, cells, strict=False)
+            if (percent := as_float(head)) is not None and (at := as_float(cell)) is not None
+        }
     }
-    return Output(tool="locust", loop="closed", **figures)
 
 
 LOCUST = Tool(
@@ -35,11 +32,7 @@ LOCUST = Tool(
         rf"{_NAME}\d{{1,9}}(?:\s+\d{{1,9}}){{5,20}}$",
     ),
     chatter=(
-        "-----",
-        "Response time percentiles",
-        "Shutting down",
-        "Error report",
-        "# occurrences",
+        *("-----", "Response time percentiles", "Shutting down", "Error report", "# occurrences"),
     ),
-    output=_output,
+    more=_more,
 )

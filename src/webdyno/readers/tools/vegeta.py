@@ -1,0 +1,83 @@
+"""vegeta: its text report and its JSON."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from webdyno.readers.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
+from webdyno.readers.values import amount, amounts_at, as_count, inside, whole_amount, whole_amounts
+
+PERCENTILES = {50.0: "50th", 90.0: "90th", 95.0: "95th", 99.0: "99th"}
+NO_ANSWER = "0"
+"""Its status code of a request without an answer."""
+
+_CODE = re.compile(r"(\d{1,3}):(\d{1,20})")
+
+
+def _more(facts: Facts, _: Figures) -> Figures:
+    codes = {code: as_count(number) or 0 for code, number in _CODE.findall(facts.texts["codes"])}
+    return {
+        "ended_s": facts.time_s("ended"),
+        **_by_name(facts.texts.get("heads", ""), facts.texts.get("times", "")),
+        **_counted(codes, facts.number("mean_bytes")),
+    }
+
+
+def _by_name(heads: str, times: str) -> Figures:
+    """Read `mean, 50, 95, 99, max` with the times below."""
+    named = dict(zip(heads.split(", "), (in_ms(time) for time in times.split(", ")), strict=False))
+    return {
+        "mean_ms": named.get("mean"),
+        "max_ms": named.get("max"),
+        "percentiles_ms": {
+            float(name): at for name, at in named.items() if name.isdecimal() and at is not None
+        },
+    }
+
+
+def _counted(codes: dict[str, int], mean_bytes: float | None) -> Figures:
+    """Set apart what got no answer; the mean of bytes means a document only where all got one."""
+    failed = codes.pop(NO_ANSWER, 0)
+    one_document = mean_bytes is not None and not failed and len(codes) == 1
+    return {
+        "failed": failed,
+        "by_status": codes,
+        "non_2xx": non_2xx(codes) or 0,
+        "document_bytes": int(mean_bytes) if one_document else None,
+    }
+
+
+def _json_figures(found: Mapping[str, Any]) -> Figures | None:
+    latencies = found.get("latencies")
+    if not isinstance(latencies, dict) or "status_codes" not in found:
+        return None
+    duration_s, wait_s = (amount(found.get(name), 1e-9) for name in ("duration", "wait"))
+    return {
+        "requests": whole_amount(found.get("requests")),
+        "rate_rps": amount(found.get("rate")),
+        "duration_s": duration_s,
+        "ended_s": None if duration_s is None else duration_s + (wait_s or 0),
+        "body_bytes": whole_amount(inside(found, "bytes_in", "total")),
+        "mean_ms": amount(latencies.get("mean"), 1e-6),
+        "max_ms": amount(latencies.get("max"), 1e-6),
+        "percentiles_ms": amounts_at(latencies, PERCENTILES, 1e-6),
+        **_counted(whole_amounts(found["status_codes"]), amount(inside(found, "bytes_in", "mean"))),
+    }
+
+
+VEGETA = Tool(
+    name="vegeta",
+    opening=r"Requests\s+\[total, rate(?:, throughput)?\]",
+    patterns=patterns(
+        r"Requests\s+\[total, rate(?:, throughput)?\]\s+(?P<requests>INT), (?P<rate_rps>NUM)",
+        r"Duration\s+\[total, attack, wait\]\s+(?P<ended>[\w.µμ]+), (?P<took>[\w.µμ]+), ",
+        r"Latencies\s+\[(?P<heads>[a-z0-9, ]{5,80})\]\s+(?P<times>[\w.µμ, ]{5,200})$",
+        r"Bytes In\s+\[total, mean\]\s+(?P<body_bytes>INT), (?P<mean_bytes>NUM)",
+        r"Status Codes\s+\[code:count\]\s*(?P<codes>.{0,400})$",
+    ),
+    chatter=("Bytes Out ", "Success ", "Error Set:", 'Get "', "Get http", "Post "),
+    loop="open",
+    needed=("requests", "rate_rps", "codes"),
+    more=_more,
+    read_json=_json_figures,
+)
