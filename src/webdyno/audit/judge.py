@@ -70,7 +70,6 @@ class Audit(Model):
 
     @property
     def serious(self) -> bool:
-        """Whether anything is seriously wrong."""
         return any(finding.severity == "serious" for finding in self.findings)
 
     @property

@@ -35,7 +35,6 @@ class Document:
         self._items = defaultdict[type, list[Item]](list)
 
     def keep(self, item: Item) -> None:
-        """Keep an item, as long as there is room."""
         kept = self._items[type(item)]
         if len(kept) < MOST_KEPT:
             kept.append(item)
@@ -43,7 +42,6 @@ class Document:
             self.left_out += 1
 
     def of(self, kind: type[Kind]) -> list[Kind]:
-        """Give the items of a kind, in their order."""
         return [item for item in self._items[kind] if isinstance(item, kind)]
 
     @property

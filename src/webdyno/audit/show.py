@@ -22,7 +22,6 @@ STYLES = {"serious": "bold red", "note": "bold yellow"}
 
 
 def audit_shown(audit: Audit, name: str) -> RenderableType:
-    """Give the whole answer as something rich can print."""
     return Group(
         Text(name, style="bold"),
         Text(_what_was_read(audit), style="dim"),
@@ -62,7 +61,6 @@ def unread_words(part: Read) -> str:
 
 
 def lines_of(part: Read) -> str:
-    """Say where a part is."""
     if part.first_line == part.last_line:
         return f"line {part.first_line}"
     return f"lines {part.first_line} to {part.last_line}"

@@ -60,7 +60,6 @@ class Column:
 
     @cached_property
     def figures(self) -> list[float]:
-        """Its figures, without the cells that have none."""
         return [value for value in self.values if value is not None]
 
     @cached_property
@@ -73,7 +72,6 @@ class Column:
 
     @cached_property
     def is_counted(self) -> bool:
-        """Whether all its figures are whole numbers."""
         return None not in self.values and all(value.is_integer() for value in self.figures)
 
 
@@ -117,7 +115,6 @@ class Table:
         )
 
     def named(self, heading: str) -> Column | None:
-        """Give the column with this heading."""
         return next((each for each in self.columns if each.heading == heading), None)
 
 

@@ -106,7 +106,7 @@ def arranged(
     give. `names`: of the arms, if not as the systems are called.
     """
     from webdyno.own.arms import is_own, is_revision
-    from webdyno.own.project import Project, SpokenOfProject
+    from webdyno.own.project import Project, ProjectSource
 
     site, path, own, flags = asked.site, asked.path, asked.own, asked.flags
     catalogue = Catalogue.load(run.catalog)
@@ -128,7 +128,7 @@ def arranged(
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     of_revisions = any(map(is_revision, systems))
     project = Project.around((own.dir or Path.cwd()).absolute()) if of_revisions else None
-    source = SpokenOfProject(spoken, project) if project else spoken
+    source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, flags.overrides())
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.how.yes)
     return _run_name(systems, served), experiment, catalogue

@@ -85,7 +85,7 @@ def gate(
 
         webdyno gate --write results     # gate.md, junit.xml and others
     """
-    from webdyno.own.project import Project, SpokenOfProject
+    from webdyno.own.project import Project, ProjectSource
     from webdyno.report.gate import print_gate
 
     if path and setup.traffic.given:
@@ -109,7 +109,7 @@ def gate(
     overrides = [*budget.overrides(), *setup.overrides()]
     endpoints = _endpoints(overrides, None if path else project)
     spoken = _experiment(old, new, path, served, tolerated, project, endpoints)
-    source: Source = SpokenOfProject(spoken, project) if project else spoken
+    source: Source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(_WithoutRequests(source) if path else source, overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.yes)
 

@@ -122,14 +122,14 @@ def one_system(
 ) -> OneSystem:
     """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said."""
     from webdyno.own.arms import is_revision, resolve
-    from webdyno.own.project import Project, SpokenOfProject
+    from webdyno.own.project import Project, ProjectSource
 
     arms = {name: {"stack": name, **own.keys()}}
     asked = {**own.load, **({"paths": list(paths)} if paths else {})}
     spoken = CommandLine({"arms": arms, "load": asked}, {("arms", name): name})
     folder = (own.dir or Path.cwd()).absolute()
     project = Project.around(folder) if is_revision(name) else None
-    source = SpokenOfProject(spoken, project) if project else spoken
+    source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, load)
     resolved, joined = resolve(draft, catalogue, Path.cwd(), tell, _provide(yes=yes))
     stack = joined.stack(resolved.data["arms"][name]["stack"])

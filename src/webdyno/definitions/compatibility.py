@@ -14,7 +14,6 @@ PROTOCOL = "protocol"
 
 
 def fits(stack: Stack, site: Site) -> bool:
-    """Whether a stack can serve a site."""
     return site.served_by(stack.serves)
 
 

@@ -25,24 +25,20 @@ class Names(Protocol):
     """What an experiment is checked against: the catalogue."""
 
     @property
-    def stacks(self) -> Mapping[str, Stack]:
-        """Stacks by name."""
+    def stacks(self) -> Mapping[str, Stack]: ...
 
     @property
-    def sites(self) -> Mapping[str, Site]:
-        """Sites by name."""
+    def sites(self) -> Mapping[str, Site]: ...
 
 
 class Source(Protocol):
     """Where an experiment comes from: a file, or a command line."""
 
     @property
-    def data(self) -> dict[str, Any]:
-        """The experiment as TOML has it."""
+    def data(self) -> dict[str, Any]: ...
 
     @property
-    def folder(self) -> Path:
-        """Where the files lie that it names."""
+    def folder(self) -> Path: ...
 
     def place(self, where: KeyPath) -> str:
         """Name the file and line, or the flag, that a value comes from."""
@@ -57,7 +53,6 @@ class CommandLine(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where the command was given."""
         return Path()
 
     def place(self, where: KeyPath) -> str:

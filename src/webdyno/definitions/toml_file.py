@@ -34,7 +34,6 @@ class TomlFile:
 
     @property
     def folder(self) -> Path:
-        """Where the files lie that it names."""
         return self.path.parent
 
     def place(self, where: KeyPath) -> str:

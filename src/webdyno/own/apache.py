@@ -131,7 +131,6 @@ class _Mover:
         self.has_root = False
 
     def line(self, line: Line) -> Iterator[Line]:
-        """Give what becomes of a line."""
         if found := HOST_BEGIN.match(line.text):
             self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {found[2]}>")
             yield Line(f"{found[1]}<VirtualHost *:{PORT}>", line.origin)

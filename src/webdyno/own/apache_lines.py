@@ -222,12 +222,10 @@ class VirtualHost:
 
     @property
     def is_secure(self) -> bool:
-        """Whether it says that it speaks TLS."""
         return any(_SSL.match(it.text) for it in self.lines)
 
     @property
     def names(self) -> list[str]:
-        """The names it answers to."""
         found = (_NAMES.match(it.text) for it in self.lines)
         return [name.strip('"') for it in found if it for name in it[1].split()]
 

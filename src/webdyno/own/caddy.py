@@ -234,7 +234,6 @@ def _routes(server: Json) -> list[Json]:
 
 
 def _hosts(route: Json) -> list[str]:
-    """Give the names of a site."""
     return [host for match in route.get("match", []) for host in match.get("host", [])]
 
 

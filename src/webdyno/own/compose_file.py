@@ -49,7 +49,6 @@ class ComposeProject:
 
     @property
     def folder(self) -> Path:
-        """Where relative paths begin."""
         return self.files[0].parent
 
     def services(self, wanted: str = "") -> dict[str, Any]:

@@ -67,7 +67,6 @@ class ConfigFiles:
         return text
 
     def lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
-        """Give a file's lines."""
         for number, line in enumerate(self.text(file, named, depth).split("\n"), 1):
             yield Line(line.removesuffix("\r"), Origin(str(file), number))
 

@@ -68,7 +68,6 @@ def read_text(path: Path) -> str | None:
 
 
 def first_of(folder: Path, *names: str) -> str | None:
-    """Give the first of some names that is a file in a folder."""
     return next((name for name in names if (folder / name).is_file()), None)
 
 

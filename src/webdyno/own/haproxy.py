@@ -94,7 +94,6 @@ class _Mover:
         }
 
     def all(self) -> Iterator[Line]:
-        """Give all lines, moved."""
         named = {
             word
             for section in self._sections

@@ -64,7 +64,6 @@ class Section:
     mode: str = "tcp"
 
     def named(self, *names: str) -> list[ConfigLine]:
-        """Give the lines that begin with one of these words."""
         return [it for it in self.lines if it.name in names]
 
 
@@ -199,7 +198,6 @@ def choose_bind(request: RelocationRequest, sections: Sequence[Section]) -> Meas
 
 
 def is_secure(bind: ConfigLine) -> bool:
-    """Whether clients speak TLS there."""
     return "ssl" in bind.values[2:]
 
 

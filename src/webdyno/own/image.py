@@ -147,7 +147,6 @@ def _shared(containers: Sequence[Container]) -> Iterator[str]:
 
 
 def variables_file(name: str) -> str:
-    """Name the file with a container's variables."""
     return f"{name}.env"
 
 

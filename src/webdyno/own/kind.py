@@ -167,5 +167,4 @@ def knob_value(name: str, knob: Knob) -> str:
 
 
 def knob_environment(knobs: Mapping[str, Knob]) -> dict[str, str]:
-    """Give the variables as templates."""
     return {knob_variable(name): knob_value(name, it) for name, it in knobs.items()}

@@ -67,7 +67,6 @@ class Statement:
 
     @property
     def ends(self) -> bool:
-        """Whether a block ends here."""
         return not self.key and bool(_CLOSES.match(self.lines[0]))
 
 

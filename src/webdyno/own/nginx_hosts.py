@@ -27,7 +27,6 @@ class Listener:
 
     @property
     def is_secure(self) -> bool:
-        """Whether clients speak TLS there."""
         return "ssl" in self.words
 
     @property

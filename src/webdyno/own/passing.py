@@ -60,12 +60,12 @@ def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
 
 
 def not_here(hosts: Iterable[str]) -> list[str]:
-    """Give those that aren't surely this machine: whose place nobody knows is none of ours."""
+    """Give the hosts that may be other machines, among them those without a known address."""
     return [host for host, at in _looked_up(hosts).items() if not at or not all(map(is_here, at))]
 
 
 def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
-    """Give those that may be another machine's, seen from wherever the server will run."""
+    """Give those that may be another machine's, whichever machine the server will run on."""
     found = _looked_up(it.host for it in passed_on)
     within = {host for host, at in found.items() if at and all(map(_is_loopback, at))}
     return [it for it in dict.fromkeys(passed_on) if it.host not in within]
@@ -86,7 +86,7 @@ def is_here(address: str) -> bool:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether it is, wherever it is asked for; who asks for no address is led there as well."""
+    """Whether an address is loopback on any machine; the unspecified one leads there as well."""
     it = ip_address(address)
     it = (it.ipv4_mapped if isinstance(it, IPv6Address) else None) or it
     return it.is_loopback or it.is_unspecified

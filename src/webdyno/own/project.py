@@ -34,7 +34,6 @@ class Project:
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
         return self.file.path.parent
 
     def app(self) -> App:
@@ -52,17 +51,17 @@ class Project:
 
 
 @dataclass(frozen=True)
-class SpokenOfProject:
-    """A command line about a project: what it doesn't say, the project's file does."""
+class ProjectSource:
+    """An experiment of a command line and, where that says nothing, of a project's file."""
 
-    spoken: CommandLine
+    command_line: CommandLine
     project: Project
 
     @property
     def data(self) -> dict[str, Any]:
         """Give both, table by table."""
         data = {key: value for key, value in self.project.file.data.items() if key != APP}
-        for key, value in self.spoken.data.items():
+        for key, value in self.command_line.data.items():
             known = data.get(key)
             both = isinstance(known, dict) and isinstance(value, dict)
             data[key] = {**known, **value} if both else value  # type: ignore[dict-item]
@@ -70,12 +69,11 @@ class SpokenOfProject:
 
     @property
     def folder(self) -> Path:
-        """Where the files lie that the project's file names."""
         return self.project.folder
 
     def place(self, where: KeyPath) -> str:
         """Name the flag, or file and line."""
-        said = any(where[:depth] in self.spoken.flags for depth in range(1, len(where) + 1))
+        said = any(where[:depth] in self.command_line.flags for depth in range(1, len(where) + 1))
         if said or (where and where[0] not in self.project.file.data):
-            return self.spoken.place(where)
+            return self.command_line.place(where)
         return self.project.file.place(where)

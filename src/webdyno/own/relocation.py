@@ -66,7 +66,6 @@ class RelocationRequest:
 
     @property
     def is_secure(self) -> bool:
-        """Whether clients speak with it over TLS."""
         return self.protocol in {"https", "h2"}
 
     def may_read(self, path: str) -> bool:

@@ -103,7 +103,6 @@ class Facts:
         return as_float(self.texts.get(name))
 
     def integer(self, name: str) -> int | None:
-        """A count, or None when it was not printed."""
         return as_count(self.texts.get(name))
 
     def time_s(self, name: str) -> float | None:

@@ -31,7 +31,6 @@ class Sheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "Sheet | None":
-        """Recognise the header line."""
         if not line.text.startswith(("dem_req_rate", '"dem_req_rate', '"test","rps"')):
             return None
         return cls(_cells(line.text))
@@ -134,7 +133,6 @@ class TotalSheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "TotalSheet | None":
-        """Recognise the header line."""
         for form in TOTALS:
             if form.label in line.text and form.requests.lstrip("# ") in line.text:
                 columns = [_spelled(cell) for cell in _cells(line.text)]
@@ -276,7 +274,6 @@ class RequestSheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "RequestSheet | None":
-        """Recognise the header line."""
         columns = line.text.split(",")
         for form in REQUEST_FORMS:
             needed = {form.time, form.status, form.success or form.status}
@@ -356,5 +353,4 @@ AnySheet = Sheet | TotalSheet | RequestSheet
 
 
 def sheet_headed_by(line: NumberedLine) -> AnySheet | None:
-    """Recognise the header of a sheet."""
     return Sheet.headed_by(line) or TotalSheet.headed_by(line) or RequestSheet.headed_by(line)

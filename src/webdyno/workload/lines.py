@@ -189,7 +189,6 @@ class W3c:
     """W3C's extended format (IIS, CloudFront): reads the lines that follow a `#Fields:` line."""
 
     def __init__(self) -> None:
-        """Begin without fields: no line is read before they are named."""
         self.fields: list[str] = []
         self._iis = False
         self._tabs = False
@@ -258,7 +257,6 @@ class Lines:
     """Reads the lines of one log: some formats name their fields as they go."""
 
     def __init__(self) -> None:
-        """Begin a log."""
         self._w3c = W3c()
 
     def read(self, line: bytes) -> Access | None:

@@ -39,7 +39,7 @@ class LogSelection:
 
 
 class RequestKey(NamedTuple):
-    """What requests are told apart by."""
+    """Key of a distinct request: method, path and body."""
 
     method: str
     path: str
@@ -72,7 +72,6 @@ class Log:
     """What a reader of the results has to know."""
 
     def __len__(self) -> int:
-        """How many requests."""
         return len(self.time_s)
 
     def by_asked(self) -> Iterator[tuple[RequestKey, Whole]]:
@@ -130,18 +129,15 @@ class LogBuilder:
     took_s: "array[float]" = field(default_factory=lambda: array("f"))
 
     def __post_init__(self) -> None:
-        """Begin without requests."""
         self._methods = {it.encode() for it in self.wanted.methods}
         self._as_logged: dict[tuple[bytes, bytes, bytes, str], int | None] = {}
         self._asked: dict[RequestKey, int] = {}
         self._client_ids: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        """How many requests."""
         return len(self.times)
 
     def note_bad(self, file: str, line: int, why: str) -> None:
-        """Count a line that is no request."""
         self.left_out[UNREADABLE] += 1
         if len(self.bad) < MOST_NAMED:
             self.bad.append(Bad(file, line, why))
