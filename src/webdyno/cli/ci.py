@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from pydantic import ValidationError
 
 from webdyno.cli.console import tell
-from webdyno.definitions.refusal import first_fault
+from webdyno.definitions.validation import first_fault
 from webdyno.judge.baseline import Baseline
 from webdyno.model.files import MIB, read_given, unreadable
 from webdyno.model.gate import GateJudgement

@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.validation import shown_value
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
 from webdyno.model.mistake import Mistake

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.value import shown_value
+from webdyno.definitions.validation import shown_value
 from webdyno.judge.interventions import SIGNS, AdviceEvidence
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
