@@ -57,11 +57,7 @@ def check_knob(
 
 
 def check_protocol(
-    stack: Stack,
-    site: Site,
-    protocol: str,
-    stacks: Mapping[str, Stack],
-    place: PlaceOf,
+    stack: Stack, site: Site, protocol: str, stacks: Mapping[str, Stack], place: PlaceOf
 ) -> None:
     """Raise Mistake, with the stacks that would do, when a stack can't speak a load's protocol."""
     if _speaks(stack, site, protocol):
@@ -108,10 +104,7 @@ def read_knobs(
 
 
 def check_headers(
-    experiment: Experiment,
-    stacks: Mapping[str, Stack],
-    sites: Mapping[str, Site],
-    place: PlaceOf,
+    experiment: Experiment, stacks: Mapping[str, Stack], sites: Mapping[str, Site], place: PlaceOf
 ) -> None:
     """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
     for arm_name, arm in experiment.arms.items():

@@ -8,32 +8,22 @@ from pathlib import Path
 from webdyno.model.origin import Line
 from webdyno.own.apache_lines import ApacheLines
 from webdyno.own.passing import PassedOn
-from webdyno.own.relocation import FOLDER, why_no_ciphers
+from webdyno.own.relocation import FOLDER, NO_OTHER_USER, why_no_ciphers
 
-NO_OTHER_USER = "an ordinary user has no other"
-OUTSIDE = "it would ask other machines"
 LEFT_OUT = {
-    "user": NO_OTHER_USER,
-    "group": NO_OTHER_USER,
-    "suexecusergroup": NO_OTHER_USER,
-    "assignuserid": NO_OTHER_USER,
+    **dict.fromkeys(("user", "group", "suexecusergroup", "assignuserid"), NO_OTHER_USER),
     "chrootdir": "root alone may change it",
     "pidfile": "it is in the run's folder",
-    "scoreboardfile": "it isn't needed",
-    "coredumpdirectory": "it isn't needed",
+    **dict.fromkeys(("scoreboardfile", "coredumpdirectory"), "it isn't needed"),
     "defaultruntimedir": "it is the run's folder",
     "scriptsock": "it is in the run's folder",
     "mutex": "its files are in the run's folder",
     "sslpassphrasedialog": "nobody is there to ask for a passphrase",
-    "sslusestapling": OUTSIDE,
-    "mdomain": OUTSIDE,
-    "mdstapling": OUTSIDE,
+    **dict.fromkeys(("sslusestapling", "mdomain", "mdstapling"), "it would ask other machines"),
     "heartbeataddress": "it would send to other machines",
 }
 FILES = {
-    "customlog": "access.log",
-    "transferlog": "access.log",
-    "globallog": "access.log",
+    **dict.fromkeys(("customlog", "transferlog", "globallog"), "access.log"),
     "forensiclog": "forensic.log",
     "scriptlog": "script.log",
     "davlockdb": "dav-lock",
@@ -48,14 +38,9 @@ CACHES = {
     "authdigestshmemfile",
 }
 PATH_AT = {
-    "documentroot": 0,
-    "alias": 1,
-    "scriptalias": 1,
-    "authuserfile": 0,
-    "authgroupfile": 0,
-    "sslcertificatefile": 0,
-    "sslcertificatekeyfile": 0,
-    "sslcertificatechainfile": 0,
+    **dict.fromkeys(("alias", "scriptalias"), 1),
+    **dict.fromkeys(("documentroot", "authuserfile", "authgroupfile", "sslcertificatefile"), 0),
+    **dict.fromkeys(("sslcertificatekeyfile", "sslcertificatechainfile"), 0),
     "sslcacertificatefile": 0,
 }
 """Directives with paths that may be relative, and which of their words that is."""

@@ -14,7 +14,7 @@ from webdyno.model.origin import Line, Origin
 from webdyno.model.text import SECRET
 from webdyno.own.apache_modules import BUILT_IN, DIRECTIVES, plain_module
 from webdyno.own.config_files import MOST_FILES, Variables
-from webdyno.own.relocation import FOLDER, HTTP, HTTPS, RelocationRequest
+from webdyno.own.relocation import FOLDER, HTTP, HTTPS, RelocationRequest, port_of
 
 SYSTEM = Path("/etc/apache2")
 """Where Debian's Apache looks for relative paths."""
@@ -359,9 +359,3 @@ def _outside_sections(lines: Sequence[Line]) -> Iterator[Line]:
             depth += -1 if found[1] else 1
         elif depth <= 0:
             yield line
-
-
-def port_of(address: str) -> int | None:
-    """Give the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
-    last = address.rpartition(":")[2]
-    return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else None

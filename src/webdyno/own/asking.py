@@ -71,11 +71,7 @@ def run_reader(
     What the configuration has it run, runs as that user as well; `runs` says where it does so.
     """
     most = (f"--data={MOST_MEMORY_BYTES}", f"--fsize={MOST_BYTES}", f"--cpu={MOST_CPU_S}")
-    with (
-        tempfile.TemporaryFile() as printed,
-        tempfile.TemporaryFile() as complained,
-        no_orphans(),
-    ):
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as complained, no_orphans():
         with in_session(
             [program_path("prlimit", "util-linux"), *most, "--", *words],
             output=printed,

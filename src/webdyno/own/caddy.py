@@ -25,6 +25,7 @@ from webdyno.own.relocation import (
     PORT,
     RelocatedConfig,
     RelocationRequest,
+    port_of,
 )
 
 Json = dict[str, Any]
@@ -146,8 +147,7 @@ def _names(server: Json) -> list[str]:
 
 
 def _ports(server: Json) -> list[int]:
-    last = [address.rpartition(":")[2] for address in server.get("listen", [])]
-    return [int(it) for it in last if it.isdecimal()]
+    return [port for it in server.get("listen", []) if (port := port_of(it)) is not None]
 
 
 def _is_secure(server: Json) -> bool:
@@ -277,7 +277,9 @@ REMEDY = (
 def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
     caddy = program_path("caddy")
-    secrets = {name: f"{{env.{name}}}" for name, it in request.environment.items() if _hides(it)}
+    secrets = {
+        name: f"{{env.{name}}}" for name, it in request.environment.items() if SECRET.search(it)
+    }
     variables = Variables({**request.environment, **secrets})
     _look_through(request, request.file, None, 0, variables, set())
     unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
@@ -297,10 +299,6 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
             f"{request.file}: what it becomes is more than Caddy can print here"
         ) from None
     return found if isinstance(found, dict) else {}
-
-
-def _hides(text: str) -> bool:
-    return bool(SECRET.search(text))
 
 
 def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) -> str:
@@ -330,18 +328,14 @@ def _look_through(
         if line.origin is None or line.text.lstrip().startswith("#"):
             continue
         text = variables.filled(line.text, line.origin, VARIABLE)
-        for path in _imported(text, snippets):
-            there = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
-            if not there and not glob.has_magic(path):
-                continue  # Caddy says so, or knows it as a snippet
-            for each in request.files.included(path, [file.parent], line.origin):
-                if not each.is_dir():
-                    _look_through(request, each, line.origin, depth + 1, variables, snippets)
-
-
-def _imported(text: str, snippets: set[str]) -> Iterator[str]:
-    if (found := IMPORT.match(text)) and (path := found["path"].strip('"')) not in snippets:
-        yield path
+        found = IMPORT.match(text)
+        path = found["path"].strip('"') if found else ""
+        there = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
+        if not found or path in snippets or not (there or glob.has_magic(path)):
+            continue  # Caddy says so, or knows it as a snippet
+        for each in request.files.included(path, [file.parent], line.origin):
+            if not each.is_dir():
+                _look_through(request, each, line.origin, depth + 1, variables, snippets)
 
 
 def _with_whole_imports(request: RelocationRequest) -> str:

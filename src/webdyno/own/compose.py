@@ -207,10 +207,7 @@ def compose_services(
 
 
 def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
-    if len(project.files) > 1:
-        yield f"{project.files[-1].name} is merged into {project.files[0].name}"
-    if project.unset:
-        yield f"set by nobody, so empty: {', '.join(project.unset)}"
+    yield from project.notes
     if left_out := list(_left_out(services)):
         yield f"left out: {', '.join(left_out)}"
     if rights := list(_rights(services, project.folder)):

@@ -51,6 +51,14 @@ class ComposeProject:
     def folder(self) -> Path:
         return self.files[0].parent
 
+    @property
+    def notes(self) -> Iterator[str]:
+        """What people may not know of it."""
+        if len(self.files) > 1:
+            yield f"{self.files[-1].name} is merged into {self.files[0].name}"
+        if self.unset:
+            yield f"set by nobody, so empty: {', '.join(self.unset)}"
+
     def services(self, wanted: str = "") -> dict[str, Any]:
         """Give the services without those of a profile that isn't `wanted`."""
         return {

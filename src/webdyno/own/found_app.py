@@ -12,7 +12,7 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.own import found_compiled, found_languages
-from webdyno.own.compose_file import USUAL_FILES, ComposeProject, askable, read_compose
+from webdyno.own.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.own.found import MOST_PATHS, FoundApp, first_of, read_text, sources
 
 ROUTES = re.compile(
@@ -143,20 +143,13 @@ def compose(folder: Path) -> FoundApp | None:
         project = read_compose([folder / name], name)
     except Mistake as mistake:
         return FoundApp(name, doubts=(str(mistake),))
-    app = FoundApp(name, doubts=tuple(_of_compose(project)))
+    app = FoundApp(name, doubts=tuple(project.notes))
     services = askable(project.services())
     choices = {it: replace(app, image=f"{name}#{it}") for it in services}
     if len(choices) == 1:
         return next(iter(choices.values()))
     several = f"{name} has several services that could be asked" if choices else ""
     return FoundApp(name, several=several, choices=choices)
-
-
-def _of_compose(project: ComposeProject) -> Iterator[str]:
-    if len(project.files) > 1:
-        yield f"{project.files[-1].name} is merged into {project.files[0].name}"
-    if project.unset:
-        yield f"set by nobody, so empty: {', '.join(project.unset)}"
 
 
 def nginx(folder: Path) -> FoundApp | None:

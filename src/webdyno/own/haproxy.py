@@ -11,6 +11,7 @@ from webdyno.own.passing import PassedOn
 from webdyno.own.relocation import (
     HOST,
     KEY_AND_CERTIFICATE,
+    NO_OTHER_USER,
     PORT,
     RelocatedConfig,
     RelocationRequest,
@@ -19,17 +20,12 @@ from webdyno.own.relocation import (
 )
 
 NOT_HERE = {
-    "user": "an ordinary user has no other",
-    "group": "an ordinary user has no other",
-    "uid": "an ordinary user has no other",
-    "gid": "an ordinary user has no other",
+    **dict.fromkeys(("user", "group", "uid", "gid"), NO_OTHER_USER),
     "chroot": "root alone may change it",
-    "daemon": "it stays in the foreground",
-    "master-worker": "it stays in the foreground",
-    "pidfile": "it isn't needed",
+    **dict.fromkeys(("daemon", "master-worker"), "it stays in the foreground"),
+    **dict.fromkeys(("pidfile", "unix-bind"), "it isn't needed"),
     "cpu-map": "the bench says which CPUs servers have",
     "ulimit-n": "the bench says how many files may be open",
-    "unix-bind": "it isn't needed",
 }
 """What of `global` is left out, and why; `stats socket` as well."""
 SECTIONS_NOT_HERE = {

@@ -18,9 +18,11 @@ from webdyno.own.relocation import (
     HTTP,
     KEY,
     KEY_AND_CERTIFICATE,
+    NO_OTHER_USER,
     PORT,
     RelocatedConfig,
     RelocationRequest,
+    port_of,
     why_no_ciphers,
     with_marks_shown,
 )
@@ -151,18 +153,16 @@ def _quoted(line: str) -> str:
 
 
 ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
-NO_SYSTEM_LOG = "log lines stay in the run's folder"
+SYSTEM_LOG = (
+    *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
+    "accesslog.syslog-level",
+)
 LEFT_OUT = {
-    "server.username": "an ordinary user has no other",
-    "server.groupname": "an ordinary user has no other",
+    **dict.fromkeys(("server.username", "server.groupname"), NO_OTHER_USER),
     "server.chroot": "root alone may change it",
     "server.pid-file": "it isn't needed",
-    "server.errorlog-use-syslog": NO_SYSTEM_LOG,
-    "server.syslog-facility": NO_SYSTEM_LOG,
-    "accesslog.use-syslog": NO_SYSTEM_LOG,
-    "accesslog.syslog-level": NO_SYSTEM_LOG,
-    "rrdtool.binary": "it would write elsewhere",
-    "rrdtool.db-name": "it would write elsewhere",
+    **dict.fromkeys(SYSTEM_LOG, "log lines stay in the run's folder"),
+    **dict.fromkeys(("rrdtool.binary", "rrdtool.db-name"), "it would write elsewhere"),
 }
 WRITTEN = {
     "accesslog.filename": f'"{FOLDER}/access.log"',
@@ -297,7 +297,7 @@ class _Mover:
     def _new_address(self, address: str) -> str:
         if address == self._measured:
             return f"{HOST}:{PORT}"
-        name = f"{FOLDER}/{_port(address) or 'socket'}-{len(self._sockets) + 1}.sock"
+        name = f"{FOLDER}/{port_of(address) or 'socket'}-{len(self._sockets) + 1}.sock"
         return self._sockets.setdefault(address, name)
 
     def _measured_socket(self) -> str | None:
@@ -307,9 +307,9 @@ class _Mover:
         own = int(own_port.value) if own_port and own_port.value.isdecimal() else HTTP
         ports = [own] if is_secure == self._request.is_secure else []
         sockets = {
-            _port(address): address
+            port_of(address): address
             for address, secure in reversed(list(_sockets(self.statements)))
-            if secure == self._request.is_secure and _port(address)
+            if secure == self._request.is_secure and port_of(address)
         }
         port = self._request.measured([*ports, *reversed(sockets)])
         return None if port in ports else sockets[port]
@@ -346,12 +346,6 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
             yield group
             group = []
     yield group
-
-
-def _port(address: str) -> int:
-    """Give the port of `:443`, `0.0.0.0:443` or `[::]:443`; 0 where there is none."""
-    last = address.rpartition(":")[2]
-    return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else 0
 
 
 PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell')

@@ -24,6 +24,7 @@ from webdyno.own.relocation import (
     FOLDER,
     HOST,
     KEY,
+    NO_OTHER_USER,
     PORT,
     RelocatedConfig,
     RelocationRequest,
@@ -32,12 +33,11 @@ from webdyno.own.relocation import (
 
 TEMPORARY = ("client_body", "proxy", "fastcgi", "scgi", "uwsgi")
 NOT_HERE = {
-    "user": "an ordinary user has no other",
+    "user": NO_OTHER_USER,
     "worker_priority": "root alone may raise it",
     "worker_cpu_affinity": "the bench says which CPUs servers have",
     "lock_file": "it isn't needed",
-    "stream": "it isn't HTTP",
-    "mail": "it isn't HTTP",
+    **dict.fromkeys(("stream", "mail"), "it isn't HTTP"),
 }
 """What is left out, and why."""
 NOT_SAID_HERE = {"daemon", "pid"}

@@ -20,6 +20,7 @@ KEY_AND_CERTIFICATE = "@webdyno-key-and-certificate@"
 """Stand for the files of the run's own certificate."""
 HOST = "127.0.0.1"
 HTTP, HTTPS = 80, 443
+NO_OTHER_USER = "an ordinary user has no other"
 CRYPTO_POLICIES = Path("/etc/crypto-policies")
 SHOWN = {
     FOLDER: "RUN",
@@ -28,6 +29,12 @@ SHOWN = {
     KEY: "RUN/key.pem",
     KEY_AND_CERTIFICATE: "RUN/key-and-certificate.pem",
 }
+
+
+def port_of(address: str) -> int | None:
+    """Give the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
+    last = address.rpartition(":")[2]
+    return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else None
 
 
 def why_no_ciphers(ciphers: str) -> str:

@@ -63,11 +63,7 @@ def popularity(asked_id: Whole, paths: int) -> Popularity:
     loss = zipf_loss(asked_id, paths)
     kind: Literal["zipf", "top"] = "zipf" if loss <= GOOD_ENOUGH_NATS else "top"
     return Popularity(
-        paths=paths,
-        kind=kind,
-        zipf=exponent.value,
-        zipf_error=exponent.error,
-        zipf_loss_nats=loss,
+        paths=paths, kind=kind, zipf=exponent.value, zipf_error=exponent.error, zipf_loss_nats=loss
     )
 
 
@@ -191,11 +187,7 @@ NINE_IN_TEN = 0.9
 
 
 def fidelity(
-    source: Log,
-    chosen: Mix,
-    arrivals: Arrivals,
-    sessions: Sessions,
-    cost_s: Floats | None,
+    source: Log, chosen: Mix, arrivals: Arrivals, sessions: Sessions, cost_s: Floats | None
 ) -> list[Agreement]:
     """Compare mix, bytes, costs, burstiness, times between arrivals, re-use, sessions.
 

@@ -136,15 +136,7 @@ def read_haproxy(line: bytes) -> Access | None:
     # The server's own time is -1 where none was asked.
     took_s = took_in_bounds(int(server_ms) / 1e3)
     return Access(
-        common_time(time),
-        address,
-        captured,
-        method,
-        target,
-        int(status),
-        int(length),
-        None,
-        took_s,
+        common_time(time), address, captured, method, target, int(status), int(length), None, took_s
     )
 
 

@@ -11,23 +11,9 @@ from webdyno.definitions.entries import with_body
 from webdyno.model.mistake import Mistake
 from webdyno.model.replay import MOST_REPLAYED, Replay
 from webdyno.model.workload import Connections, Workload
-from webdyno.workload.fits import (
-    Mix,
-    arrivals,
-    fidelity,
-    mix,
-    popularity,
-    sessions,
-    spread_of,
-)
+from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole
-from webdyno.workload.twin import (
-    Twin,
-    cost_of_each,
-    page_costs,
-    pages_of,
-    twin_of,
-)
+from webdyno.workload.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
 
 SLOWEST_RATE, FASTEST_RATE, LONGEST_PAUSE_S = 0.001, 1e8, 3600.0
 PARTIAL, NOT_MODIFIED, SUCCESS = 206, 304, 200

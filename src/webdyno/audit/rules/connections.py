@@ -206,8 +206,7 @@ def _different_loops(document: Document) -> Iterator[Violation]:
             times = max(first.turns, loop.turns) / min(first.turns, loop.turns)
             what = f"this loop has {numeral(loop.turns)} turns, the one in line {first.line} "
             yield Violation(
-                loop.line,
-                f"{what}{numeral(first.turns)}: {numeral(times)} times the work",
+                loop.line, f"{what}{numeral(first.turns)}: {numeral(times)} times the work"
             )
 
 

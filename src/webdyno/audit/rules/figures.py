@@ -54,8 +54,7 @@ def _rate(output: Output) -> Iterator[Violation]:
     if abs(expected - requests) > tolerance:
         what = f"{numeral(rate, 6)} requests/s over {numeral(took_s)} s are {numeral(expected)} "
         yield Violation(
-            output.where("rate_rps"),
-            f"{what}requests, and {numeral(requests)} are reported",
+            output.where("rate_rps"), f"{what}requests, and {numeral(requests)} are reported"
         )
 
 
@@ -290,12 +289,7 @@ RULES = (
         why="Most answers were not the document that the output names.",
         instead="webdyno load URL --expect-bytes BYTES --fail-on 'failures>0' checks each answer.",
     ),
-    AuditRule(
-        "rate-missed",
-        _rate_missed,
-        why=_MISSED,
-        instead=_LESS,
-    ),
+    AuditRule("rate-missed", _rate_missed, why=_MISSED, instead=_LESS),
     AuditRule(
         "rate-missed",
         _dropped,
@@ -303,12 +297,7 @@ RULES = (
         "load than the script asked for.",
         instead=_LESS,
     ),
-    AuditRule(
-        "rate-missed",
-        _queue_grew,
-        why=_MISSED,
-        instead=_LESS,
-    ),
+    AuditRule("rate-missed", _queue_grew, why=_MISSED, instead=_LESS),
     AuditRule(
         "link-bound",
         _link,

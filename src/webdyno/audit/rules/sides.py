@@ -100,10 +100,7 @@ def _different_answers(document: Document) -> Iterator[Violation]:
             what = f"{_named(one, other) or one} (line {before.first_line}) answered with "
             what += f"{numeral(a)} bytes, heads included, and {_named(other, one) or other} with "
             yield Violation(
-                after.first_line,
-                f"{what}{numeral(b)}",
-                serious=one != other,
-                tool=after.tool,
+                after.first_line, f"{what}{numeral(b)}", serious=one != other, tool=after.tool
             )
 
 
@@ -177,21 +174,17 @@ _DUEL = (
     "turns"
 )
 
+DIFFERENT_DOCUMENTS = AuditRule(
+    "different-documents",
+    _different_documents,
+    why="The two sides did not do the same work. Bytes decide the rate of static files, and "
+    "a page of another length was made by other code.",
+    instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
+)
+
 RULES = (
-    AuditRule(
-        "different-documents",
-        _different_documents,
-        why="The two sides did not do the same work. Bytes decide the rate of static files, and "
-        "a page of another length was made by other code.",
-        instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
-    ),
-    AuditRule(
-        "different-documents",
-        _different_answers,
-        why="The two sides did not do the same work. Bytes decide the rate of static files, and "
-        "a page of another length was made by other code.",
-        instead=f"{_DUEL}, and gives no verdict while the bodies differ.",
-    ),
+    DIFFERENT_DOCUMENTS,
+    DIFFERENT_DOCUMENTS.also(_different_answers),
     AuditRule(
         "different-settings",
         _pipelining_differs,
