@@ -76,7 +76,6 @@ SEVERAL = 2
 
 
 def find_command(line: NumberedLine) -> Command | None:
-    """Give the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None
     found = _COMMAND.search(line.text)

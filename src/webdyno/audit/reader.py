@@ -154,7 +154,6 @@ class _Reader:
             yield from self._of_sheet(sheet.end())
 
     def end(self) -> Iterator[Item]:
-        """Give what the text's end ends."""
         yield from self._json(self.json.end())
         yield from self._end_output()
         yield from self._end_sheet()

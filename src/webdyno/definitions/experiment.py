@@ -198,14 +198,12 @@ class _Checks:
         return _Checks(self.names, lambda _: place)
 
     def at_levels(self, data: dict[str, Any], levels: Mapping[str, Level]) -> None:
-        """Check the data with factors at some levels."""
         changed = {**data, FACTORS: {}}
         for key, level in levels.items():
             changed = with_value(changed, key_parts(key), level, self.place((FACTORS, key)))
         self.at(changed)
 
     def at(self, data: dict[str, Any]) -> Experiment:
-        """Check the data as they are."""
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
         for name, arm in experiment.arms.items():

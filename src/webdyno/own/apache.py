@@ -87,7 +87,6 @@ def _pairs_to_replace(request: RelocationRequest, lines: list[Line]) -> bool:
 
 
 def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> list[str]:
-    """Give what comes before the user's lines."""
     head = [f"Listen {HOST}:{PORT}", f'PidFile "{FOLDER}/httpd.pid"']
     head.append(f'DefaultRuntimeDir "{FOLDER}"')
     outside = list(_outside_sections(lines))
@@ -142,7 +141,6 @@ class _Mover:
             yield Line(self._section(line.text), line.origin)
 
     def tail(self, lines: list[Line]) -> list[str]:
-        """Give what comes after the user's lines."""
         root, tail = self.request.root, []
         if not _has(lines, "TypesConfig") and TYPES.is_file():
             tail += ["<IfModule mime_module>", f"    TypesConfig {TYPES}", "</IfModule>"]

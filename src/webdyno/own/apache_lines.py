@@ -243,7 +243,6 @@ class VirtualHost:
 
 
 def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
-    """Give the hosts in the order in which they stand."""
     hosts: list[VirtualHost] = []
     here: VirtualHost | None = None
     for line in lines:

@@ -56,23 +56,14 @@ DEPEND = {
 }
 """What modules need of others; those that begin with proxy_ need proxy besides."""
 SCHEMES = {
-    "fcgi": "proxy_fcgi",
-    "http": "proxy_http",
+    **{it: f"proxy_{it}" for it in ("fcgi", "http", "ajp", "scgi", "uwsgi", "ftp", "balancer")},
     "https": "proxy_http",
-    "h2": "proxy_http2",
-    "h2c": "proxy_http2",
-    "ajp": "proxy_ajp",
-    "scgi": "proxy_scgi",
-    "uwsgi": "proxy_uwsgi",
-    "ws": "proxy_wstunnel",
-    "wss": "proxy_wstunnel",
-    "ftp": "proxy_ftp",
-    "balancer": "proxy_balancer",
+    **dict.fromkeys(("h2", "h2c"), "proxy_http2"),
+    **dict.fromkeys(("ws", "wss"), "proxy_wstunnel"),
 }
 """By what a proxied address begins with."""
 HANDLERS = {
-    "application/x-httpd-php": "php",
-    "application/x-httpd-php-source": "php",
+    **dict.fromkeys(("application/x-httpd-php", "application/x-httpd-php-source"), "php"),
     "php-script": "php",
     "cgi-script": "cgid",
     "server-status": "status",
@@ -84,9 +75,7 @@ HANDLERS = {
     "server-parsed": "include",
     "lua-script": "lua",
     "ldap-status": "ldap",
-    "form-login-handler": "auth_form",
-    "form-logout-handler": "auth_form",
-    "form-redirect-handler": "auth_form",
+    **{f"form-{what}-handler": "auth_form" for what in ("login", "logout", "redirect")},
     "session-cookie-handler": "session",
 }
 """What serves files and places to which a handler is set."""

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
@@ -54,8 +54,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         changes.append("left out: storage (it is in the run's folder)")
     config["admin"] = {"disabled": True, "config": {"persist": False}}
     changes.append("admin off")
-    path = "{{ server.folder }}/" + NAME
-    home = "{{ server.folder }}/home"
+    path, home = "{{ server.folder }}/" + NAME, "{{ server.folder }}/home"
     return RelocatedConfig(
         name=NAME,
         text=json.dumps(config, indent=1) + "\n",
@@ -215,7 +214,6 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
 
 
 def _kind_of_content(node: object) -> int:
-    """Say what a site or a whole server gives."""
     found = list(_handlers(node))
     names = {it.get("handler") for it in found}
     fastcgi = any(it.get("transport", {}).get("protocol") == "fastcgi" for it in found)
@@ -229,8 +227,7 @@ def _kind_of_content(node: object) -> int:
 
 def _routes(server: Json) -> list[Json]:
     """Give the routes of a server: one a site, or what holds for all."""
-    found: list[Json] = server.setdefault("routes", [])
-    return found
+    return cast("list[Json]", server.setdefault("routes", []))
 
 
 def _hosts(route: Json) -> list[str]:

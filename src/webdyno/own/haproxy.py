@@ -115,7 +115,6 @@ class _Mover:
                 yield Line(new, line.origin)
 
     def _line(self, section: str, line: ConfigLine) -> str | None:
-        """Give what becomes of a line; None where it is left out."""
         name, words, values = line.name, line.words, line.values
         if why := self._why_not(section, line):
             self._leave_out(line, why)

@@ -221,7 +221,6 @@ class _Mover:
         self._measured = self._measured_socket()
 
     def head(self) -> Iterator[str]:
-        """Give what holds for the server as a whole."""
         anew = ANEW | {key: WRITTEN[key] for key in NEEDED if key not in self._global}
         system_log = self._global.get("accesslog.use-syslog")
         if system_log and system_log.text == "enable" and "accesslog.filename" not in self._global:
@@ -235,7 +234,6 @@ class _Mover:
             yield f"{key} = {value}"
 
     def moved(self, statement: Statement) -> list[str]:
-        """Give the lines that become of a statement."""
         key, value = statement.key, statement.value
         if not key:
             return [self._condition(statement.lines[0])]

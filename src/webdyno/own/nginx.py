@@ -80,7 +80,6 @@ class _Mover:
         """Whether a server has the options of the measured address already."""
 
     def whole(self, directives: list[Directive]) -> list[Directive]:
-        """Give the whole configuration, moved."""
         if not any(it["directive"] == "http" for it in directives):
             directives = self._as_part(directives)
         self._choice = choose_servers(self._request, directives)

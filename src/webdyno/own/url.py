@@ -34,7 +34,6 @@ def make(spec: TargetSpec) -> GeneratedService:
 
 
 def _parts(spec: TargetSpec) -> tuple[str, str, int]:
-    """Give scheme, address and port."""
     try:
         url = urlsplit(spec.text)
         port = url.port or PORTS.get(url.scheme, 0)

@@ -36,7 +36,6 @@ class Sheet:
         return cls(_cells(line.text))
 
     def end(self) -> list[Output]:
-        """Give nothing more: each row was an output."""
         return []
 
     def row(self, line: NumberedLine) -> list[Output] | None:
@@ -154,7 +153,6 @@ class TotalSheet:
         return [output] if output else []
 
     def end(self) -> list[Output]:
-        """Give nothing more: the total has a row of its own."""
         return []
 
     def _total(self, line: NumberedLine, row: dict[str, str]) -> Output | None:
@@ -316,7 +314,6 @@ class RequestSheet:
         self.total_bytes += as_float(row.get(form.size or "", "")) or 0
 
     def end(self) -> list[Output]:
-        """Give the output that the rows are."""
         if not self.requests:
             return []
         by_status = {status: number for status, number in self.by_status.items() if number}

@@ -200,7 +200,6 @@ def _limits(limited: Sequence[str]) -> str:
 
 
 def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
-    """Say what a decision lacks."""
     fewest = min(len(comparison.by_block) for comparison in cause)
     if fewest < FEWEST_BLOCKS:
         return f"only {count(fewest, 'valid block')}, {FEWEST_BLOCKS} are the fewest"

@@ -194,7 +194,6 @@ class W3c:
             self._tabs = "x-edge-location" in self.fields
 
     def read(self, line: bytes) -> Access:
-        """Read a line; raise NoRequest."""
         lacking = [name for name in _NEEDED if name not in self.fields]
         if lacking:
             raise NoRequest(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
@@ -252,7 +251,6 @@ class Lines:
         self._w3c = W3c()
 
     def read(self, line: bytes) -> Access | None:
-        """Give a line's request; None for a comment. Raise NoRequest."""
         if line.startswith(b"#"):
             self._w3c.comment(line)
             return None

@@ -29,7 +29,6 @@ class Manner:
 
 
 def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]:
-    """Give the keys of `[load]`."""
     arrivals, pause_s = workload.arrivals, workload.sessions.pause_s
     keys: dict[str, Any] = {} if chosen.zipf is None else {"zipf": round(chosen.zipf, 4)}
     if manner.loop == "open":
@@ -57,7 +56,6 @@ def connections(log: Log) -> Connections | None:
 
 
 def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
-    """Give the entries of `[[requests]]`."""
     statuses = _usual_statuses(log)
     scale = 100 / chosen.shares.sum()
     entries = []
