@@ -26,6 +26,18 @@ TABLE, COMMAND = "table", "command"
 """Kinds of what is read that are no tool's output."""
 
 Severity = Literal["serious", "note"]
+OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
+    *answers.RULES,
+    *connections.OUTPUT_RULES,
+    *figures.RULES,
+)
+DOCUMENT_RULES: tuple[AuditRule[Document], ...] = (
+    *sides.RULES,
+    *tables.RULES,
+    *connections.DOCUMENT_RULES,
+)
+MOST_FINDINGS = 50
+"""Findings of one rule and severity that are listed; the rest is counted."""
 
 
 class AuditFinding(Model):
@@ -86,21 +98,6 @@ class Audit(Model):
     def complete(self) -> bool:
         """Whether there is an output, and nothing that looks like a result is left unread."""
         return bool(self.outputs) and not self.not_read
-
-
-OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
-    *answers.RULES,
-    *connections.OUTPUT_RULES,
-    *figures.RULES,
-)
-DOCUMENT_RULES: tuple[AuditRule[Document], ...] = (
-    *sides.RULES,
-    *tables.RULES,
-    *connections.DOCUMENT_RULES,
-)
-
-MOST_FINDINGS = 50
-"""Findings of one rule and severity that are listed; the rest is counted."""
 
 
 def audit_lines(lines: Iterable[NumberedLine]) -> Audit:

@@ -73,6 +73,38 @@ _PIPELINE = re.compile(r"[\w./-]{0,100}pipelin[\w-]{0,40}\.lua$")
 _PROMPT = re.compile(r"[\s$#>`%\u276f]*(?:[\w.@~:/-]{1,80}[$#>%]\s+)?(?:sudo |npx |\./)?$")
 SEVERAL = 2
 """At least so many requests are sent at once by a script whose depth isn't known."""
+_WORDS = ("pipelin", "loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% ")
+"""A line without any of these says nothing here; the exact patterns are slower."""
+_LOOP = re.compile(
+    r"^(?:(?:let|var|const|int|long|my|for)\b\s*\(?\s*(?:(?:let|var|int|long)\s+)?)?"
+    r"\$?(loops?|iter(?:ation)?s?|turns|rounds)\s*:?=\s*(\d{3,12})\s*(?:[;)#/]|$)",
+    re.IGNORECASE,
+)
+"""A statement of a program; in a sentence the same words say what a run was made of."""
+_PAGE_CACHE = re.compile(
+    r"W3[ -]?Total[ -]?Cache|WP[ -](?:Super|Fastest|Rocket)[ -]?Cache|page[ -]cach\w+|"
+    r"fastcgi_cache|proxy_cache|\bVarnish\b|\bCDN\b|CloudFlare|CloudFront",
+    re.IGNORECASE,
+)
+_NOT_THERE = re.compile(
+    r"\b(?:no|not|without|neither|nor|never|isn't|wasn't|aren't|instead of|disabled?|off|kein\w*|"
+    r"ohne|nicht|sans|pas)\b[^.;:!?]{0,80}$",
+    re.IGNORECASE,
+)
+_OFF_BEHIND = re.compile(
+    r"[^.;:!?]{0,40}?\b(?:off|disabled|bypassed|switched off|not used|no-cache)\b", re.IGNORECASE
+)
+_KERNELS = re.compile(
+    r"\b(?:kernel|linux|os|operating system|file ?system|disk|memory|ram|vm|buffer)"
+    r"(?:['\u2019]s)?\s+$",
+    re.IGNORECASE,
+)
+"""Whose page cache holds files and not answers."""
+_PIPELINED = re.compile(
+    r"[\W_]{0,10}pipelin(?:e|ing)(?: factor| depth)?[\s*_`]{0,6}[:=|][\s*_`]{0,6}(\d{1,5})\b",
+    re.IGNORECASE,
+)
+_CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
 
 
 def find_command(line: NumberedLine) -> Command | None:
@@ -209,43 +241,6 @@ class Pipelined:
 
     line: int
     depth: int
-
-
-_WORDS = ("pipelin", "loop", "iter", "turns", "rounds", "cache", "cdn", "varnish", "cloudf", "% ")
-"""A line without any of these says nothing here; the exact patterns are slower."""
-
-_LOOP = re.compile(
-    r"^(?:(?:let|var|const|int|long|my|for)\b\s*\(?\s*(?:(?:let|var|int|long)\s+)?)?"
-    r"\$?(loops?|iter(?:ation)?s?|turns|rounds)\s*:?=\s*(\d{3,12})\s*(?:[;)#/]|$)",
-    re.IGNORECASE,
-)
-"""A statement of a program; in a sentence the same words say what a run was made of."""
-
-_PAGE_CACHE = re.compile(
-    r"W3[ -]?Total[ -]?Cache|WP[ -](?:Super|Fastest|Rocket)[ -]?Cache|page[ -]cach\w+|"
-    r"fastcgi_cache|proxy_cache|\bVarnish\b|\bCDN\b|CloudFlare|CloudFront",
-    re.IGNORECASE,
-)
-_NOT_THERE = re.compile(
-    r"\b(?:no|not|without|neither|nor|never|isn't|wasn't|aren't|instead of|disabled?|off|kein\w*|"
-    r"ohne|nicht|sans|pas)\b[^.;:!?]{0,80}$",
-    re.IGNORECASE,
-)
-_OFF_BEHIND = re.compile(
-    r"[^.;:!?]{0,40}?\b(?:off|disabled|bypassed|switched off|not used|no-cache)\b", re.IGNORECASE
-)
-_KERNELS = re.compile(
-    r"\b(?:kernel|linux|os|operating system|file ?system|disk|memory|ram|vm|buffer)"
-    r"(?:['\u2019]s)?\s+$",
-    re.IGNORECASE,
-)
-"""Whose page cache holds files and not answers."""
-
-_PIPELINED = re.compile(
-    r"[\W_]{0,10}pipelin(?:e|ing)(?: factor| depth)?[\s*_`]{0,6}[:=|][\s*_`]{0,6}(\d{1,5})\b",
-    re.IGNORECASE,
-)
-_CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\b")
 
 
 def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | Pipelined]:

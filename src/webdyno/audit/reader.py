@@ -24,6 +24,25 @@ Kind = TypeVar("Kind")
 MOST_KEPT = 2000
 """Outputs, tables and so on that are compared with each other: a text of any length is read, and
 each output in it is judged by itself, but the memory that this takes is bounded."""
+_LETTER = re.compile(r"[A-Za-z]")
+FEWEST_OF_A_CUT_OUTPUT = 2
+"""Figures that show that something was an output, though too few to judge it: a single label may
+stand in any prose."""
+PATIENCE_LINES = 40
+"""Lines of something else after which an output is over."""
+COMMAND_WITHIN_LINES = 60
+"""A command belongs to an output that begins at most so many lines below it."""
+_SHAPES = {
+    "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),
+    "count": re.compile(r"\d{1,18}$"),
+    "bytes": re.compile(r"\d{1,18} bytes$"),
+    "seconds": re.compile(r"\d{1,9}(?:\.\d{1,9})? seconds$"),
+    "[#/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[#/sec\]"),
+    "[ms]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[ms\]"),
+    "[Kbytes/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[Kbytes/sec\]"),
+    "percent": re.compile(r"\d{1,12}(?: \(longest request\))?$"),
+}
+_PERCENT = re.compile(r"\d{2,3}%$")
 
 
 class Document:
@@ -48,31 +67,6 @@ class Document:
     def web_outputs(self) -> Iterator[Output]:
         """Outputs about HTTP."""
         return (each for each in self.of(Output) if each.tool != "redis-benchmark")
-
-
-_LETTER = re.compile(r"[A-Za-z]")
-
-FEWEST_OF_A_CUT_OUTPUT = 2
-"""Figures that show that something was an output, though too few to judge it: a single label may
-stand in any prose."""
-
-PATIENCE_LINES = 40
-"""Lines of something else after which an output is over."""
-
-COMMAND_WITHIN_LINES = 60
-"""A command belongs to an output that begins at most so many lines below it."""
-
-_SHAPES = {
-    "text": re.compile(rf"(?!(?:{'|'.join(LABELS)}):)\S.*[^:]$"),
-    "count": re.compile(r"\d{1,18}$"),
-    "bytes": re.compile(r"\d{1,18} bytes$"),
-    "seconds": re.compile(r"\d{1,9}(?:\.\d{1,9})? seconds$"),
-    "[#/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[#/sec\]"),
-    "[ms]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[ms\]"),
-    "[Kbytes/sec]": re.compile(r"\d{1,12}(?:\.\d{1,9})? \[Kbytes/sec\]"),
-    "percent": re.compile(r"\d{1,12}(?: \(longest request\))?$"),
-}
-_PERCENT = re.compile(r"\d{2,3}%$")
 
 
 def read_items(lines: Iterable[NumberedLine]) -> Iterator[Item]:

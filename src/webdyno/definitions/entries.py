@@ -23,6 +23,7 @@ Entry = dict[str, Any]
 _NOT_SENT = OWN_HEADERS | {"host", "keep-alive", "proxy-connection", "http2-settings"}
 _BEFORE_PATH = re.compile(r"(?:\{\{[^{}]*\}\}|[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*|[^/?#\s]+)")
 MOST_FILE_BYTES = 256 * 2**20
+MOST_BODY_BYTES = 16 * MIB
 
 
 def path_of(url: str, place: str) -> str:
@@ -116,9 +117,6 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
             and "${env:" not in str(value)
         }
     )
-
-
-MOST_BODY_BYTES = 16 * MIB
 
 
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:

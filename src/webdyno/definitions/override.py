@@ -13,6 +13,7 @@ LONGEST_FLAG = 200
 
 FACTORS = "factors"
 REQUESTS = "requests"
+MOST_PARTS = 10
 
 
 class Override(NamedTuple):
@@ -103,9 +104,6 @@ def _factor(text: str, flag: str) -> Override:
     return Override(
         (FACTORS, key), [written_value(level, flag) for level in levels.split(",")], flag
     )
-
-
-MOST_PARTS = 10
 
 
 def _is_key(key: str) -> bool:

@@ -18,6 +18,34 @@ NEAR_SHOWN = 3
 ALL_SHOWN = 12
 LONGEST_COMPARED = 100
 """Characters of a name that are compared; finding what is near takes longer than in proportion."""
+LONGEST_SHOWN = 60
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+FAULTS_SHOWN = 3
+"""How many mistakes one message names."""
+LONGEST_KEY = 100
+WISHES = {
+    "bool_type": "be true or false",
+    "string_type": "be text",
+    "list_type": "be a list",
+    "dict_type": "be a table",
+    "model_type": "be a table",
+    "model_attributes_type": "be a table",
+    "int_type": "be a whole number",
+    "int_from_float": "be a whole number",
+    "int_parsing_size": "be a number of sensible size",
+    "float_type": "be a number",
+    "finite_number": "be a finite number",
+    "greater_than": "be more than {gt}",
+    "greater_than_equal": "be {ge} or more",
+    "less_than": "be less than {lt}",
+    "less_than_equal": "be {le} or less",
+    "multiple_of": "be a multiple of {multiple_of}",
+    "literal_error": "be {expected}",
+    "too_short": "have {min_length} or more entries",
+    "too_long": "have {max_length} entries or fewer",
+}
+"""What is asked for, by pydantic's name of the fault, in words that follow "should"."""
 
 
 def nearest(wrong: str, valid: Iterable[str]) -> str:
@@ -30,9 +58,6 @@ def nearest(wrong: str, valid: Iterable[str]) -> str:
         return f"did you mean {' or '.join(close)}?"
     shown = ", ".join(names[:ALL_SHOWN])
     return f"choose from {shown}{' …' if len(names) > ALL_SHOWN else ''}"
-
-
-LONGEST_SHOWN = 60
 
 
 def written_value(text: str, flag: str) -> object:
@@ -69,38 +94,6 @@ def shown_value(value: object) -> str:
     except RecursionError:
         return "something nested deeply"
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]} …"
-
-
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
-
-FAULTS_SHOWN = 3
-"""How many mistakes one message names."""
-
-LONGEST_KEY = 100
-
-WISHES = {
-    "bool_type": "be true or false",
-    "string_type": "be text",
-    "list_type": "be a list",
-    "dict_type": "be a table",
-    "model_type": "be a table",
-    "model_attributes_type": "be a table",
-    "int_type": "be a whole number",
-    "int_from_float": "be a whole number",
-    "int_parsing_size": "be a number of sensible size",
-    "float_type": "be a number",
-    "finite_number": "be a finite number",
-    "greater_than": "be more than {gt}",
-    "greater_than_equal": "be {ge} or more",
-    "less_than": "be less than {lt}",
-    "less_than_equal": "be {le} or less",
-    "multiple_of": "be a multiple of {multiple_of}",
-    "literal_error": "be {expected}",
-    "too_short": "have {min_length} or more entries",
-    "too_long": "have {max_length} entries or fewer",
-}
-"""What is asked for, by pydantic's name of the fault, in words that follow "should"."""
 
 
 def build(model: type[M], data: dict[str, Any], place: PlaceOf) -> M:

@@ -49,6 +49,32 @@ TYPES, MAGIC = Path("/etc/mime.types"), Path("/etc/apache2/magic")
 
 _WORD = re.compile(r'("(?:[^"\\]|\\.)*"|\S+)\s*')
 _SECTION = re.compile(r'(\s*<Directory\s+)"?([^"~>]+?)"?(\s*>\s*)$', re.IGNORECASE)
+TARGETS = {"proxypass", "proxypassmatch", "balancermember", "proxyremote", "proxyremotematch"}
+"""Directives with URLs that are asked."""
+REMOTES = {"proxyremote", "proxyremotematch"}
+"""Those that name whom they are asked through, last."""
+HANDLERS = {"sethandler", "addhandler", "rewriterule"}
+"""Directives that may name one after `proxy:`."""
+ASKED = {"authldapurl", "authnzfcgidefineprovider"}
+"""Directives with a URL of whom requests are asked about."""
+REMOTE_CACHES = {"cachesocache", "authncachesocache", "sslsessioncache", "sslstaplingcache"}
+IN_OTHER_FILES = {"jkworkersfile", "proxyexpressdbmfile"}
+"""Directives whose file, which isn't read here, names hosts."""
+AMONG_WORDS = {
+    "dbdparams": re.compile(r"\b(?:host|hostaddr|server)=([^\s,;\"]+)", re.IGNORECASE),
+    "fastcgiexternalserver": re.compile(r"-host\s+\"?([^\s:\"]+)", re.IGNORECASE),
+    "jkworkerproperty": re.compile(r"\.host=(\S+)"),
+}
+"""Directives that name hosts in ways of their own."""
+_LINE = re.compile(r"\s*([A-Za-z]\w*)\s+(.*?)\s*$")
+_QUOTED_OR_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
+_URLS = re.compile(r"://([^/\"]*)")
+_BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
+_BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
+_CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
+_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
+_OPTION = re.compile(r"[A-Za-z]\w*=")
 
 
 def first_word(words: str) -> tuple[str, str]:
@@ -134,35 +160,6 @@ def _whole(path: str, reader: ApacheLines) -> Path:
     """Give what a relative path means: what is there, else beside where webdyno is called."""
     begin = reader.request.folder or reader.request.file.parent
     return reader.found(path) or begin / path
-
-
-TARGETS = {"proxypass", "proxypassmatch", "balancermember", "proxyremote", "proxyremotematch"}
-"""Directives with URLs that are asked."""
-REMOTES = {"proxyremote", "proxyremotematch"}
-"""Those that name whom they are asked through, last."""
-HANDLERS = {"sethandler", "addhandler", "rewriterule"}
-"""Directives that may name one after `proxy:`."""
-ASKED = {"authldapurl", "authnzfcgidefineprovider"}
-"""Directives with a URL of whom requests are asked about."""
-REMOTE_CACHES = {"cachesocache", "authncachesocache", "sslsessioncache", "sslstaplingcache"}
-IN_OTHER_FILES = {"jkworkersfile", "proxyexpressdbmfile"}
-"""Directives whose file, which isn't read here, names hosts."""
-AMONG_WORDS = {
-    "dbdparams": re.compile(r"\b(?:host|hostaddr|server)=([^\s,;\"]+)", re.IGNORECASE),
-    "fastcgiexternalserver": re.compile(r"-host\s+\"?([^\s:\"]+)", re.IGNORECASE),
-    "jkworkerproperty": re.compile(r"\.host=(\S+)"),
-}
-"""Directives that name hosts in ways of their own."""
-
-_LINE = re.compile(r"\s*([A-Za-z]\w*)\s+(.*?)\s*$")
-_QUOTED_OR_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
-_URL = re.compile(r"([a-z][a-z0-9+.-]*)://([^/\s]*)", re.IGNORECASE)
-_URLS = re.compile(r"://([^/\"]*)")
-_BY_SOCKET = re.compile(r"unix:", re.IGNORECASE)
-_BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
-_CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
-_PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
-_OPTION = re.compile(r"[A-Za-z]\w*=")
 
 
 def passed_on(line: Line) -> Iterator[PassedOn]:

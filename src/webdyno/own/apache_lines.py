@@ -37,6 +37,20 @@ _DEFINE = re.compile(r'\s*(Un)?Define\s+(\w+)\s*("[^"]*"|\S*)\s*$', re.IGNORECAS
 _SERVER_ROOT = re.compile(r'\s*ServerRoot\s+"?([^"\s]+)', re.IGNORECASE)
 _LOAD = re.compile(r"\s*LoadModule\s+(\w+)", re.IGNORECASE)
 _MACRO = re.compile(r"\s*<Macro\s+\S+\s+([^>]*)>", re.IGNORECASE)
+HOST_BEGIN = re.compile(r"(\s*)<VirtualHost\s+(.*?)\s*>\s*$", re.IGNORECASE)
+HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
+_LISTEN = re.compile(r"\s*Listen\s+(\S+)\s*(\S*)", re.IGNORECASE)
+_SSL = re.compile(r"\s*SSLEngine\s+on\b", re.IGNORECASE)
+_NAMES = re.compile(r"\s*Server(?:Name|Alias)\s+(.*)", re.IGNORECASE)
+_SECTION = re.compile(r"\s*<(/?)(?!VirtualHost|If(?:Module|Define))\w", re.IGNORECASE)
+_REDIRECTS_ALL = re.compile(
+    r"\s*(?:Redirect\w*\s+(?:\w+\s+)?\"?/\"?\s|RedirectMatch\s+(?:\w+\s+)?\"?\^?/?(?:\(?\.\*\)?)?\$?\"?\s"
+    r"|RewriteRule\s+\"?\^?/?(?:\(?\.[*?]+\)?)?\$?\"?\s+\"?https?://.*\[[^]]*\bR)",
+    re.IGNORECASE,
+)
+_REWRITE_CONDITION = re.compile(r"\s*RewriteCond\s+(\S+)", re.IGNORECASE)
+_HOLDS_FOR_ALL = re.compile(r"%\{(?:HTTPS|SERVER_NAME|SERVER_PORT|REQUEST_SCHEME)\}", re.IGNORECASE)
+_REFUSES_ALL = re.compile(r"\s*Redirect\s+(?:4\d\d|gone)\s+\"?/\"?\s*$", re.IGNORECASE)
 
 
 class ApacheLines:
@@ -189,23 +203,6 @@ def _is_there(path: Path) -> bool:
         return os.path.lexists(path)
     except ValueError:  # there is a NUL in it
         return False
-
-
-HOST_BEGIN = re.compile(r"(\s*)<VirtualHost\s+(.*?)\s*>\s*$", re.IGNORECASE)
-HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
-
-_LISTEN = re.compile(r"\s*Listen\s+(\S+)\s*(\S*)", re.IGNORECASE)
-_SSL = re.compile(r"\s*SSLEngine\s+on\b", re.IGNORECASE)
-_NAMES = re.compile(r"\s*Server(?:Name|Alias)\s+(.*)", re.IGNORECASE)
-_SECTION = re.compile(r"\s*<(/?)(?!VirtualHost|If(?:Module|Define))\w", re.IGNORECASE)
-_REDIRECTS_ALL = re.compile(
-    r"\s*(?:Redirect\w*\s+(?:\w+\s+)?\"?/\"?\s|RedirectMatch\s+(?:\w+\s+)?\"?\^?/?(?:\(?\.\*\)?)?\$?\"?\s"
-    r"|RewriteRule\s+\"?\^?/?(?:\(?\.[*?]+\)?)?\$?\"?\s+\"?https?://.*\[[^]]*\bR)",
-    re.IGNORECASE,
-)
-_REWRITE_CONDITION = re.compile(r"\s*RewriteCond\s+(\S+)", re.IGNORECASE)
-_HOLDS_FOR_ALL = re.compile(r"%\{(?:HTTPS|SERVER_NAME|SERVER_PORT|REQUEST_SCHEME)\}", re.IGNORECASE)
-_REFUSES_ALL = re.compile(r"\s*Redirect\s+(?:4\d\d|gone)\s+\"?/\"?\s*$", re.IGNORECASE)
 
 
 @dataclass(eq=False)

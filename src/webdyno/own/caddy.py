@@ -42,6 +42,20 @@ FILES, CONTENT, WORDS, REDIRECTS = range(4)
 nothing but a redirect or an end."""
 SERVES_FILES = {"file_server", "templates"}
 GIVES_CONTENT = {"reverse_proxy", "php", "acme_server", "metrics"}
+VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
+IMPORT = re.compile(r"(?m)^(?P<before>[ \t]*import[ \t]+)(?P<path>\"[^\"\n]*\"|[^\s\"]+)")
+SNIPPET = re.compile(r"(?m)^[ \t]*\(([^)\n]+)\)[ \t]*\{")
+REMEDY = (
+    "other versions and plugins know other words: install what has them, take the lines out, or "
+    "measure the image that has them (image:NAME)"
+)
+PASSING = re.compile(
+    r"^\s*(?:reverse_proxy|php_fastcgi|forward_auth|to|dynamic|name|"
+    r"forward_proxy_url|network_proxy|import)\b"
+)
+"""What lines are likely to begin with that name hosts."""
+_DIALLED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
+_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -262,15 +276,6 @@ def _matches(host: str, name: str) -> bool:
     )
 
 
-VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
-IMPORT = re.compile(r"(?m)^(?P<before>[ \t]*import[ \t]+)(?P<path>\"[^\"\n]*\"|[^\s\"]+)")
-SNIPPET = re.compile(r"(?m)^[ \t]*\(([^)\n]+)\)[ \t]*\{")
-REMEDY = (
-    "other versions and plugins know other words: install what has them, take the lines out, or "
-    "measure the image that has them (image:NAME)"
-)
-
-
 def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
     caddy = program_path("caddy")
@@ -347,16 +352,6 @@ def _with_whole_imports(request: RelocationRequest) -> str:
         return f'{found["before"]}"{request.file.parent / path}"'
 
     return IMPORT.sub(whole, text)
-
-
-PASSING = re.compile(
-    r"^\s*(?:reverse_proxy|php_fastcgi|forward_auth|to|dynamic|name|"
-    r"forward_proxy_url|network_proxy|import)\b"
-)
-"""What lines are likely to begin with that name hosts."""
-
-_DIALLED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
-_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
 
 
 def passed_on(node: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)

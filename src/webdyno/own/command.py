@@ -27,6 +27,13 @@ LISTENING = {
     "KEY": "{{ server.key if knobs.protocol in ['https', 'h2'] }}",
 }
 """Where a command is to listen, what it is to speak there, and the certificate to do so."""
+PROGRAM = "web"
+"""The role of the user's own program."""
+SERVING = {"http", "fastcgi"}
+"""What services speak that serve sites themselves."""
+LISTEN, TCP = "listen", "tcp"
+"""The knob of services that listen on a Unix socket or on a port, and how they do here: not every
+service lets other users than its own into its socket."""
 
 
 def make(spec: TargetSpec) -> GeneratedService:
@@ -67,15 +74,6 @@ def _told_of_services(spec: TargetSpec) -> dict[str, str]:
             f"{spec.place}: ${name} tells of a service behind it; rename that variable or knob"
         )
     return told
-
-
-PROGRAM = "web"
-"""The role of the user's own program."""
-SERVING = {"http", "fastcgi"}
-"""What services speak that serve sites themselves."""
-LISTEN, TCP = "listen", "tcp"
-"""The knob of services that listen on a Unix socket or on a port, and how they do here: not every
-service lets other users than its own into its socket."""
 
 
 def check_services(

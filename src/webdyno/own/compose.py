@@ -24,6 +24,30 @@ CONDITIONS: Mapping[str, Awaits] = {
     "service_healthy": "healthy",
     "service_completed_successfully": "ended",
 }
+OPTIONS = {
+    "user": "--user",
+    "working_dir": "--workdir",
+    "cap_add": "--cap-add",
+    "cap_drop": "--cap-drop",
+    "tmpfs": "--tmpfs",
+    "security_opt": "--security-opt",
+    "shm_size": "--shm-size",
+    "group_add": "--group-add",
+    "stop_signal": "--stop-signal",
+    "sysctls": "--sysctl",
+}
+"""Keys whose values `podman run` takes as they are."""
+SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
+OTHERS = {
+    *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
+    *("expose", "depends_on", "profiles", "container_name", "labels", "pull_policy", "healthcheck"),
+}
+"""Keys that are heeded in other ways, or needn't be."""
+BUILD = {"context", "dockerfile", "args", "target"}
+Scalar = str | bool | int | float
+Words = str | list[Scalar] | None
+Several = Scalar | list[Scalar] | dict[str, Scalar] | None
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def in_order(services: Mapping[str, Any], where: str) -> list[str]:
@@ -87,32 +111,6 @@ def health_words(test: list[str]) -> tuple[str, ...]:
     return tuple(words) if kind == "CMD" else ()
 
 
-OPTIONS = {
-    "user": "--user",
-    "working_dir": "--workdir",
-    "cap_add": "--cap-add",
-    "cap_drop": "--cap-drop",
-    "tmpfs": "--tmpfs",
-    "security_opt": "--security-opt",
-    "shm_size": "--shm-size",
-    "group_add": "--group-add",
-    "stop_signal": "--stop-signal",
-    "sysctls": "--sysctl",
-}
-"""Keys whose values `podman run` takes as they are."""
-SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
-OTHERS = {
-    *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
-    *("expose", "depends_on", "profiles", "container_name", "labels", "pull_policy", "healthcheck"),
-}
-"""Keys that are heeded in other ways, or needn't be."""
-BUILD = {"context", "dockerfile", "args", "target"}
-
-Scalar = str | bool | int | float
-Words = str | list[Scalar] | None
-Several = Scalar | list[Scalar] | dict[str, Scalar] | None
-
-
 class _BuildForm(BaseModel):
     context: str = "."
     dockerfile: str = "Dockerfile"
@@ -141,9 +139,6 @@ class _ServiceForm(BaseModel):
 
 class _OptionsForm(RootModel[dict[str, Several]]):
     """Those that are passed on."""
-
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,25 @@ REPLACED = {"command", "entrypoint", "test"}
 """Lists that the later file says anew; others go on behind those of the earlier."""
 TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
 """Keys that may be written as a list: of NAME=VALUE, or of names."""
+MOST_BYTES = MIB
+MOST_VALUES = 100_000
+"""With aliases counted as often as they stand for something."""
+DEEPEST = 100
+MOST_DIGITS = 18
+TAG = "tag:yaml.org,2002:"
+CONTAINERS = {f"{TAG}map", f"{TAG}seq"}
+SCALARS = {
+    f"{TAG}{name}": (re.compile(pattern), list(first))
+    for name, pattern, first in (
+        ("bool", r"^(?:true|false)$", "tf"),
+        ("int", rf"^[-+]?[0-9]{{1,{MOST_DIGITS}}}$", "-+0123456789"),
+        ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
+        ("null", r"^(?:~|null|)$", ["~", "n", ""]),
+        ("merge", r"^<<$", "<"),
+    )
+}
+"""By tag: how such a value is written, and the characters that it may begin with."""
+STRING = f"{TAG}str"
 
 
 @dataclass(frozen=True)
@@ -231,27 +250,6 @@ def _place(volume: Any) -> str:  # noqa: ANN401
         return str(volume.get("target", ""))
     _, colon, rest = str(volume).partition(":")
     return rest.partition(":")[0] if colon else str(volume)
-
-
-MOST_BYTES = MIB
-MOST_VALUES = 100_000
-"""With aliases counted as often as they stand for something."""
-DEEPEST = 100
-MOST_DIGITS = 18
-TAG = "tag:yaml.org,2002:"
-CONTAINERS = {f"{TAG}map", f"{TAG}seq"}
-SCALARS = {
-    f"{TAG}{name}": (re.compile(pattern), list(first))
-    for name, pattern, first in (
-        ("bool", r"^(?:true|false)$", "tf"),
-        ("int", rf"^[-+]?[0-9]{{1,{MOST_DIGITS}}}$", "-+0123456789"),
-        ("float", r"^[-+]?[0-9]+\.[0-9]*$", "-+0123456789"),
-        ("null", r"^(?:~|null|)$", ["~", "n", ""]),
-        ("merge", r"^<<$", "<"),
-    )
-}
-"""By tag: how such a value is written, and the characters that it may begin with."""
-STRING = f"{TAG}str"
 
 
 class _Loader(yaml.SafeLoader):

@@ -22,6 +22,10 @@ MOST_FILES = 2_000
 DEEPEST = 20
 """Includes within includes; more of them go round in a circle."""
 MOST_WILDCARD_FOLDERS = 3
+BRACED = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\}")
+"""`${NAME}`; a form has a group `name`, and perhaps a group `default`."""
+BRACED_OR_PLAIN = re.compile(r"\$(?:\{(?P<name>[A-Za-z_]\w*)\}|(?P<plain>[A-Za-z_]\w*))")
+"""As `envsubst` knows them."""
 
 
 @dataclass
@@ -129,12 +133,6 @@ def _matching(place: Path) -> list[Path]:
         return [place] if os.path.lexists(place) else []
     found = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
     return sorted(map(Path, islice(found, MOST_FILES + 1)))
-
-
-BRACED = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)\}")
-"""`${NAME}`; a form has a group `name`, and perhaps a group `default`."""
-BRACED_OR_PLAIN = re.compile(r"\$(?:\{(?P<name>[A-Za-z_]\w*)\}|(?P<plain>[A-Za-z_]\w*))")
-"""As `envsubst` knows them."""
 
 
 @dataclass

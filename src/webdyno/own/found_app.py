@@ -33,6 +33,12 @@ LOOKED_FOR = (
     "Procfile, pyproject.toml, requirements.txt, package.json, go.mod, Cargo.toml, pom.xml, "
     "build.gradle, config.ru, Dockerfile, Compose files, nginx.conf, index.html"
 )
+PYTHON_QUEUE = 4
+"""Connections that Python's own server surely takes at once: it lets no more than five wait."""
+INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
+PAGES = (".", "public", "html", "www", "site", "_site", "dist")
+ROOTED = "root is {root}, in the place of what nginx.conf names"
 
 
 def find_app(folder: Path) -> FoundApp | None:
@@ -80,14 +86,6 @@ def _status(handler: str) -> int:
     if said is None:
         return OK
     return NO_CONTENT if said["none"] else int(said["number"])
-
-
-PYTHON_QUEUE = 4
-"""Connections that Python's own server surely takes at once: it lets no more than five wait."""
-INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
-COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
-PAGES = (".", "public", "html", "www", "site", "_site", "dist")
-ROOTED = "root is {root}, in the place of what nginx.conf names"
 
 
 def dockerfile(folder: Path) -> FoundApp | None:

@@ -36,6 +36,42 @@ SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']"
 DJANGO_PATH = re.compile(
     r"""^\s*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE
 )
+PACKAGE = "package.json"
+MOST_PACKAGES = 100
+INSTALLS = {
+    # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
+    "npm": "npm install --silent",
+    "pnpm": "pnpm install --prefer-frozen-lockfile",
+    "yarn": "yarn install",
+    "bun": "bun install",
+}
+LOCK_FILES = {
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lock": "bun",
+    "bun.lockb": "bun",
+    "package-lock.json": "npm",
+}
+OF_MEMBER = {
+    "npm": "npm start --silent --workspace {name}",
+    "pnpm": "pnpm --filter {name} start",
+    "yarn": "yarn workspace {name} start",
+    "bun": "bun run --filter {name} start",
+}
+DIRECT = {"node", "bun", "deno", *INSTALLS}
+"""Programs that need no script's PATH; a shell whose line is one command becomes it."""
+NEXT = re.compile(r"\bnext start\b")
+LISTENS_BY_ITSELF = re.compile(
+    r"\b(?:next start|nuxt|\.output/server|react-router-serve|remix-serve)\b"
+)
+NODE_ENV = (
+    "NODE_ENV isn't set to production, so libraries may run as in development; "
+    'write start = "NODE_ENV=production …"'
+)
+NEXT_IDS = (
+    "Next writes an id of the build into its pages, so those of two revisions differ: "
+    "give generateBuildId a fixed one, or use --ignore"
+)
 
 
 def procfile(folder: Path) -> FoundApp | None:
@@ -180,44 +216,6 @@ def _rails_doubts(folder: Path) -> Iterator[str]:
             "RAILS_ENV is development unless set: "
             'environment = { RAILS_ENV = "production", SECRET_KEY_BASE = "…" }'
         )
-
-
-PACKAGE = "package.json"
-MOST_PACKAGES = 100
-INSTALLS = {
-    # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
-    "npm": "npm install --silent",
-    "pnpm": "pnpm install --prefer-frozen-lockfile",
-    "yarn": "yarn install",
-    "bun": "bun install",
-}
-LOCK_FILES = {
-    "pnpm-lock.yaml": "pnpm",
-    "yarn.lock": "yarn",
-    "bun.lock": "bun",
-    "bun.lockb": "bun",
-    "package-lock.json": "npm",
-}
-OF_MEMBER = {
-    "npm": "npm start --silent --workspace {name}",
-    "pnpm": "pnpm --filter {name} start",
-    "yarn": "yarn workspace {name} start",
-    "bun": "bun run --filter {name} start",
-}
-DIRECT = {"node", "bun", "deno", *INSTALLS}
-"""Programs that need no script's PATH; a shell whose line is one command becomes it."""
-NEXT = re.compile(r"\bnext start\b")
-LISTENS_BY_ITSELF = re.compile(
-    r"\b(?:next start|nuxt|\.output/server|react-router-serve|remix-serve)\b"
-)
-NODE_ENV = (
-    "NODE_ENV isn't set to production, so libraries may run as in development; "
-    'write start = "NODE_ENV=production …"'
-)
-NEXT_IDS = (
-    "Next writes an id of the build into its pages, so those of two revisions differ: "
-    "give generateBuildId a fixed one, or use --ignore"
-)
 
 
 def node(folder: Path) -> FoundApp | None:

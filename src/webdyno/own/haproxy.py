@@ -49,6 +49,17 @@ PAIRS_NOT_HERE = {"interface", "user", "group", "uid", "gid", "mode", "process",
 AUTHORITIES = {"ca-file", "crl-file", "ca-verify-file", "ca-sign-file"}
 CERTIFICATES = {"crt", "crt-list"}
 CIPHERS = {"ssl-default-bind-ciphers", "ssl-default-server-ciphers"}
+ADDRESS_AT = {"server": 2, "dispatch": 1, "server-template": 3}
+"""Which of a line's words is an address."""
+THROUGH = "socks4"
+"""Before the address of somebody who passes it on further."""
+_LOCAL = re.compile(r"(?:(?:unix|uxst|uxdg|abnsz?|fd|sockpair)@|/)")
+_KIND = re.compile(r"(?:ip|tcp|mptcp|quic)v?[46]?@")
+_ADDRESS = re.compile(
+    r"([A-Za-z0-9_.-]+|\*|\[[0-9A-Fa-f:.]+\]||[0-9A-Fa-f:]+?)(?::[+-]?[0-9]*)?", re.ASCII
+)
+_AS_CLIENTS_ASKED = {"", "*"}
+"""Where clients connected to, which is this machine."""
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -214,20 +225,6 @@ def _quoted(word: str) -> str:
     if re.fullmatch(r"[^\s#\"'\\$]+", word):
         return word
     return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
-
-
-ADDRESS_AT = {"server": 2, "dispatch": 1, "server-template": 3}
-"""Which of a line's words is an address."""
-THROUGH = "socks4"
-"""Before the address of somebody who passes it on further."""
-
-_LOCAL = re.compile(r"(?:(?:unix|uxst|uxdg|abnsz?|fd|sockpair)@|/)")
-_KIND = re.compile(r"(?:ip|tcp|mptcp|quic)v?[46]?@")
-_ADDRESS = re.compile(
-    r"([A-Za-z0-9_.-]+|\*|\[[0-9A-Fa-f:.]+\]||[0-9A-Fa-f:]+?)(?::[+-]?[0-9]*)?", re.ASCII
-)
-_AS_CLIENTS_ASKED = {"", "*"}
-"""Where clients connected to, which is this machine."""
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:

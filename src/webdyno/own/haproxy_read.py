@@ -23,6 +23,10 @@ _VARIABLE = re.compile(
     r"\$(?:\{(?P<name>[A-Za-z_]\w*)(?:\[\*\])?(?:-(?P<default>[^}]*))?\}|(?P<plain>[A-Za-z_]\w*))"
 )
 _PART = re.compile(r"""(?s)\\(?P<escaped>.)|'(?P<single>[^']*)'?|"(?P<double>(?:\\.|[^"\\])*)"?""")
+LISTENING = ("frontend", "listen")
+STATISTICS = re.compile(r"stats|http-request use-service prometheus-exporter")
+REFUSING = {"deny", "reject", "silent-drop", "tarpit"}
+ON_A_CONDITION = {"if", "unless"}
 
 
 class Word(NamedTuple):
@@ -157,12 +161,6 @@ class _Reader:
             or text[it.start() - 1 : it.start()] == "\\"
         }
         return self.variables.filled(text, origin, _VARIABLE, own)
-
-
-LISTENING = ("frontend", "listen")
-STATISTICS = re.compile(r"stats|http-request use-service prometheus-exporter")
-REFUSING = {"deny", "reject", "silent-drop", "tarpit"}
-ON_A_CONDITION = {"if", "unless"}
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,12 @@ healthy() {{
 }}
 """
 NAMED_VOLUME = re.compile(r"--volume=([A-Za-z0-9][\w.-]*):")
+MARKS = ("{{ server.host }}", "{{ server.client }}")
+USUAL_PORTS = (80, 8080)
+"""Where several are exposed, these come first; the last where none is."""
+BUILD_FILES = ("Containerfile", "Dockerfile")
+COMPOSE_ENDINGS = (".yaml", ".yml")
+WEB = "web"
 
 
 @dataclass(frozen=True)
@@ -150,22 +156,12 @@ def variables_file(name: str) -> str:
     return f"{name}.env"
 
 
-MARKS = ("{{ server.host }}", "{{ server.client }}")
-
-
 def as_template(text: str) -> str:
     """Have nothing but our own marks filled in."""
     for mark in MARKS:
         if mark in text:
             return mark.join(as_template(part) for part in text.split(mark))
     return verbatim(text)
-
-
-USUAL_PORTS = (80, 8080)
-"""Where several are exposed, these come first; the last where none is."""
-BUILD_FILES = ("Containerfile", "Dockerfile")
-COMPOSE_ENDINGS = (".yaml", ".yml")
-WEB = "web"
 
 
 def make(spec: TargetSpec) -> GeneratedService:

@@ -23,6 +23,8 @@ Tell = Callable[[str], None]
 """Says something to the user that is no result."""
 Provide = Callable[[Iterable[Need]], None]
 """Installs what is missing, after a yes; raises Trouble where it doesn't."""
+OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USER", "LOGNAME"}
+"""Variables that a command has anyway."""
 
 
 class OwnKeys(Model):
@@ -120,10 +122,6 @@ def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     name = name_of(user)
     path = os.environ.get("PATH", os.defpath)
     return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name, **more}
-
-
-OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USER", "LOGNAME"}
-"""Variables that a command has anyway."""
 
 
 def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:

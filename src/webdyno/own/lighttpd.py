@@ -40,6 +40,41 @@ _SHELL = re.compile(r"[ \t]*include_shell[ \t]+(.*)")
 _TIME = re.compile(r"(?m)^[\d-]+ [\d:]+: (?:\([\w.]+\) )?")
 _GIVEN = {"var.CWD", "var.PID"}
 """Variables that lighttpd makes itself."""
+ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
+SYSTEM_LOG = (
+    *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
+    "accesslog.syslog-level",
+)
+LEFT_OUT = {
+    **dict.fromkeys(("server.username", "server.groupname"), NO_OTHER_USER),
+    "server.chroot": "root alone may change it",
+    "server.pid-file": "it isn't needed",
+    **dict.fromkeys(SYSTEM_LOG, "log lines stay in the run's folder"),
+    **dict.fromkeys(("rrdtool.binary", "rrdtool.db-name"), "it would write elsewhere"),
+}
+WRITTEN = {
+    "accesslog.filename": f'"{FOLDER}/access.log"',
+    "server.errorlog": '"/dev/stderr"',
+    "server.breakagelog": '"/dev/stderr"',
+    "server.upload-dirs": f'( "{FOLDER}/temp" )',
+    "deflate.cache-dir": f'"{FOLDER}/temp"',
+    "compress.cache-dir": f'"{FOLDER}/temp"',
+}
+"""What is written, and where."""
+NEEDED = ("server.errorlog", "server.upload-dirs")
+"""Of these, what lighttpd would else write to its own folders."""
+OURS_INSTEAD = {"ssl.pemfile": KEY_AND_CERTIFICATE, "ssl.privkey": KEY}
+OF_ANOTHER_PAIR = {"ssl.ca-file", "ssl.stapling-file"}
+WITH_PROGRAMS = {"fastcgi.server", "scgi.server"}
+_SOCKET = re.compile(r'^((?:else )?\$SERVER\["socket"\] == )"([^"]*)"( \{)$')
+_BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$')
+_SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$')
+PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell')
+"""In lines that are likely to name hosts."""
+_HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$')
+_BACKENDS = re.compile(r"[\w-]+\.server|vhostdb\.\w+")
+_NAMED = re.compile(r"[\w.-]+\.hostname|[\w.-]+\.memcache-hosts")
+_TEXT = re.compile(r'"([^"]*)"')
 
 
 @dataclass
@@ -150,38 +185,6 @@ def _quoted(line: str) -> str:
     plain = found[2].replace('" + env.', "\0").replace(' + "', "\1")
     escaped = plain.replace('"', '\\"').replace("\0", '" + env.').replace("\1", ' + "')
     return f'{found[1]}"{escaped}" {{'
-
-
-ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
-SYSTEM_LOG = (
-    *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
-    "accesslog.syslog-level",
-)
-LEFT_OUT = {
-    **dict.fromkeys(("server.username", "server.groupname"), NO_OTHER_USER),
-    "server.chroot": "root alone may change it",
-    "server.pid-file": "it isn't needed",
-    **dict.fromkeys(SYSTEM_LOG, "log lines stay in the run's folder"),
-    **dict.fromkeys(("rrdtool.binary", "rrdtool.db-name"), "it would write elsewhere"),
-}
-WRITTEN = {
-    "accesslog.filename": f'"{FOLDER}/access.log"',
-    "server.errorlog": '"/dev/stderr"',
-    "server.breakagelog": '"/dev/stderr"',
-    "server.upload-dirs": f'( "{FOLDER}/temp" )',
-    "deflate.cache-dir": f'"{FOLDER}/temp"',
-    "compress.cache-dir": f'"{FOLDER}/temp"',
-}
-"""What is written, and where."""
-NEEDED = ("server.errorlog", "server.upload-dirs")
-"""Of these, what lighttpd would else write to its own folders."""
-OURS_INSTEAD = {"ssl.pemfile": KEY_AND_CERTIFICATE, "ssl.privkey": KEY}
-OF_ANOTHER_PAIR = {"ssl.ca-file", "ssl.stapling-file"}
-WITH_PROGRAMS = {"fastcgi.server", "scgi.server"}
-
-_SOCKET = re.compile(r'^((?:else )?\$SERVER\["socket"\] == )"([^"]*)"( \{)$')
-_BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$')
-_SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$')
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -344,15 +347,6 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
             yield group
             group = []
     yield group
-
-
-PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell')
-"""In lines that are likely to name hosts."""
-
-_HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$')
-_BACKENDS = re.compile(r"[\w-]+\.server|vhostdb\.\w+")
-_NAMED = re.compile(r"[\w.-]+\.hostname|[\w.-]+\.memcache-hosts")
-_TEXT = re.compile(r'"([^"]*)"')
 
 
 def passed_on(statements: Iterable[Statement]) -> Iterator[str]:

@@ -46,6 +46,18 @@ NOT_SPOKEN = ("proxy_protocol", "quic")
 """Parameters of `listen` that clients of a run don't speak."""
 PROTOCOLS = {"ssl", "http2", "spdy"}
 """Parameters that each server has for itself; of all others one server may have some."""
+OURS_INSTEAD = {"ssl_certificate": CERTIFICATE, "ssl_certificate_key": KEY}
+DISPENSABLE = {
+    *("ssl_dhparam", "ssl_trusted_certificate", "ssl_client_certificate", "ssl_crl"),
+    *("ssl_password_file", "ssl_session_ticket_key"),
+}
+"""Files without which a server can be measured where they can't be read."""
+BESIDE = re.compile(
+    r".*_(certificate|certificate_key|crl|dhparam|ticket_key|password_file|user_file)"
+)
+"""Directives whose relative paths begin in the folder of the configuration."""
+CONSTANT = ("data:", "$", "off", "engine:", "store:")
+"""How an argument begins that is no file's path."""
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -204,20 +216,6 @@ def _block(name: str, inner: list[Directive]) -> Directive:
 
 def _text(name: str, words: Sequence[str]) -> str:
     return " ".join([name, *words])
-
-
-OURS_INSTEAD = {"ssl_certificate": CERTIFICATE, "ssl_certificate_key": KEY}
-DISPENSABLE = {
-    *("ssl_dhparam", "ssl_trusted_certificate", "ssl_client_certificate", "ssl_crl"),
-    *("ssl_password_file", "ssl_session_ticket_key"),
-}
-"""Files without which a server can be measured where they can't be read."""
-BESIDE = re.compile(
-    r".*_(certificate|certificate_key|crl|dhparam|ticket_key|password_file|user_file)"
-)
-"""Directives whose relative paths begin in the folder of the configuration."""
-CONSTANT = ("data:", "$", "off", "engine:", "store:")
-"""How an argument begins that is no file's path."""
 
 
 def path_named(request: RelocationRequest, word: str) -> str:

@@ -15,6 +15,17 @@ SERVING = {
 """Directives by which a server has pages."""
 DEFAULT = ("default_server", "default")
 REFUSING = 400
+TABLES = {"map", "geo", "split_clients"}
+"""Blocks that give a variable one of several values."""
+AFTER_THE_HOST = {"uri", "request_uri", "document_uri", "is_args", "args", "query_string"}
+MOST_VALUES = 1_000
+DEEPEST = 5
+"""Variables within the values of variables."""
+_PASSING = re.compile(r"\w+_pass|endpoint")
+"""The latter is where `otel_exporter` tells of each request."""
+_SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
+_HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 @dataclass(frozen=True)
@@ -168,20 +179,6 @@ def _port(address: str) -> int | None:
     last = address.rpartition(":")[2] if not address.endswith("]") else ""
     found = re.match(r"([0-9]{1,5})(?:-[0-9]+)?$", last)
     return int(found[1]) if found else HTTP
-
-
-TABLES = {"map", "geo", "split_clients"}
-"""Blocks that give a variable one of several values."""
-AFTER_THE_HOST = {"uri", "request_uri", "document_uri", "is_args", "args", "query_string"}
-MOST_VALUES = 1_000
-DEEPEST = 5
-"""Variables within the values of variables."""
-
-_PASSING = re.compile(r"\w+_pass|endpoint")
-"""The latter is where `otel_exporter` tells of each request."""
-_SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
-_HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:

@@ -22,6 +22,9 @@ ANY_PORT = 9
 
 _NAME = re.compile(r"\[?(?!_)[\w.:-]+(%\w+)?\]?")
 """But for one of a service (`_http._tcp.example.com`), which has other names for its places."""
+_WORD = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.-]+")
+SHOWN_PLACES = 20
+"""Of each host."""
 
 
 class PassedOn(NamedTuple):
@@ -116,9 +119,6 @@ def _addresses(host: str) -> list[str]:
         return []
 
 
-_WORD = re.compile(r"\[[0-9A-Fa-f:.]+\]|[\w.-]+")
-
-
 class _Place(NamedTuple):
     at: Origin
     is_likely: bool
@@ -165,10 +165,6 @@ def _lines(texts: Mapping[Path, str]) -> Iterator[tuple[Origin, str]]:
         for number, line in enumerate(text.split("\n"), 1):
             if not line.lstrip().startswith("#"):
                 yield Origin(str(file), number), line
-
-
-SHOWN_PLACES = 20
-"""Of each host."""
 
 
 def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:

@@ -54,6 +54,10 @@ _FIGURES_ONLY = re.compile(r"[\d\s.,%|+-]+$")
 _LISTING_START = frozenset(">0123456789")
 _LISTING = re.compile(r"(?:>\s+)*(?:\d{1,4}\.(?:\s+|$))?")
 """Quote marks, and the line numbers of a printed listing: `115.   Document Length: …`."""
+LONGEST_LINE = 20_000
+"""Characters of a line that are read; what follows in the same line is skipped."""
+MOST_CHARACTERS = 2**28
+"""Characters of a text that are read: more is no report, and a pipe may never end."""
 
 
 def plain(raw: str) -> str:
@@ -96,13 +100,6 @@ def _without_prefix(text: str) -> str:
         if not (rest and _FIGURES_ONLY.match(rest)):  # else it is a row of a table
             return rest
     return text
-
-
-LONGEST_LINE = 20_000
-"""Characters of a line that are read; what follows in the same line is skipped."""
-
-MOST_CHARACTERS = 2**28
-"""Characters of a text that are read: more is no report, and a pipe may never end."""
 
 
 class NumberedLine(NamedTuple):

@@ -21,6 +21,8 @@ AUTOBENCH_COLUMNS = {
 """Columns of autobench, which have the host's name behind them -> attributes of an output."""
 
 REDIS_PERCENTILES = {50.0: "p50_latency_ms", 95.0: "p95_latency_ms", 99.0: "p99_latency_ms"}
+_PERCENT_COLUMN = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)%(?: Line)?$")
+_RULE_LINE = re.compile(r"[-=+|:\s]+")
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,6 @@ TOTALS = (
 )
 """JMeter's aggregate and summary reports, saved as CSV or copied; Locust's `_stats.csv`."""
 
-_PERCENT_COLUMN = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)%(?: Line)?$")
-
 
 @dataclass(frozen=True)
 class TotalSheet:
@@ -176,9 +176,6 @@ class TotalSheet:
             return None
         figures |= {"requests": requests, "failed": failed, "percentiles_ms": percentiles}
         return _output(line, tool=form.tool, **figures)
-
-
-_RULE_LINE = re.compile(r"[-=+|:\s]+")
 
 
 def _spelled(heading: str) -> str:

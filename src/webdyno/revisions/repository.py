@@ -13,28 +13,6 @@ from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.model.mistake import Mistake, Trouble
 
 WITHIN_S = 600.0
-
-
-def run_as(
-    user: ServerUser | None,
-    words: Sequence[str | Path],
-    *,
-    environment: Mapping[str, str] | None = None,
-    given: str = "",
-) -> CompletedProcess[str]:
-    """Run a command to its end as a user, None being ourselves; its exit code is the caller's."""
-    variables = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
-    variables |= {"HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
-    return run_program(
-        words,
-        within_s=WITHIN_S,
-        given=given,
-        user=user,
-        environment={**variables, **(environment or {})},
-        folder="/",
-    )
-
-
 WORKING_TREE = "."
 SHOWN_DIGITS = 10
 NOBODY = {
@@ -67,6 +45,26 @@ UNREAD = (
 """Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
 `webdyno.toml` among them: who has just written one wants to see a measurement."""
 MOST_NAMED = 3
+
+
+def run_as(
+    user: ServerUser | None,
+    words: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+) -> CompletedProcess[str]:
+    """Run a command to its end as a user, None being ourselves; its exit code is the caller's."""
+    variables = dict(os.environ if user is None else {"PATH": os.environ.get("PATH", os.defpath)})
+    variables |= {"HOME": str(home_of(user)), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+    return run_program(
+        words,
+        within_s=WITHIN_S,
+        given=given,
+        user=user,
+        environment={**variables, **(environment or {})},
+        folder="/",
+    )
 
 
 @dataclass(frozen=True)

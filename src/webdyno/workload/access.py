@@ -12,6 +12,54 @@ FORWARDED, AT_EDGE, CASE_BLIND = "client by X-Forwarded-For", "answered at the e
 QUOTED = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _NOBODY = (b"", b"-")
 _PORT = re.compile(rb"\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+")
+LATEST_S = 253_402_300_799.0
+"""The end of the year 9999."""
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        (b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec").split(), start=1
+    )
+}
+_COMMON_TIME = re.compile(
+    rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?: ([+-])(\d\d):?(\d\d))?"
+)
+_SMALLER_UNITS = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (1e20, 1e-9))
+"""Up to which number since 1970 a unit is meant: seconds, ms, µs, ns."""
+_STAMP = re.compile(
+    rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+)
+LONGEST_S = 3_600.0
+MICRO, NANO = 1e-6, 1e-9
+UPSTREAM, REQUEST = "upstream_response_time", "request_time"
+_OTHER_KEYS = {
+    "OriginDuration": NANO,
+    "Duration": NANO,
+    "upstream_service_time": 1e-3,
+    "latency": 1.0,
+}
+"""Of Traefik, Envoy and Google, the server's own time before the request's; their units in s."""
+_MICROSECONDS = re.compile(rb"\d{1,10}")
+_TIMES = rb"\d{1,4}\.\d{3}(?:\d{3})?(?:(?:, | : )(?:\d{1,4}\.\d{3}|-))*"
+_SECONDS = re.compile(rb"(?:(?<=[ \"])|^)(" + _TIMES + rb')(?=[ "]|$)')
+"""As nginx writes them, always with three decimals: neither a port nor a number of bytes."""
+_NAMED = re.compile(
+    rb"\b(?:(rt|request_time|req_time)|urt|ut|upstream_response_time|upstream_time)[=:] ?"
+    rb'"?(' + _TIMES + rb"|-)"
+)
+_INGRESS = re.compile(rb" \d+ \d+\.\d{3} \[[^\]]*\] \[[^\]]*\] [^\[\]]*? (" + _TIMES + rb"|-) ")
+_MILLISECONDS = re.compile(rb' (\d{1,7})ms"?$')
+_NUMBER = re.compile(r"\d{1,4}\.\d{1,6}")
+_GO = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|us|µs|μs|ns)")
+_GO_UNITS = {
+    "h": 3600.0,
+    "m": 60.0,
+    "s": 1.0,
+    "ms": 1e-3,
+    "us": MICRO,
+    "µs": MICRO,
+    "μs": MICRO,
+    "ns": NANO,
+}
 
 
 class Access(NamedTuple):
@@ -74,24 +122,6 @@ def client(address: bytes, listed: bytes) -> tuple[bytes, Sequence[str]]:
     return (behind, (FORWARDED,)) if behind else (address_of(address) or address, ())
 
 
-LATEST_S = 253_402_300_799.0
-"""The end of the year 9999."""
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        (b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec").split(), start=1
-    )
-}
-_COMMON_TIME = re.compile(
-    rb"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?: ([+-])(\d\d):?(\d\d))?"
-)
-_SMALLER_UNITS = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (1e20, 1e-9))
-"""Up to which number since 1970 a unit is meant: seconds, ms, µs, ns."""
-_STAMP = re.compile(
-    rb"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
-)
-
-
 @lru_cache(maxsize=1024)
 def common_time(text: bytes) -> float:
     """Read 22/Nov/2026:13:55:36 +0100, in UTC unless it names a zone; raise NoRequest."""
@@ -145,40 +175,6 @@ def moment_of(text: str) -> float:
     """
     at = datetime.fromisoformat(text.replace("/", "-"))
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-
-
-LONGEST_S = 3_600.0
-MICRO, NANO = 1e-6, 1e-9
-UPSTREAM, REQUEST = "upstream_response_time", "request_time"
-_OTHER_KEYS = {
-    "OriginDuration": NANO,
-    "Duration": NANO,
-    "upstream_service_time": 1e-3,
-    "latency": 1.0,
-}
-"""Of Traefik, Envoy and Google, the server's own time before the request's; their units in s."""
-_MICROSECONDS = re.compile(rb"\d{1,10}")
-_TIMES = rb"\d{1,4}\.\d{3}(?:\d{3})?(?:(?:, | : )(?:\d{1,4}\.\d{3}|-))*"
-_SECONDS = re.compile(rb"(?:(?<=[ \"])|^)(" + _TIMES + rb')(?=[ "]|$)')
-"""As nginx writes them, always with three decimals: neither a port nor a number of bytes."""
-_NAMED = re.compile(
-    rb"\b(?:(rt|request_time|req_time)|urt|ut|upstream_response_time|upstream_time)[=:] ?"
-    rb'"?(' + _TIMES + rb"|-)"
-)
-_INGRESS = re.compile(rb" \d+ \d+\.\d{3} \[[^\]]*\] \[[^\]]*\] [^\[\]]*? (" + _TIMES + rb"|-) ")
-_MILLISECONDS = re.compile(rb' (\d{1,7})ms"?$')
-_NUMBER = re.compile(r"\d{1,4}\.\d{1,6}")
-_GO = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|m|s|us|µs|μs|ns)")
-_GO_UNITS = {
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": MICRO,
-    "µs": MICRO,
-    "μs": MICRO,
-    "ns": NANO,
-}
 
 
 def took_after_line(rest: bytes) -> float | None:

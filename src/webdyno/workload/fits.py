@@ -17,6 +17,22 @@ GOOD_ENOUGH_NATS = 0.01
 than the paths' own shares: by Pinsker's inequality their shares then differ by 7 % in all."""
 SMOOTHING = 0.5
 """Added to each path's count, after Jeffreys: what wasn't seen in one half isn't impossible."""
+THINNED = MOST_REQUESTS // 5
+"""Requests that stand for the tail, where a log has more paths than an experiment."""
+SESSION_ENDS_S = 1_800.0
+"""A client that says nothing for half an hour has gone: the web's convention (Catledge and Pitkow
+1995 found 25.5 minutes)."""
+WINDOWS_S: dict[Literal["1s", "10s", "60s"], int] = {"1s": 1, "10s": 10, "60s": 60}
+FEWEST_WINDOWS = 20
+MOST_WINDOWS = 20_000_000
+HOUR_S = 3600
+LOOKED_AT = 50_000
+"""Requests of which distances of re-use are taken."""
+SHARES_DIFFER, SIZES_DIFFER, BURSTS_DIFFER, TIMES_DIFFER = 0.1, 0.1, 0.5, 0.25
+SEED = 1
+FEW_PER_S = 0.2
+"""Arrivals this rare can be told apart by a log that knows whole seconds."""
+NINE_IN_TEN = 0.9
 
 
 class Exponent(NamedTuple):
@@ -86,10 +102,6 @@ def _zipf_by_path(counts: Whole, exponent: float) -> Floats:
     return np.asarray((together / sizes)[group], dtype=np.float64)
 
 
-THINNED = MOST_REQUESTS // 5
-"""Requests that stand for the tail, where a log has more paths than an experiment."""
-
-
 class Mix(NamedTuple):
     """What a load asks for: numbers of `Log.asked` in the order of their ranks, and shares."""
 
@@ -117,15 +129,6 @@ def mix(log: Log, spread: Popularity) -> Mix:
     of_tail = np.full(THINNED, shares[first:].sum() / THINNED)
     kept = np.concatenate((ranked[:first], ranked[tail]))
     return Mix(kept.tolist(), np.concatenate((shares[:first], of_tail)), None)
-
-
-SESSION_ENDS_S = 1_800.0
-"""A client that says nothing for half an hour has gone: the web's convention (Catledge and Pitkow
-1995 found 25.5 minutes)."""
-WINDOWS_S: dict[Literal["1s", "10s", "60s"], int] = {"1s": 1, "10s": 10, "60s": 60}
-FEWEST_WINDOWS = 20
-MOST_WINDOWS = 20_000_000
-HOUR_S = 3600
 
 
 def spread_of(values: Floats | Whole) -> Spread:
@@ -175,15 +178,6 @@ def sessions(time_s: Floats, client_id: Whole) -> tuple[Sessions, Whole]:
         pause_s=spread_of(pauses[within]) if within.any() else None,
     )
     return found, lengths
-
-
-LOOKED_AT = 50_000
-"""Requests of which distances of re-use are taken."""
-SHARES_DIFFER, SIZES_DIFFER, BURSTS_DIFFER, TIMES_DIFFER = 0.1, 0.1, 0.5, 0.25
-SEED = 1
-FEW_PER_S = 0.2
-"""Arrivals this rare can be told apart by a log that knows whole seconds."""
-NINE_IN_TEN = 0.9
 
 
 def fidelity(

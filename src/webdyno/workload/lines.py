@@ -35,6 +35,23 @@ _ENVOY = re.compile(
 _FIRST_QUOTED = re.compile(rb'\s*"([^"]*)"')
 MOST_WORDS = 64
 """Before the time, from its end, that are looked at."""
+_HAPROXY = re.compile(
+    rb"(\S+):\d+ \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{1,6})\] \S+ \S+ "
+    rb"(?:-?\d+/){3}(-?\d{1,9})/\+?-?\d+ (-?\d{1,3}) \+?(\d{1,18}) \S+ \S+ \S{4} \S+ \S+ "
+    rb'([^"]*)"([^"\r\n]*)"?'
+)
+_ALB = re.compile(
+    rb"(?:[a-z0-9]{2,5} )?(\d{4}-\d\d-\d\dT\S{8,24}) \S+ (\S+):\d+ \S+ -?[\d.]+ (-?[\d.]{1,12}) "
+    rb"-?[\d.]+ (\d{3}|-) (?:\d{3}|-) \d+ (\d{1,18}) " + QUOTED + rb" " + QUOTED
+)
+_UVICORN = re.compile(rb"(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
+_NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
+_HIT = "Hit"
+_MS = 1e-3
+READ = (
+    "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, HAProxy, IIS, CloudFront,"
+    " Amazon's load balancers, HAR"
+)
 
 
 def read_common(line: bytes) -> Access | None:
@@ -109,21 +126,6 @@ def _iso_time(text: bytes) -> float:
         return moment_of(text.decode())
     except (ValueError, OverflowError):
         raise NoRequest("has a time that there never was") from None
-
-
-_HAPROXY = re.compile(
-    rb"(\S+):\d+ \[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{1,6})\] \S+ \S+ "
-    rb"(?:-?\d+/){3}(-?\d{1,9})/\+?-?\d+ (-?\d{1,3}) \+?(\d{1,18}) \S+ \S+ \S{4} \S+ \S+ "
-    rb'([^"]*)"([^"\r\n]*)"?'
-)
-_ALB = re.compile(
-    rb"(?:[a-z0-9]{2,5} )?(\d{4}-\d\d-\d\dT\S{8,24}) \S+ (\S+):\d+ \S+ -?[\d.]+ (-?[\d.]{1,12}) "
-    rb"-?[\d.]+ (\d{3}|-) (?:\d{3}|-) \d+ (\d{1,18}) " + QUOTED + rb" " + QUOTED
-)
-_UVICORN = re.compile(rb"(\S+):\d+ - " + QUOTED + rb" (\d{3})\b")
-_NEEDED = ("date", "time", "cs-method", "cs-uri-stem", "sc-status")
-_HIT = "Hit"
-_MS = 1e-3
 
 
 def read_haproxy(line: bytes) -> Access | None:
@@ -236,12 +238,6 @@ class W3c:
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
-
-
-READ = (
-    "common and combined format, JSON of nginx, Caddy, Traefik and Envoy, HAProxy, IIS, CloudFront,"
-    " Amazon's load balancers, HAR"
-)
 
 
 class Lines:

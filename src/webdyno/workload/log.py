@@ -18,6 +18,28 @@ from webdyno.workload.privacy import Privacy
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+LONGEST_TARGET = 2_048
+MOST_NAMED = 5
+MOST_PATHS = 200_000
+"""Different ones; those that first come later are left out, and counted."""
+MOST_CLIENTS = 5_000_000
+UNREADABLE = "lines that are no request"
+METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
+FAILED, NO_PATH, TOO_MANY = (
+    "answered with 5xx, or not at all",
+    "for what is no path",
+    f"for further paths than {MOST_PATHS:,}",
+)
+NO_ANSWER = frozenset({408, 444, 460, 499})
+"""Statuses that servers write where no answer was sent: nobody can meet them."""
+PROBE, BODY = "health check", "has a body"
+FEWEST = 20
+"""Requests of which something is said."""
+_PROBES = re.compile(
+    rb"kube-probe|GoogleHC|ELB-HealthChecker|Consul Health Check|UptimeRobot|Pingdom"
+    rb"|Blackbox Exporter|Envoy/HC",
+    re.IGNORECASE,
+)
 
 
 class Bad(NamedTuple):
@@ -80,32 +102,6 @@ class Log:
         bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))
         for nth, asked in enumerate(self.asked):
             yield asked, order[bounds[nth] : bounds[nth + 1]]
-
-
-LONGEST_TARGET = 2_048
-MOST_NAMED = 5
-MOST_PATHS = 200_000
-"""Different ones; those that first come later are left out, and counted."""
-MOST_CLIENTS = 5_000_000
-
-UNREADABLE = "lines that are no request"
-METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
-FAILED, NO_PATH, TOO_MANY = (
-    "answered with 5xx, or not at all",
-    "for what is no path",
-    f"for further paths than {MOST_PATHS:,}",
-)
-NO_ANSWER = frozenset({408, 444, 460, 499})
-"""Statuses that servers write where no answer was sent: nobody can meet them."""
-
-PROBE, BODY = "health check", "has a body"
-FEWEST = 20
-"""Requests of which something is said."""
-_PROBES = re.compile(
-    rb"kube-probe|GoogleHC|ELB-HealthChecker|Consul Health Check|UptimeRobot|Pingdom"
-    rb"|Blackbox Exporter|Envoy/HC",
-    re.IGNORECASE,
-)
 
 
 @dataclass

@@ -38,42 +38,6 @@ _ELSEWHERE = {
     b"PAR1": ("Parquet", "duckdb writes its rows as JSON: COPY … TO 'log.json'"),
 }
 """What is read after another program has made lines of it."""
-
-
-@contextmanager
-def opened_log(path: Path) -> Iterator[Any]:
-    """Open a log, unpacked; `-` is standard input. Raise Mistake for what is no file of lines."""
-    with ExitStack() as stack:
-        file: Any
-        if path == STDIN:
-            file = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
-            stack.callback(file.detach)  # it stays open: it isn't ours
-        else:
-            check_is_file(path)
-            file = stack.enter_context(path.open("rb"))
-        yield stack.enter_context(_unpacked(file, path))
-
-
-def check_is_file(path: Path) -> None:
-    """Raise Mistake where a log is no regular file and not standard input either."""
-    if path == STDIN or path.is_file():
-        return
-    if path.exists():
-        raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
-    raise Mistake(f"{path}: there is no such file")
-
-
-def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
-    begins = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
-    for magic, (kind, command) in _ELSEWHERE.items():
-        if begins.startswith(magic):
-            raise Mistake(f"{path}: is {kind}; this makes it readable: {command.format(path)}")
-    for magic, unpack in _PACKED.items():
-        if begins.startswith(magic):
-            return unpack(file)
-    return nullcontext(file)
-
-
 LONGEST_LINE = 64 * 1024
 MOST_REQUESTS = 10_000_000
 MOST_USELESS_LINES, MOST_USELESS_BYTES = 1_000_000, 64 * 2**20
@@ -82,10 +46,8 @@ LINES_BETWEEN = 2**16
 """From one word on how far it is to the next."""
 _HAR = re.compile(rb'\s*\{\s*"log"\s*:\s*\{')
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
 Progress = Callable[[str, int, int], None]
 """Takes a file's name, the lines read of it, and the requests kept of all."""
-
 _NOT_READ = (
     (
         rb"^(?:.{0,200} )?\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[\w+\] \d+#\d+:",
@@ -134,6 +96,40 @@ _NOT_READ = (
 )
 """What a line of a log looks like that can't be read, and what makes the log readable."""
 _NOT_READ_COMPILED = [(re.compile(pattern), told) for pattern, told in _NOT_READ]
+
+
+@contextmanager
+def opened_log(path: Path) -> Iterator[Any]:
+    """Open a log, unpacked; `-` is standard input. Raise Mistake for what is no file of lines."""
+    with ExitStack() as stack:
+        file: Any
+        if path == STDIN:
+            file = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+            stack.callback(file.detach)  # it stays open: it isn't ours
+        else:
+            check_is_file(path)
+            file = stack.enter_context(path.open("rb"))
+        yield stack.enter_context(_unpacked(file, path))
+
+
+def check_is_file(path: Path) -> None:
+    """Raise Mistake where a log is no regular file and not standard input either."""
+    if path == STDIN or path.is_file():
+        return
+    if path.exists():
+        raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
+    raise Mistake(f"{path}: there is no such file")
+
+
+def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
+    begins = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
+    for magic, (kind, command) in _ELSEWHERE.items():
+        if begins.startswith(magic):
+            raise Mistake(f"{path}: is {kind}; this makes it readable: {command.format(path)}")
+    for magic, unpack in _PACKED.items():
+        if begins.startswith(magic):
+            return unpack(file)
+    return nullcontext(file)
 
 
 def read_logs(

@@ -31,6 +31,16 @@ APP = Path(__file__).parent / "app"
 MADE = "<?php require getenv('TWIN_APP') . '/page.php'; page({:g}, {});\n"
 _PLAIN = re.compile(r"(?:/[^/.{}\\\x00-\x1f\x7f][^/{}\\\x00-\x1f\x7f]*)+/?|/")
 """A path that every server answers with a file: nothing hidden, nothing empty."""
+DEAR_S, LONGEST_S = 0.002, 2.0
+"""Median times of an answer beyond which it is no file, and up to which a twin imitates it."""
+NONE = np.zeros(0)
+FEWEST = 5
+"""Answers of which a median is taken: one of a file that took long says nothing."""
+_FILE = re.compile(
+    r"\.(?:avif|bmp|css|eot|gif|gz|ico|jpe?g|m?js|map|mp[34]|otf|pdf|png|svg|ttf|txt|web[mp]|woff2?"
+    r"|zip)",
+    re.IGNORECASE,
+)
 
 
 class TwinPage(NamedTuple):
@@ -137,18 +147,6 @@ def _file(path: str, is_page: bool) -> str | None:
 def _folders_above(path: str) -> list[str]:
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(2, len(parts))]
-
-
-DEAR_S, LONGEST_S = 0.002, 2.0
-"""Median times of an answer beyond which it is no file, and up to which a twin imitates it."""
-NONE = np.zeros(0)
-FEWEST = 5
-"""Answers of which a median is taken: one of a file that took long says nothing."""
-_FILE = re.compile(
-    r"\.(?:avif|bmp|css|eot|gif|gz|ico|jpe?g|m?js|map|mp[34]|otf|pdf|png|svg|ttf|txt|web[mp]|woff2?"
-    r"|zip)",
-    re.IGNORECASE,
-)
 
 
 def page_costs(log: Log) -> dict[str, float]:

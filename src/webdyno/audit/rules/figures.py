@@ -41,6 +41,21 @@ LINK_FULL = (0.92, 0.955)
 """Share of a link's bits that can be an answer's bytes: 1448 (with timestamps) of 1538 on the
 wire are 94.1 %."""
 OUR_OWN = {"localhost", "::1"}
+_MISSED = (
+    "The client or the server could not keep up: from here on times grow as long as the run "
+    "lasts, and say how long it was."
+)
+_LESS = (
+    "webdyno load URL --rate RATE with less, or --stage 60s:100-1000 to see where it stops "
+    "keeping up."
+)
+ENOUGH_ABOVE = 10
+"""Samples that should lie above a percentile before it means anything."""
+TAIL = 90.0
+"""Percentiles from here up are about the rare long waits that a closed loop hardly sees."""
+SHORT_S = 5
+AB_DEFAULT_REQUESTS = 50_000
+"""`ab -t` without -n stops after so many requests, whatever the time is."""
 
 
 def _rate(output: Output) -> Iterator[Violation]:
@@ -174,27 +189,6 @@ def _same_machine(output: Output) -> Iterator[Violation]:
 
 def _is_local(host: str | None) -> bool:
     return host is not None and (host in OUR_OWN or host.startswith("127."))
-
-
-_MISSED = (
-    "The client or the server could not keep up: from here on times grow as long as the run "
-    "lasts, and say how long it was."
-)
-_LESS = (
-    "webdyno load URL --rate RATE with less, or --stage 60s:100-1000 to see where it stops "
-    "keeping up."
-)
-
-
-ENOUGH_ABOVE = 10
-"""Samples that should lie above a percentile before it means anything."""
-
-TAIL = 90.0
-"""Percentiles from here up are about the rare long waits that a closed loop hardly sees."""
-
-SHORT_S = 5
-AB_DEFAULT_REQUESTS = 50_000
-"""`ab -t` without -n stops after so many requests, whatever the time is."""
 
 
 def _tail(output: Output) -> Iterator[Violation]:
