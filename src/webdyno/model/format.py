@@ -6,7 +6,7 @@ page makes narrow ones of them. And what programs said, as messages quote it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, isfinite, log10
 
 from webdyno.model.base import ENDLESS, Interval
@@ -255,6 +255,12 @@ def listed(words: Iterable[str]) -> str:
     """Write some words as a sentence has them: `a, b and c`."""
     *others, last = [*words] or [""]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def listed_to(most: int, words: Sequence[str]) -> str:
+    """Write the first of some words, and how many more there are: `a, b and 3 more`."""
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def indented(lines: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from webdyno.model.format import listed_to
 from webdyno.model.origin import Line
 from webdyno.own import apache_directives, apache_modules
 from webdyno.own.apache_directives import passed_on
@@ -258,8 +259,7 @@ def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> It
             lacking[module] = f"{line.origin} loads "
     apache_modules.refuse_missing(lacking)
     if elsewhere:
-        named = f"{elsewhere[0]} and {len(elsewhere) - 1} more" if elsewhere[1:] else elsewhere[0]
-        changes.append(f"modules of this machine's Apache, not {named}")
+        changes.append(f"modules of this machine's Apache, not {listed_to(1, elsewhere)}")
 
 
 def _is_of_this_machine(file: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import crossplane
 
+from webdyno.model.format import listed_to
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.own.config_files import BRACED_OR_PLAIN, Variables
@@ -42,10 +43,8 @@ def read_directives(request: RelocationRequest) -> list[Directive]:
     directives = list(reader.file(request.file, None, 0, 0))
     reader.variables.demand_all()
     if reader.of_this_machine:
-        first = [str(it) for it in reader.of_this_machine][:SHOWN_FILES]
-        more = len(reader.of_this_machine) - len(first)
-        also = f" and {more} more" if more else ""
-        request.notes.append(f"includes of this machine: {', '.join(first)}{also}")
+        named = listed_to(SHOWN_FILES, list(map(str, reader.of_this_machine)))
+        request.notes.append(f"includes of this machine: {named}")
     return directives
 
 

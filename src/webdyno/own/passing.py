@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.model.format import listed
+from webdyno.model.format import listed, listed_to
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.stack import Stack
@@ -181,9 +181,4 @@ def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
         found = [it.host for it in not_loopback([PassedOn(host, None) for host in places])]
     else:
         found = not_here(places)
-    return [f"{host} ({_shown(list(places[host]))})" for host in found]
-
-
-def _shown(places: list[str]) -> str:
-    more = f" and {len(places) - SHOWN_PLACES:,} more" if len(places) > SHOWN_PLACES else ""
-    return ", ".join(places[:SHOWN_PLACES]) + more
+    return [f"{host} ({listed_to(SHOWN_PLACES, list(places[host]))})" for host in found]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.host.children import must
-from webdyno.host.machine import allowed_cpus
-from webdyno.host.this_machine import Bench
+from webdyno.host import Bench
+from webdyno.host.cpus import allowed_cpus
+from webdyno.host.processes import must
 from webdyno.host.users import ServerUser, home_of
-from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
-from webdyno.model.format import duration, last_lines
+from webdyno.host.workspace import home_folder, open_folder, open_lock
+from webdyno.model.format import duration, last_lines, listed_to
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.secret import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
@@ -113,10 +113,7 @@ def _written_since(user: ServerUser | None, kept: Path) -> str | None:
     found = run_as(user, ["find", files, "-type", "f", "-newer", kept / DONE]).stdout
     inside = [f"/{Path(it).relative_to(files)}" for it in found.splitlines() if it]
     names = sorted(it[1:] for it in inside if not any(part in it for part in CACHES))
-    if not names:
-        return None
-    more = f" and {len(names) - SHOWN_WRITTEN} more" if len(names) > SHOWN_WRITTEN else ""
-    return ", ".join(names[:SHOWN_WRITTEN]) + more
+    return listed_to(SHOWN_WRITTEN, names) or None
 
 
 def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
@@ -125,7 +122,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     theirs = os.environ if user is None else {}
     variables = recipe.environment
     bench = Bench().with_user(user)
-    with Workspace() as workspace:
+    with bench.workspace() as workspace:
         log = workspace.path / "build.log"
         code = bench.run(
             ["/bin/sh", "-c", recipe.build or ":"],
@@ -160,10 +157,9 @@ def _lacking(repository: Repository) -> str:
     ignored = repository.ignored()
     if not ignored:
         return ""
-    more = f" and {len(ignored) - SHOWN_IGNORED} more" if len(ignored) > SHOWN_IGNORED else ""
     return (
         f"\nrevisions lack what Git ignores in {repository.top}: "
-        f"{', '.join(ignored[:SHOWN_IGNORED])}{more}. If it needs that, build has to make it or to "
+        f"{listed_to(SHOWN_IGNORED, ignored)}. If it needs that, build has to make it or to "
         f'copy it, such as cp "${REPOSITORY}/{ignored[0].rstrip("/")}" .'
     )
 

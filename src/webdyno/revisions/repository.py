@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 from webdyno.definitions.validation import nearest
 from webdyno.host.processes import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.model.format import listed_to
 from webdyno.model.mistake import Mistake, Trouble
 
 WITHIN_S = 600.0
@@ -235,9 +236,7 @@ def nothing_to_measure(changed: Sequence[str]) -> str | None:
         return "nothing changed: both are the same"
     if not all(map(_is_unread, changed)):
         return None
-    more = len(changed) - MOST_NAMED
-    named = ", ".join(changed[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-    return f"only documentation changed ({named}): nothing to measure"
+    return f"only documentation changed ({listed_to(MOST_NAMED, changed)}): nothing to measure"
 
 
 def _is_unread(path: str) -> bool:
