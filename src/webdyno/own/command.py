@@ -12,7 +12,6 @@ from webdyno.own.kind import (
     TargetSpec,
     knob_environment,
     knob_variable,
-    protocol_knob,
     users_environment,
     verbatim,
 )
@@ -37,32 +36,21 @@ service lets other users than its own into its socket."""
 
 
 def make(spec: TargetSpec) -> GeneratedService:
-    """Have a shell run the command, as its user would."""
-    return GeneratedService(served_by(spec, spec.text), behind=spec.keys.services)
-
-
-def served_by(spec: TargetSpec, start: str) -> dict[str, object]:
-    """Give a service that a line of shell starts; a shell whose line is one command becomes it."""
-    keys = spec.keys
+    """Have a shell run the command, as its user would; a line that is one command replaces it."""
+    start, keys = spec.text, spec.keys
     environment = users_environment(spec.folder, keys.environment)
-    return {
-        "title": spec.written,
-        "protocol": "http",
-        "start": [SHELL, "-c", verbatim(start)],
-        "knobs": protocol_knob("http", "https", "h2", "h2c")
-        | {name: it.model_dump(exclude_none=True) for name, it in spec.knobs.items()},
+    by_socket = "SOCKET" in start and "PORT" not in start
+    service = spec.service(
+        ("http", "https", "h2", "h2c"),
+        {"folder": str(spec.folder), **({"by_socket": True} if by_socket else {})},
+        start=[SHELL, "-c", verbatim(start)],
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
-        "environment": {key: verbatim(it) for key, it in environment.items()}
+        environment={key: verbatim(it) for key, it in environment.items()}
         | LISTENING
         | knob_environment(spec.knobs)
         | _told_of_services(spec),
-        "own": {
-            "written": spec.written,
-            "folder": str(spec.folder),
-            **({"by_socket": True} if "SOCKET" in start and "PORT" not in start else {}),
-            **spec.readiness,
-        },
-    }
+    )
+    return GeneratedService(service, behind=keys.services)
 
 
 def _told_of_services(spec: TargetSpec) -> dict[str, str]:

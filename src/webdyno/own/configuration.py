@@ -19,7 +19,6 @@ from webdyno.own.kind import (
     GeneratedService,
     TargetSpec,
     knob_value,
-    protocol_knob,
     users_environment,
     verbatim,
 )
@@ -150,27 +149,21 @@ def _service(
         mode="json", include={"needs", "version"}, exclude_defaults=True
     )
     known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
-    keys = spec.keys
-    return {
-        **known,
-        "title": spec.written,
-        "protocol": "http",
-        "files": {name: name for name in files},
-        "folders": relocated.folders,
-        "check": relocated.check,
-        "start": relocated.start,
-        "environment": relocated.environment
-        | {name: verbatim(value) for name, value in keys.environment.items()},
-        "knobs": protocol_knob(*(("https", "h2") if request.is_secure else ("http", "h2c")))
-        | {name: it.model_dump(exclude_none=True) for name, it in spec.knobs.items()},
-        "own": {
-            "written": spec.written,
+    return spec.service(
+        ("https", "h2") if request.is_secure else ("http", "h2c"),
+        {
             "folder": str(spec.folder),
             "may_be_root": False,
             **_passes_on(relocated, request),
-            **spec.readiness,
         },
-    }
+        **known,
+        files={name: name for name in files},
+        folders=relocated.folders,
+        check=relocated.check,
+        start=relocated.start,
+        environment=relocated.environment
+        | {name: verbatim(value) for name, value in spec.keys.environment.items()},
+    )
 
 
 def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:

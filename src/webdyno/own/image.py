@@ -181,28 +181,19 @@ def make(spec: TargetSpec) -> GeneratedService:
             it, spec, {"PORT": str(port)} if it is front else {}
         )
     return GeneratedService(
-        {
-            "title": spec.written,
-            "protocol": "http",
-            "needs": {name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
-            "files": {name: name for name in texts},
-            "start": [
-                "/usr/bin/unshare",
-                "--net",
-                "--mount",
-                "/bin/sh",
+        spec.service(
+            (),
+            {"container_port": port, "container": front.name},
+            needs={name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
+            files={name: name for name in texts},
+            start=[
+                *("/usr/bin/unshare", "--net", "--mount", "/bin/sh"),
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
-            "version": ", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
-            "environment": {name: verbatim(text) for name, text in _secrets(spec).items()},
-            "settings": {"network": "its own, by a pair of virtual Ethernet devices"},
-            "own": {
-                "written": spec.written,
-                "container_port": port,
-                **spec.readiness,
-                "container": front.name,
-            },
-        },
+            version=", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
+            environment={name: verbatim(text) for name, text in _secrets(spec).items()},
+            settings={"network": "its own, by a pair of virtual Ethernet devices"},
+        ),
         {
             name: as_template(text) if name == SCRIPT else verbatim(text)
             for name, text in texts.items()

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,15 +75,23 @@ class TargetSpec:
     host: str = ""
     """The host that they will ask for; empty where that is the run's address."""
 
-    @property
-    def readiness(self) -> dict[str, object]:
-        """How it is asked whether it is ready, as `own` of a service has it."""
-        said = {
+    def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
+        """Give a service as `service.toml` has it, of these keys and of what all kinds have.
+
+        `spoken` are the protocols that clients may speak, which the load chooses from.
+        """
+        readiness = {
             "ready": self.keys.ready,
             "ready_within_s": self.keys.ready_within,
             "host": self.host,
         }
-        return {key: value for key, value in said.items() if value}
+        told = {key: value for key, value in readiness.items() if value}
+        if spoken:
+            keys["knobs"] = {"protocol": _protocol_knob(spoken)} | {
+                name: knob.model_dump(exclude_none=True) for name, knob in self.knobs.items()
+            }
+        whole = {"written": self.written, **own, **told}
+        return {**keys, "title": self.written, "protocol": "http", "own": whole}
 
 
 @dataclass(frozen=True)
@@ -98,11 +106,10 @@ class GeneratedService:
     """Names of the catalogue's services behind it, by role."""
 
 
-def protocol_knob(*choices: str) -> dict[str, Mapping[str, Any]]:
+def _protocol_knob(choices: Sequence[str]) -> Mapping[str, Any]:
     """Give the knob by which a load says what clients speak with a service."""
     help_ = "What clients speak; the load sets it."
-    knob = {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
-    return {"protocol": knob}
+    return {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
 
 
 def verbatim(text: str) -> str:

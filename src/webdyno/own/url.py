@@ -4,7 +4,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.kind import GeneratedService, TargetSpec, protocol_knob
+from webdyno.own.kind import GeneratedService, TargetSpec
 
 LOCALHOST, IPV4 = "localhost", "127.0.0.1"
 READY_WITHIN_S = 5.0
@@ -17,19 +17,11 @@ def make(spec: TargetSpec) -> GeneratedService:
     """Have it watched; raise Mistake for what isn't on the loopback interface."""
     scheme, host, port = _parts(spec)
     return GeneratedService(
-        {
-            "title": spec.written,
-            "protocol": "http",
-            "knobs": protocol_knob(*SPOKEN[scheme]),
-            "settings": {"started": "before the run, by somebody else"},
-            "own": {
-                "written": spec.written,
-                "port": port,
-                "listens_at": host,
-                "ready_within_s": READY_WITHIN_S,
-                **spec.readiness,
-            },
-        }
+        spec.service(
+            SPOKEN[scheme],
+            {"port": port, "listens_at": host, "ready_within_s": READY_WITHIN_S},
+            settings={"started": "before the run, by somebody else"},
+        )
     )
 
 
