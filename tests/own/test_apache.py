@@ -15,6 +15,7 @@ from webdyno.own.relocation import (
     PORT,
     RelocatedConfig,
     RelocationRequest,
+    port_of,
 )
 
 HERE = f"{HOST}:{PORT}"
@@ -355,7 +356,6 @@ def test_thousands_of_hosts_are_looked_at_a_few_times_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = []
-    port_of = apache_lines.port_of
 
     def counted(address: str) -> int | None:
         looked.append(address)

@@ -15,7 +15,6 @@ from webdyno.own.apache_lines import (
     ApacheLines,
     measured_lines,
     measured_port,
-    port_of,
 )
 from webdyno.own.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
 from webdyno.own.relocation import (
@@ -27,6 +26,7 @@ from webdyno.own.relocation import (
     PORT,
     RelocatedConfig,
     RelocationRequest,
+    port_of,
     with_marks_shown,
 )
 

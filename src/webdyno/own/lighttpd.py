@@ -308,12 +308,12 @@ class _Mover:
         own = int(own_port.value) if own_port and own_port.value.isdecimal() else HTTP
         ports = [own] if is_secure == self._request.is_secure else []
         sockets = {
-            port_of(address): address
+            port: address
             for address, secure in reversed(list(_sockets(self.statements)))
-            if secure == self._request.is_secure and port_of(address)
+            if secure == self._request.is_secure and (port := port_of(address))
         }
-        port = self._request.measured([*ports, *reversed(sockets)])
-        return None if port in ports else sockets[port]
+        measured = self._request.measured([*ports, *reversed(sockets)])
+        return None if measured in ports else sockets[measured]
 
 
 def _global(found: list[Statement]) -> Iterator[tuple[str, Statement]]:

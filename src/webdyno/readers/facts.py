@@ -208,7 +208,8 @@ class Tool:
         return None if figures is None else self._output(lines | figures)
 
     def _output(self, figures: Figures) -> Output:
-        return Output(**{"tool": self.name, "loop": self.loop} | figures)
+        usual: Figures = {"tool": self.name, "loop": self.loop}
+        return Output(**usual | figures)
 
     def begins_next(self, facts: Facts, text: str, found: dict[str, str]) -> bool:
         """Whether a line of the tool begins its next output, as it can't be of the present one."""

@@ -77,9 +77,8 @@ def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
 
 
 def _output(line: NumberedLine, **figures: Any) -> Output:  # noqa: ANN401 (Output's attributes)
-    return Output(
-        **{"first_line": line.number, "last_line": line.number, "loop": "closed"} | figures
-    )
+    usual: Figures = {"first_line": line.number, "last_line": line.number, "loop": "closed"}
+    return Output(**usual | figures)
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,12 @@ def _by_name(heads: str, times: str) -> Figures:
 def _counted(codes: dict[str, int], mean_bytes: float | None) -> Figures:
     """Set apart what got no answer; the mean of bytes means a document only where all got one."""
     failed = codes.pop(NO_ANSWER, 0)
-    one_document = mean_bytes is not None and not failed and len(codes) == 1
+    mixed = failed or len(codes) != 1
     return {
         "failed": failed,
         "by_status": codes,
         "non_2xx": non_2xx(codes) or 0,
-        "document_bytes": int(mean_bytes) if one_document else None,
+        "document_bytes": None if mixed or mean_bytes is None else int(mean_bytes),
     }
 
 
