@@ -30,7 +30,7 @@ def _debians_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / f"mod_{module}.so").touch()
     (folder / "libphp8.2.so").touch()
     monkeypatch.setattr(apache_modules, "FOLDERS", (folder,))
-    monkeypatch.setattr(apache, "SYSTEM", tmp_path / "no-debian")
+    monkeypatch.setattr("webdyno.own.apache.SYSTEM", tmp_path / "no-debian")
 
 
 def whole(
@@ -293,7 +293,7 @@ def test_where_debians_apache_is_set_up_its_modules_are_loaded(
     enabled.mkdir(parents=True)
     (enabled / "mpm_worker.load").write_text("LoadModule mpm_worker_module mod_mpm_worker.so\n")
     (enabled / "mpm_worker.conf").write_text("ThreadsPerChild 3\n")
-    monkeypatch.setattr(apache, "SYSTEM", tmp_path / "etc")
+    monkeypatch.setattr("webdyno.own.apache.SYSTEM", tmp_path / "etc")
     moved = whole(tmp_path, f"<VirtualHost *:80>\n{PHP_FPM}\n</VirtualHost>\n")
     expected = {"mpm_worker_module", "proxy_module", "proxy_fcgi_module"}
     assert loaded(moved.text) == expected
