@@ -4,7 +4,7 @@ import shutil
 import sys
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.fit import PROTOCOL
+from webdyno.definitions.compatibility import PROTOCOL
 from webdyno.model.mistake import Trouble
 from webdyno.stack.needs import find, install_packages, missing_packages
 

@@ -12,7 +12,9 @@ from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFla
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.stack import MadeFile, Site
-from webdyno.workload import Log, Manner, Privacy, traffic_of
+from webdyno.workload.log import Log
+from webdyno.workload.privacy import Privacy
+from webdyno.workload.traffic import Manner, traffic_of
 from webdyno.workload.twin import twin_of
 from workload.made import line, read
 

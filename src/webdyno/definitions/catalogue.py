@@ -13,8 +13,7 @@ from webdyno.definitions.validation import build, nearest
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
-from webdyno.model.site import Site
-from webdyno.model.stack import Stack
+from webdyno.model.stack import Site, Stack
 from webdyno.model.study import Publication
 
 T = TypeVar("T")

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.files import MIB, opened, read_named, reading
-from webdyno.model.headers import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings
+from webdyno.model.load import Replay
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import encoded
-from webdyno.model.replay import Replay
+from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
 
 Entry = dict[str, Any]
 

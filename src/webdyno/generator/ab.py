@@ -21,9 +21,9 @@ from webdyno.model.load_result import (
     Times,
 )
 from webdyno.model.request import Request, may_be_compressed, with_headers
-from webdyno.readers.ab import AB
 from webdyno.readers.output import Output
 from webdyno.readers.run import Run
+from webdyno.readers.tools.ab import AB
 
 MOST_RPS = 200_000
 """More than ab can do: it must be told a number of requests, which ends no slot before its time."""

@@ -14,8 +14,8 @@ from webdyno.model.load_result import (
     Times,
 )
 from webdyno.model.request import Request, header
-from webdyno.readers.httperf import HTTPERF
 from webdyno.readers.run import Run
+from webdyno.readers.tools.httperf import HTTPERF
 
 
 class Httperf(Instrument):

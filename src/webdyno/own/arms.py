@@ -16,12 +16,12 @@ from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import LONGEST_SHOWN, build
 from webdyno.host.workspace import Workspace
-from webdyno.model.headers import header
 from webdyno.model.mistake import Mistake
 from webdyno.model.point import key_parts
-from webdyno.model.secret import SECRET, secret_values
+from webdyno.model.request import header
 from webdyno.model.service import Service
-from webdyno.model.site import ANYTHING
+from webdyno.model.stack import ANYTHING
+from webdyno.model.text import SECRET, secret_values
 from webdyno.own import command, configuration, image, revision, url
 from webdyno.own.kind import (
     GeneratedService,

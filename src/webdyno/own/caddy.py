@@ -11,7 +11,7 @@ from typing import Any, cast
 from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.asking import program_path, readable, run_reader
 from webdyno.own.config_files import Variables
 from webdyno.own.passing import placed

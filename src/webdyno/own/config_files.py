@@ -13,7 +13,7 @@ from webdyno.host.users import ServerUser, name_of
 from webdyno.model.files import cause_of
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 
 MOST_BYTES = 4_000_000
 """Of one file."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from webdyno.host.users import caller, server_user
 from webdyno.model.files import cause_of
-from webdyno.model.headers import host_name_of
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
+from webdyno.model.request import host_name_of
 from webdyno.own import apache, caddy, haproxy, lighttpd, nginx, passing
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.kind import (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.config_files import Variables
 from webdyno.own.relocation import RelocationRequest
 

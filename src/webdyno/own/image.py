@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.model.mistake import Mistake
-from webdyno.model.secret import SECRET
 from webdyno.model.service import ID_FILE
+from webdyno.model.text import SECRET
 from webdyno.own.compose import Awaits, ComposeService, compose_files, compose_services
 from webdyno.own.kind import GeneratedService, TargetSpec, verbatim
 from webdyno.own.podman import NEEDS, Image, Podman, podman

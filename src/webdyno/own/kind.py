@@ -15,8 +15,8 @@ from webdyno.model.base import Model
 from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob, SwitchKnob
 from webdyno.model.mistake import Mistake
-from webdyno.model.paths import WrittenPath
 from webdyno.model.quantities import Seconds
+from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
 
 Tell = Callable[[str], None]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
-from webdyno.model.secret import SECRET
+from webdyno.model.text import SECRET
 from webdyno.own.asking import program_path, readable, run_reader
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (

@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.host.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
-from webdyno.model.secret import secret_values
+from webdyno.model.text import secret_values
 from webdyno.own import command, configuration, image
 from webdyno.own.kind import GeneratedService, TargetSpec, declared_knobs, users_environment
 from webdyno.own.project import LEAST, Project

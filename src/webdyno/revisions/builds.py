@@ -16,7 +16,7 @@ from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines, listed_to
 from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.secret import hide, secret_values, with_secrets
+from webdyno.model.text import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1

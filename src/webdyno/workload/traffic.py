@@ -8,8 +8,8 @@ import numpy as np
 import tomli_w
 
 from webdyno.definitions.entries import with_body
+from webdyno.model.load import MOST_REPLAYED, Replay
 from webdyno.model.mistake import Mistake
-from webdyno.model.replay import MOST_REPLAYED, Replay
 from webdyno.model.workload import Connections, Workload
 from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole
