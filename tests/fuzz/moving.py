@@ -7,7 +7,7 @@ from random import Random
 from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake
 from webdyno.own import configuration
-from webdyno.own.kind import OwnKeys, TargetSpec
+from webdyno.own.target import OwnKeys, TargetSpec
 
 SERVICES = Catalogue.load([]).services
 HERE = "127.0.0.1:18000"

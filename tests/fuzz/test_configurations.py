@@ -11,7 +11,7 @@ import pytest
 from fuzz.driver import each_case, no_hang, sweep
 from fuzz.moving import HERE, damaged, moved
 from webdyno.model.origin import ORIGINS, Origins
-from webdyno.own.kind import OwnKeys
+from webdyno.own.target import OwnKeys
 
 NGINX = """
 user nginx;

@@ -8,7 +8,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own import configuration
-from webdyno.own.kind import GeneratedService, OwnKeys, TargetSpec
+from webdyno.own.target import GeneratedService, OwnKeys, TargetSpec
 
 TEXT = "server { listen 80; root /a; }\nserver {\n  listen 8080;\n  root /b;\n}\n"
 

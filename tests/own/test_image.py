@@ -11,8 +11,8 @@ from webdyno.definitions import Catalogue
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.own.image import Container, asked_port
-from webdyno.own.kind import OwnKeys, TargetSpec
 from webdyno.own.podman import Image, full_name, podman, short_names
+from webdyno.own.target import OwnKeys, TargetSpec
 
 
 def asked(

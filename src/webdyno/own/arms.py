@@ -23,7 +23,7 @@ from webdyno.model.service import Service
 from webdyno.model.stack import ANYTHING
 from webdyno.model.text import SECRET, secret_values
 from webdyno.own import command, configuration, image, revision, url
-from webdyno.own.kind import (
+from webdyno.own.target import (
     GeneratedService,
     OwnKeys,
     Provide,

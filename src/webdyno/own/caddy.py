@@ -12,7 +12,6 @@ from webdyno.model.format import listed
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
-from webdyno.own.asking import program_path, readable, run_reader
 from webdyno.own.config_files import Variables
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (
@@ -27,6 +26,7 @@ from webdyno.own.relocation import (
     RelocationRequest,
     port_of,
 )
+from webdyno.own.server_program import program_path, readable, run_reader
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
-from webdyno.own.kind import (
+from webdyno.own.target import (
     GeneratedService,
     TargetSpec,
     knob_environment,

@@ -15,13 +15,6 @@ from webdyno.model.origin import ORIGINS, Origins
 from webdyno.model.request import host_name_of
 from webdyno.own import apache, caddy, haproxy, lighttpd, nginx, passing
 from webdyno.own.config_files import ConfigFiles
-from webdyno.own.kind import (
-    GeneratedService,
-    TargetSpec,
-    knob_value,
-    users_environment,
-    verbatim,
-)
 from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,
@@ -31,6 +24,13 @@ from webdyno.own.relocation import (
     PORT,
     RelocatedConfig,
     RelocationRequest,
+)
+from webdyno.own.target import (
+    GeneratedService,
+    TargetSpec,
+    knob_value,
+    users_environment,
+    verbatim,
 )
 
 CHANGES = "changes.txt"
@@ -53,7 +53,7 @@ KNOB_PLACE = re.compile(r"\$\{knobs\.([^}\s]+)\}")
 NEEDED = ("binary", "modules")
 """Of what the catalogue's services need."""
 
-SIGNS = {
+CONTENT_PATTERNS = {
     "nginx": r"^[ \t]*(http|events|server|upstream)\s*\{",
     "apache": r"(?i)^[ \t]*(LoadModule|ServerRoot|DocumentRoot|<VirtualHost|IncludeOptional)\b",
     "lighttpd": r"^[ \t]*server\.(document-root|modules|port)\s*\+?=",
@@ -62,7 +62,7 @@ SIGNS = {
     "haproxy": r"^[ \t]*(global|defaults|frontend|backend)\b[^;{]*$",
 }
 """By the same: what only its configurations have."""
-NAMES = {
+NAME_PATTERNS = {
     "nginx": r"nginx",
     "apache": r"httpd|apache",
     "lighttpd": r"lighttpd",
@@ -218,10 +218,10 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
 
 def _recognised(text: str, file: Path, place: str) -> str:
     """Tell whose configuration it is: by its content, else by the file's name."""
-    found = [name for name, sign in SIGNS.items() if re.search(sign, text, re.MULTILINE)]
+    found = [name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)]
     if len(found) == 1:
         return found[0]
-    named = [name for name, sign in NAMES.items() if re.search(sign, file.name.lower())]
+    named = [name for name, sign in NAME_PATTERNS.items() if re.search(sign, file.name.lower())]
     if len(named) == 1:
         return named[0]
     what = "looks like more than one server's" if found else "looks like no known server's"

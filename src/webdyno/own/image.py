@@ -16,8 +16,8 @@ from webdyno.model.mistake import Mistake
 from webdyno.model.service import ID_FILE
 from webdyno.model.text import SECRET
 from webdyno.own.compose import Awaits, ComposeService, compose_files, compose_services
-from webdyno.own.kind import GeneratedService, TargetSpec, verbatim
 from webdyno.own.podman import NEEDS, Image, Podman, podman
+from webdyno.own.target import GeneratedService, TargetSpec, verbatim
 
 SCRIPT = "start.sh"
 HEAD = """\

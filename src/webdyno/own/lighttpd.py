@@ -10,7 +10,6 @@ from pathlib import Path
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
-from webdyno.own.asking import program_path, readable, run_reader
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (
     FOLDER,
@@ -26,6 +25,7 @@ from webdyno.own.relocation import (
     why_no_ciphers,
     with_marks_shown,
 )
+from webdyno.own.server_program import program_path, readable, run_reader
 
 _CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
 _CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')

@@ -29,7 +29,7 @@ from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.own.compose import health_words
-from webdyno.own.kind import Provide, Tell
+from webdyno.own.target import Provide, Tell
 
 NEEDS = {
     "podman": Need(command=["podman"], apt="podman"),

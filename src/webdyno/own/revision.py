@@ -10,8 +10,8 @@ from webdyno.model.app import PROJECT_FILE
 from webdyno.model.mistake import Mistake
 from webdyno.model.text import secret_values
 from webdyno.own import command, configuration, image
-from webdyno.own.kind import GeneratedService, TargetSpec, declared_knobs, users_environment
 from webdyno.own.project import LEAST, Project
+from webdyno.own.target import GeneratedService, TargetSpec, declared_knobs, users_environment
 from webdyno.revisions.builds import Recipe, built
 from webdyno.revisions.repository import Repository
 

@@ -4,7 +4,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from webdyno.model.mistake import Mistake
-from webdyno.own.kind import GeneratedService, TargetSpec
+from webdyno.own.target import GeneratedService, TargetSpec
 
 LOCALHOST, IPV4 = "localhost", "127.0.0.1"
 READY_WITHIN_S = 5.0

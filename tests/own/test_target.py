@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from webdyno.own.kind import verbatim
+from webdyno.own.target import verbatim
 
 TEXTS = st.text(st.characters(exclude_characters="\r\0", exclude_categories=["Cs"]))
 
