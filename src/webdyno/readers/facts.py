@@ -36,15 +36,10 @@ _MADE_OF = {
     **_SECONDS,
     **_MILLISECONDS,
     "transfer": "transfer_kib_s",
-    "answers_2xx": "by_status",
     "url": "host",
-    "errors": "failed",
-    "failed_of_old": "failed",
-    "failed_of_new": "failed",
-    "failed_or_none": "failed",
-    "others": "failed",
-    "errored": "failed",
-    "codes": "by_status",
+    **dict.fromkeys(("errors", "errored", "others", "failed_or_none"), "failed"),
+    **dict.fromkeys(("failed_of_old", "failed_of_new"), "failed"),
+    **dict.fromkeys(("answers_2xx", "codes"), "by_status"),
     "heads": "percentiles_ms",
     "checks_missed": "failed_checks",
     "started": "never_started",
@@ -155,7 +150,8 @@ class Tool:
     opening: str
     """Regular expression of the lines with which an output can begin."""
     patterns: tuple[re.Pattern[str], ...]
-    """Lines of an output; their named groups are attributes of Output, or rows of a list:
+    """Lines of an output; their named groups are attributes of Output, texts that are converted
+    (`took`, `asked`, `mean`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a list:
     `percent` with `at` (a time with its unit), `status` or `error` with `count`."""
     loop: Loop | None = "closed"
     """That of all its runs, unless its figures say otherwise."""
