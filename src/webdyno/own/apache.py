@@ -15,6 +15,7 @@ from webdyno.own.apache_lines import (
     ApacheLines,
     measured_lines,
     measured_port,
+    outside_sections,
 )
 from webdyno.own.apache_modules import BUILT_IN, NOT_HERE, file_of, folder, plain_module
 from webdyno.own.relocation import (
@@ -90,7 +91,7 @@ def _pairs_to_replace(request: RelocationRequest, lines: list[Line]) -> bool:
 def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> list[str]:
     head = [f"Listen {HOST}:{PORT}", f'PidFile "{FOLDER}/httpd.pid"']
     head.append(f'DefaultRuntimeDir "{FOLDER}"')
-    outside = list(_outside_sections(lines))
+    outside = list(outside_sections(lines))
     if not _has(outside, "ServerName"):
         head.append(f"ServerName {HOST}")
     if not _has(outside, "ErrorLog"):
@@ -101,18 +102,6 @@ def _head(request: RelocationRequest, lines: list[Line], mover: "_Mover") -> lis
             "SSLCertificateFile RUN/certificate.pem (the run's own), since none is named"
         )
     return head
-
-
-def _outside_sections(lines: list[Line]) -> Iterator[Line]:
-    """Give what holds for the server as a whole."""
-    depth = 0
-    for line in lines:
-        if re.match(r"\s*</(?!If(Module|Define))", line.text, re.IGNORECASE):
-            depth -= 1
-        elif re.match(r"\s*<(?!/|If(Module|Define))", line.text, re.IGNORECASE):
-            depth += 1
-        elif depth <= 0:
-            yield line
 
 
 @dataclass

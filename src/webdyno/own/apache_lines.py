@@ -42,7 +42,7 @@ HOST_END = re.compile(r"\s*</VirtualHost>", re.IGNORECASE)
 _LISTEN = re.compile(r"\s*Listen\s+(\S+)\s*(\S*)", re.IGNORECASE)
 _SSL = re.compile(r"\s*SSLEngine\s+on\b", re.IGNORECASE)
 _NAMES = re.compile(r"\s*Server(?:Name|Alias)\s+(.*)", re.IGNORECASE)
-_SECTION = re.compile(r"\s*<(/?)(?!VirtualHost|If(?:Module|Define))\w", re.IGNORECASE)
+_SECTION = re.compile(r"\s*<(/?)(?!If(?:Module|Define))\w", re.IGNORECASE)
 _REDIRECTS_ALL = re.compile(
     r"\s*(?:Redirect\w*\s+(?:\w+\s+)?\"?/\"?\s|RedirectMatch\s+(?:\w+\s+)?\"?\^?/?(?:\(?\.\*\)?)?\$?\"?\s"
     r"|RewriteRule\s+\"?\^?/?(?:\(?\.[*?]+\)?)?\$?\"?\s+\"?https?://.*\[[^]]*\bR)",
@@ -229,7 +229,7 @@ class VirtualHost:
     @property
     def why_not(self) -> str:
         """What speaks against measuring it; empty where nothing does."""
-        everywhere = list(_outside_sections(self.lines[1:-1]))
+        everywhere = list(outside_sections(self.lines[1:-1]))
         if any(_REFUSES_ALL.match(it.text) for it in everywhere):
             return "it refuses everything"
         if _redirects_all(everywhere):
@@ -348,7 +348,8 @@ def _redirects_all(lines: Sequence[Line]) -> bool:
     return False
 
 
-def _outside_sections(lines: Sequence[Line]) -> Iterator[Line]:
+def outside_sections(lines: Sequence[Line]) -> Iterator[Line]:
+    """Give the lines that hold for all of what these are of: a server, or a virtual host."""
     depth = 0
     for line in lines:
         if found := _SECTION.match(line.text):
