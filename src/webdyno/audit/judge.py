@@ -101,6 +101,7 @@ class Audit(Model):
 
 
 def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
+    """Read a text in one pass and judge it."""
     document, found = Document(), _Findings()
     for item in read_items(lines):
         if isinstance(item, Output):

@@ -108,6 +108,7 @@ _CLIENT_CPU = re.compile(rf"\b(\d{{1,3}}) ?% ({'|'.join(sorted(OPTIONS))}|wrk2)\
 
 
 def find_command(line: NumberedLine) -> Command | None:
+    """Give the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None
     found = _COMMAND.search(line.text)

@@ -54,6 +54,7 @@ class Document:
         self._items = defaultdict[type, list[Item]](list)
 
     def keep(self, item: Item) -> None:
+        """Keep an item, as long as there is room."""
         kept = self._items[type(item)]
         if len(kept) < MOST_KEPT:
             kept.append(item)

@@ -61,6 +61,7 @@ def unread_words(part: Read) -> str:
 
 
 def lines_of(part: Read) -> str:
+    """Say where a part is."""
     if part.first_line == part.last_line:
         return f"line {part.first_line}"
     return f"lines {part.first_line} to {part.last_line}"

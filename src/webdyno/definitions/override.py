@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import written_value
+from webdyno.model.changes import key_parts, with_key
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import key_parts
 
 LONGEST_FLAG = 200
 """Letters of a flag that messages show."""
@@ -55,14 +55,13 @@ def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str,
 
 
 def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
-    """Give a copy of an experiment's data in which a key, however deep, has another value."""
-    first, *rest = key
-    if not rest:
-        return {**data, str(first): value}
-    inner = data.get(str(first), {})
-    if not isinstance(inner, dict):
-        raise Mistake(f"{flag}: {first} holds a value, no further keys")
-    return {**data, str(first): with_value(inner, tuple(rest), value, flag)}
+    """Give an experiment's data with another value of a key; raise Mistake where it can't be."""
+    table = data
+    for part in key[:-1]:
+        table = table.get(str(part), {})
+        if not isinstance(table, dict):
+            raise Mistake(f"{flag}: {part} holds a value, no further keys")
+    return with_key(data, key, value)
 
 
 def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:

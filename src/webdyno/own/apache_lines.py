@@ -223,6 +223,7 @@ class VirtualHost:
 
     @property
     def names(self) -> list[str]:
+        """The names it answers to."""
         found = (_NAMES.match(it.text) for it in self.lines)
         return [name.strip('"') for it in found if it for name in it[1].split()]
 
@@ -240,6 +241,7 @@ class VirtualHost:
 
 
 def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
+    """Give the hosts in the order in which they stand."""
     hosts: list[VirtualHost] = []
     here: VirtualHost | None = None
     for line in lines:

@@ -16,8 +16,8 @@ from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import LONGEST_SHOWN, build
 from webdyno.host.workspace import Workspace
+from webdyno.model.changes import key_parts
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import key_parts
 from webdyno.model.request import header
 from webdyno.model.service import Service
 from webdyno.model.stack import ANYTHING

@@ -190,6 +190,7 @@ def _python_apps(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def ruby(folder: Path) -> FoundApp | None:
+    """Start config.ru under puma."""
     if not (folder / "config.ru").is_file():
         return None
     bundled = (folder / "Gemfile").is_file()

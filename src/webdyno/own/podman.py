@@ -114,6 +114,7 @@ class Podman:
         return found
 
     def inspect(self, name: str) -> Image | None:
+        """Give an image that Podman has."""
         done = _run([*self.words(), "image", "inspect", "--", name])
         if done.returncode:
             return None

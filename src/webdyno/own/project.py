@@ -59,6 +59,7 @@ class ProjectSource:
 
     @property
     def data(self) -> dict[str, Any]:
+        """Give both, table by table."""
         data = {key: value for key, value in self.project.file.data.items() if key != APP}
         for key, value in self.command_line.data.items():
             known = data.get(key)

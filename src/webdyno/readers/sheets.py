@@ -33,6 +33,7 @@ class Sheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "Sheet | None":
+        """Recognise the header line."""
         if not line.text.startswith(("dem_req_rate", '"dem_req_rate', '"test","rps"')):
             return None
         return cls(_cells(line.text))
@@ -131,6 +132,7 @@ class TotalSheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "TotalSheet | None":
+        """Recognise the header line."""
         for form in TOTALS:
             if form.label in line.text and form.requests.lstrip("# ") in line.text:
                 columns = [_spelled(cell) for cell in _cells(line.text)]
@@ -268,6 +270,7 @@ class RequestSheet:
 
     @classmethod
     def headed_by(cls, line: NumberedLine) -> "RequestSheet | None":
+        """Recognise the header line."""
         columns = line.text.split(",")
         for form in REQUEST_FORMS:
             needed = {form.time, form.status, form.success or form.status}
@@ -310,6 +313,7 @@ class RequestSheet:
         self.total_bytes += as_float(row.get(form.size or "", "")) or 0
 
     def end(self) -> list[Output]:
+        """Give the output that the rows are."""
         if not self.requests:
             return []
         by_status = {status: number for status, number in self.by_status.items() if number}

@@ -30,6 +30,7 @@ _URL = re.compile(
 
 
 def as_float(text: str | None) -> float | None:
+    """Read a measurement; None where there is none."""
     text = text or ""
     text = text.replace(",", "") if _GROUPED.fullmatch(text) else text.replace(",", ".")
     try:

@@ -196,6 +196,7 @@ class W3c:
             self._tabs = "x-edge-location" in self.fields
 
     def read(self, line: bytes) -> Access:
+        """Give a line's request; raise NoRequest where it has none."""
         lacking = [name for name in _NEEDED if name not in self.fields]
         if lacking:
             raise NoRequest(f"follows a line #Fields: that doesn't name {', '.join(lacking)}")
@@ -247,6 +248,7 @@ class Lines:
         self._w3c = W3c()
 
     def read(self, line: bytes) -> Access | None:
+        """Give a line's request; raise NoRequest where it has none."""
         if line.startswith(b"#"):
             self._w3c.comment(line)
             return None

@@ -134,6 +134,7 @@ class LogBuilder:
         return len(self.times)
 
     def note_bad(self, file: str, line: int, why: str) -> None:
+        """Count a line that is no request."""
         self.left_out[UNREADABLE] += 1
         if len(self.bad) < MOST_NAMED:
             self.bad.append(Bad(file, line, why))

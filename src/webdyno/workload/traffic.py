@@ -10,7 +10,7 @@ import tomli_w
 from webdyno.definitions.entries import with_body
 from webdyno.model.load import MOST_REPLAYED, Replay
 from webdyno.model.mistake import Mistake
-from webdyno.model.workload import Connections, Workload
+from webdyno.model.workload import ConnectionUse, Workload
 from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole
 from webdyno.workload.twin import Twin, cost_of_each, page_costs, pages_of, twin_of
@@ -29,6 +29,7 @@ class Manner:
 
 
 def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]:
+    """Give the keys of `[load]`."""
     arrivals, pause_s = workload.arrivals, workload.sessions.pause_s
     keys: dict[str, Any] = {} if chosen.zipf is None else {"zipf": round(chosen.zipf, 4)}
     if manner.loop == "open":
@@ -47,15 +48,16 @@ def load_keys(workload: Workload, chosen: Mix, manner: Manner) -> dict[str, Any]
     return keys
 
 
-def connections(log: Log) -> Connections | None:
+def connections(log: Log) -> ConnectionUse | None:
     """Say how connections were used; None where the log doesn't tell of each request."""
     first = int((log.connection == 1).sum())
     if (log.connection < 0).any() or not first:
         return None
-    return Connections(kept_share=1 - first / len(log), requests_each=len(log) / first)
+    return ConnectionUse(kept_share=1 - first / len(log), requests_each=len(log) / first)
 
 
 def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
+    """Give the entries of `[[requests]]`."""
     statuses = _usual_statuses(log)
     scale = 100 / chosen.shares.sum()
     entries = []
