@@ -10,15 +10,14 @@ SOURCE = Path(__file__).parents[1] / "src/webdyno"
 PROTOCOLS = {
     "main": "of a program",
     "make": "of a kind of arm that users name",
-    "moved": "of a server's configurations",
+    "relocate": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",
 }
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
-Choice Finding Rule ask audit beside choose handlers markdown number read shown split
-why_not why_nothing
+markdown why_nothing
 """
 
 

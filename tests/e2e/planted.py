@@ -12,7 +12,7 @@ from webdyno.generator.loadgen import Loadgen
 from webdyno.host.this_machine import Bench
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
-from webdyno.own import resolve
+from webdyno.own.arms import resolve
 from webdyno.run.backend import CourseTracing, PointTestbed
 from webdyno.run.local_backend import Agent, ArmBench
 from webdyno.run.long_look import recorded, with_failures

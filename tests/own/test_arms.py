@@ -7,7 +7,7 @@ import pytest
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.mistake import Mistake
-from webdyno.own import resolve
+from webdyno.own.arms import resolve
 from webdyno.stack.service_graph import resolve_stack
 
 CMD = "cmd:./server --port $PORT"

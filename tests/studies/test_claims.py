@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.searches import Arm, searched
 from webdyno.definitions import Catalogue
-from webdyno.definitions.study import check_study, levels_first, read_studies
+from webdyno.definitions.catalogue import check_study, levels_first, read_studies
 from webdyno.generator.interface import generator_fault
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
@@ -23,9 +23,8 @@ from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
 from webdyno.report.claims import markdown
 from webdyno.run.budget import need_s, reduce_levels
-from webdyno.studies import judge_claim, next_round
-from webdyno.studies.claims import bounds, outcome_at
-from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks
+from webdyno.studies.claims import claimed_range, judge_claim, outcome_at
+from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks, next_round
 
 CATALOGUE = Catalogue.load()
 STUDIES = read_studies()
@@ -255,8 +254,11 @@ def test_a_claim_without_bounds_is_refused() -> None:
 
 
 def test_bounds_in_words() -> None:
-    assert [bounds(claim(above=2.0)), bounds(claim(below=1.0))] == ["above 2", "below 1"]
-    assert bounds(claim(above=0.9, below=1.1)) == "0.9 to 1.1"
+    assert [claimed_range(claim(above=2.0)), claimed_range(claim(below=1.0))] == [
+        "above 2",
+        "below 1",
+    ]
+    assert claimed_range(claim(above=0.9, below=1.1)) == "0.9 to 1.1"
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -11,7 +11,7 @@ from webdyno.definitions.entries import with_contents
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
 from webdyno.definitions.toml_file import KeyPath, PlaceOf
 from webdyno.definitions.validation import build, nearest
-from webdyno.generator import generator_fault, programs
+from webdyno.generator.interface import generator_fault, programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.experiment import Arm, Experiment, Level

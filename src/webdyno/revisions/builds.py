@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.host import Bench
-from webdyno.host.cpus import allowed_cpus
-from webdyno.host.processes import must
+from webdyno.host.children import must
+from webdyno.host.machine import allowed_cpus
+from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, home_of
-from webdyno.host.workspace import home_folder, open_folder, open_lock
+from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.format import duration, last_lines, listed_to
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.text import hide, secret_values, with_secrets
@@ -122,7 +122,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     theirs = os.environ if user is None else {}
     variables = recipe.environment
     bench = Bench().with_user(user)
-    with bench.workspace() as workspace:
+    with Workspace() as workspace:
         log = workspace.path / "build.log"
         code = bench.run(
             ["/bin/sh", "-c", recipe.build or ":"],

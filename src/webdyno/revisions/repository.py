@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from subprocess import CompletedProcess
 
 from webdyno.definitions.validation import nearest
-from webdyno.host.processes import must, run_program
+from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.model.format import listed_to
 from webdyno.model.mistake import Mistake, Trouble
