@@ -24,7 +24,7 @@ from causes import CATALOGUE
 from rig import lab, machine
 from rig.script import Script, progress
 from webdyno.judge import judge
-from webdyno.judge.interventions import LIMITS, SLACK
+from webdyno.judge.questions.interventions import LIMITS, SLACK
 from webdyno.model.run import arm_folder
 from webdyno.model.why import Elasticity
 from webdyno.run.folder import RunFolder

@@ -18,7 +18,7 @@ from rig.lab import Outcome
 from rig.options import count
 from rig.script import Script, progress
 from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
-from webdyno.judge.question import excluded_difference
+from webdyno.judge.one_sided import excluded_difference
 from webdyno.model.format import between
 from webdyno.model.judgement import Verdict
 

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from rig.options import count
 from rig.script import Script
-from webdyno.judge.gate import MeasuredClaim, answer_claims, gate_answer
 from webdyno.judge.interval import Logs
+from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule

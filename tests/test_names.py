@@ -17,7 +17,7 @@ PROTOCOLS = {
 
 # Two meanings of one name, from before this was looked at. The list only shrinks.
 TWICE = """
-markdown why_nothing
+why_nothing
 """
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webdyno.cli import gate, run_command
 from webdyno.cli.exits import Exit
-from webdyno.cli.tolerances import tolerances
+from webdyno.cli.gate import tolerances
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.revisions.repository import Repository, nothing_to_measure

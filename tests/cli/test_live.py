@@ -9,7 +9,7 @@ from rich.console import Console
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.cli.live import LiveView, interval_scale
-from webdyno.cli.progress import so_far_words
+from webdyno.judge import question_of
 from webdyno.model.records import SlotRecord
 
 
@@ -25,7 +25,7 @@ def view_of(run: SimulatedRun) -> LiveView:
     for record in run.records:
         if isinstance(record, SlotRecord):
             view.slot_ends(record)
-    so_far = so_far_words(run.data)
+    so_far = question_of(run.head.experiment).so_far(run.data)
     view.block_ends(so_far, run.data)
     return view
 

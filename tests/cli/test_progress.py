@@ -4,14 +4,15 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
-from webdyno.cli.progress import RunProgress, block_name, slot_words, so_far_words
+from webdyno.cli.progress import RunProgress, block_name, slot_words
+from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 
 
 def so_far(run: SimulatedRun) -> str:
-    return so_far_words(run.data)
+    return question_of(run.head.experiment).so_far(run.data)
 
 
 def test_a_line_has_the_figures_of_the_report() -> None:

@@ -14,8 +14,8 @@ from e2e.commands import (
     webdyno_here,
 )
 from webdyno.judge import judge
-from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.point_data import PointData
+from webdyno.judge.questions.races import blocks_to_a_look
 from webdyno.model.records import BlockRecord, IncidentRecord
 from webdyno.run.folder import RunFolder
 

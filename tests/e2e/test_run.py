@@ -20,9 +20,9 @@ from e2e.commands import (
     webdyno_here,
 )
 from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.judge import judge
+from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.stop import SPARE_BLOCKS, decide
+from webdyno.judge.stop import SPARE_BLOCKS
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.run.folder import RunFolder

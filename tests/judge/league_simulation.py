@@ -12,8 +12,8 @@ from itertools import combinations
 import numpy as np
 
 from builders import run_head
-from webdyno.judge.league import Standings, blocks_to_a_look, standings
 from webdyno.judge.point_data import Block, PointData
+from webdyno.judge.questions.races import Standings, blocks_to_a_look, standings
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import BlockRecord

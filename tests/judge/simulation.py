@@ -14,7 +14,6 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.bias import LEAST_MINDED
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
 from webdyno.judge.comparison import (
@@ -27,10 +26,11 @@ from webdyno.judge.comparison import (
 )
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
+from webdyno.judge.stop import seconds_for_an_arm
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.servers import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
 from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
-from webdyno.judge.verdict import Question, answer
+from webdyno.judge.verdict import VerdictRule, answer
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import FIRST_SLOTS, Measure
 
@@ -110,7 +110,7 @@ class Outcome:
 
     def verdict(self, measure: Measure) -> Verdict:
         """Judge it."""
-        question = Question("higher", DELTA, ALPHA, fewest_blocks(measure, 1))
+        question = VerdictRule("higher", DELTA, ALPHA, fewest_blocks(measure, 1))
         return answer(self.shown, sign_flip_p(self.d), self.blocks, question).verdict
 
 

@@ -15,8 +15,8 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.gate import MeasuredClaim, answer_claims, gate_answer
-from webdyno.judge.more_starts import TIMES_THE_ROUNDS
+from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
+from webdyno.judge.questions.gate import TIMES_THE_ROUNDS
 from webdyno.judge.validity.run import FEWEST_STARTS, how_starts_differ
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure

@@ -15,13 +15,13 @@ from webdyno.judge.bounds import Bound, widened
 from webdyno.judge.comparison import ALPHA, DELTA, shown_estimate
 from webdyno.judge.interval import Logs, sign_flip_p
 from webdyno.judge.stop import OUTNUMBERED
-from webdyno.judge.verdict import Question, answer, more_blocks_needed
+from webdyno.judge.verdict import VerdictRule, answer, more_blocks_needed
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 
 MEASURE = Measure()
 FEWEST = MEASURE.min_blocks
-QUESTION = Question("higher", DELTA, ALPHA, FEWEST)
+QUESTION = VerdictRule("higher", DELTA, ALPHA, FEWEST)
 
 
 def misled(noise: float, disturbed: float, runs: int, seed: int = 0) -> float:

@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from builders import point_data
 from judge.searches import BLOCKS, Arm, searched
-from webdyno.cli.progress import so_far_words
-from webdyno.judge import decide, judge
+from webdyno.judge import decide, judge, question_of
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Experiment
@@ -67,10 +66,10 @@ def test_after_too_few_blocks_it_is_undecided() -> None:
     ends = [at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord)]
     assert judge(PointData.of(run.head, run.records[: ends[0]])).verdict is Verdict.UNDECIDED
     assert judge(PointData.of(run.head, [])).verdict is Verdict.INCOMPLETE
-    assert so_far_words(point_data(run.records[: ends[0]], run.head.experiment)).endswith(
-        "second block"
-    )
-    assert so_far_words(run.data).startswith("capacity 15,")
+    question = question_of(run.head.experiment)
+    first = point_data(run.records[: ends[0]], run.head.experiment)
+    assert question.so_far(first).endswith("second block")
+    assert question.so_far(run.data).startswith("capacity 15,")
 
 
 def test_the_report_tells_of_it(tmp_path: Path) -> None:

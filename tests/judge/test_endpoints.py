@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, response_times, run_head, simulated_run
+from webdyno.judge import judge
 from webdyno.judge.comparison import fewest_blocks
 from webdyno.judge.endpoints import together
-from webdyno.judge.judgement import judge
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.load_result import EndpointResult

@@ -8,13 +8,8 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
-from webdyno.judge.fleet import (
-    intervals_of,
-    judge_fleet,
-    judge_machine,
-    machines_differ,
-)
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
+from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
 from webdyno.model.judgement import Verdict
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import SlotRecord

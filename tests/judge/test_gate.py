@@ -4,10 +4,9 @@ import re
 
 from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.validity.broken import readings_with
-from webdyno.judge.gate import judge_gate
-from webdyno.judge.gate_sentences import worse_range
-from webdyno.judge.point_data import RunData
-from webdyno.judge.stop import decide, fails_gate
+from webdyno.judge import decide, question_of
+from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.questions.claims import worse_range
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
@@ -30,8 +29,18 @@ def gate_run(
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
 
+def judged_whole(run: RunData) -> GateJudgement:
+    found = question_of(run.head.experiment).judge_all_points(run)
+    assert found
+    return found
+
+
+def fails(data: PointData) -> bool:
+    return question_of(data.experiment).stops_elsewhere([data]) is not None
+
+
 def judged(run: SimulatedRun) -> GateJudgement:
-    return judge_gate(run.whole)
+    return judged_whole(run.whole)
 
 
 def test_the_same_passes_and_says_how_much_there_could_be() -> None:
@@ -70,13 +79,13 @@ def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
 
 def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
     slower = gate_run(SimulatedArm(server_cpu_us=24.0))
-    assert fails_gate(slower.data)
+    assert fails(slower.data)
     few = [record for record in slower.records if record.block is not None and record.block < 5]
-    assert not fails_gate(point_data(few, slower.head.experiment))
+    assert not fails(point_data(few, slower.head.experiment))
     same = gate_run(SimulatedArm())
-    assert not fails_gate(same.data)
+    assert not fails(same.data)
     without = same.head.experiment.model_copy(update={"gate": None})
-    assert not fails_gate(point_data(slower.records, without))
+    assert not fails(point_data(slower.records, without))
 
 
 def test_what_is_better_passes_with_a_range_below_zero() -> None:
@@ -96,7 +105,7 @@ def test_a_base_that_differs_from_itself_is_told() -> None:
 def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
     run = gate_run(SimulatedArm())
     few = [record for record in run.records if record.block is not None and record.block < 5]
-    found = judge_gate(RunData(run.head, few))
+    found = judged_whole(RunData(run.head, few))
     assert found.answer is GateAnswer.CANT_TELL
     assert all(claim.worse is None for claim in found.claims)
     assert decide(point_data(few, run.head.experiment), elapsed_s=0.0) is None
@@ -112,7 +121,7 @@ def test_too_few_valid_blocks_name_the_rule_that_left_most_out_and_what_to_do() 
         for record in run.records
         if record.block is None or record.block < 8
     ]
-    found = judge_gate(RunData(run.head, records))
+    found = judged_whole(RunData(run.head, records))
     open_ = found.of("can't tell")
     assert open_, found
     assert all("too few valid blocks" in claim.why for claim in open_), found
@@ -152,7 +161,9 @@ def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
     arms = {BASE: busy, BASE_AGAIN: busy, HEAD: busy}
     run = simulated_run(arms, blocks=BLOCKS, restart_sd=0.008, slot_sd=0.008)
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
-    found = judge_gate(RunData(run.head.model_copy(update={"experiment": experiment}), run.records))
+    found = judged_whole(
+        RunData(run.head.model_copy(update={"experiment": experiment}), run.records)
+    )
     assert [claim.answer for claim in found.claims] == ["not worse", "not asked", "not asked"]
     assert found.answer is GateAnswer.PASS
 

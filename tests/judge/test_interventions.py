@@ -5,8 +5,8 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.interventions import effects, what_limits, what_settings_do
 from webdyno.judge.point_data import PointData
+from webdyno.judge.questions.interventions import effects, what_limits, what_settings_do
 from webdyno.model.why import Design, Intervention
 from webdyno.run.factorial import two_level_design
 

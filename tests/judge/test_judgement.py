@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from builders import START, SimulatedArm, simulated_run
 from judge.validity.broken import readings_with
-from webdyno.judge import decide, judge, ratios_so_far
+from webdyno.judge import decide, judge
+from webdyno.judge.judgement import ratios_so_far
 from webdyno.judge.point_data import PointData
 from webdyno.judge.runs import compare_runs
 from webdyno.judge.sentences import sentence

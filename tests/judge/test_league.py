@@ -8,8 +8,8 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.league_simulation import WORLDS, play
 from webdyno.judge import decide, judge
-from webdyno.judge.league import blocks_to_a_look, standings
 from webdyno.judge.point_data import PointData
+from webdyno.judge.questions.races import blocks_to_a_look, standings
 from webdyno.model.judgement import League, Verdict
 from webdyno.model.records import IncidentRecord, SlotRecord
 from webdyno.model.run import RunHead

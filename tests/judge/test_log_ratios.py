@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, response_times, simulated_run
 from judge.stretches import Truth, stretch
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict
 from webdyno.model.load_result import SendLag, Window

@@ -8,7 +8,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from judge.stretches import Truth, stretch
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.judge.long_look import findings_words, look_at
 from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict

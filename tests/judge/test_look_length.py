@@ -8,9 +8,9 @@ import pytest
 from builders import START, SimulatedArm, point_data, run_head, simulated_run
 from judge.searches import Arm, searched
 from judge.stretches import Truth, stretch
-from webdyno.judge import decide
+from webdyno.judge import decide, question_of
 from webdyno.judge.long_look import look_at, look_words
-from webdyno.judge.look_length import lacking_looks, left_s, long_look_s, part_s, reserved_s
+from webdyno.judge.look_length import lacking_looks, left_s, part_s
 from webdyno.judge.look_records import thinned_samples
 from webdyno.judge.stalls import all_stalls_of
 from webdyno.model.experiment import Experiment
@@ -28,11 +28,11 @@ def _experiment(budget_s: float, soak_s: float | None = None) -> Experiment:
 
 
 def test_a_long_look_takes_a_share_of_the_budget() -> None:
-    assert long_look_s(_experiment(90.0)) == 10.0
-    assert long_look_s(_experiment(50.0)) == pytest.approx(6.25)
-    assert long_look_s(_experiment(20.0)) == 0.0
-    assert long_look_s(_experiment(20.0, soak_s=60.0)) == 60.0
-    assert long_look_s(_experiment(90.0, soak_s=0.0)) == 0.0
+    assert question_of(_experiment(90.0)).long_look_s == 10.0
+    assert question_of(_experiment(50.0)).long_look_s == pytest.approx(6.25)
+    assert question_of(_experiment(20.0)).long_look_s == 0.0
+    assert question_of(_experiment(20.0, soak_s=60.0)).long_look_s == 60.0
+    assert question_of(_experiment(90.0, soak_s=0.0)).long_look_s == 0.0
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_look_goes_on_for_stalls_unless_its_length_was_given() -> None:
 def test_no_time_is_kept_for_looks_that_are_on_record() -> None:
     run, experiment = simulated_run(ARMS), _experiment(90.0)
     looked = [*run.records, stretch(Truth(), arm="nginx")]
-    assert reserved_s(point_data(run.records, experiment)) == 20.0
-    assert reserved_s(point_data(looked, experiment)) == 10.0
+    assert question_of(experiment).reserved_s(point_data(run.records, experiment)) == 20.0
+    assert question_of(experiment).reserved_s(point_data(looked, experiment)) == 10.0
 
 
 def test_parts_of_a_stretch_are_as_one() -> None:

@@ -3,11 +3,10 @@
 from random import Random
 
 from builders import START, SimulatedArm, SimulatedRun, point_data, simulated_run
-from webdyno.judge.gate import judge_gate
-from webdyno.judge.look_length import lacking_looks, long_look_s, reserved_s
-from webdyno.judge.more_starts import WINDOW_S, most_blocks, short_window_s
+from webdyno.judge import decide, question_of
+from webdyno.judge.look_length import lacking_looks
+from webdyno.judge.questions.gate import WINDOW_S, short_window_s
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.stop import decide
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord, StopRecord
@@ -38,7 +37,7 @@ def gate_run(
 
 
 def most(run: SimulatedRun) -> int:
-    return most_blocks(run.data)
+    return question_of(run.head.experiment).most_blocks(run.data)
 
 
 def test_more_rounds_are_planned_where_starts_decide() -> None:
@@ -54,7 +53,7 @@ def test_the_most_rounds_that_the_user_gives_are_kept() -> None:
 def test_runs_that_are_no_gates_go_on_as_before() -> None:
     run = gate_run(1.12)
     alone = run.head.experiment.model_copy(update={"gate": None})
-    assert most_blocks(point_data(run.records, alone)) == 30
+    assert question_of(alone).most_blocks(point_data(run.records, alone)) == 30
     assert slot_settings(point_data(run.records, alone)).window_s == 0.5
 
 
@@ -76,7 +75,8 @@ def test_a_gate_goes_on_beyond_the_usual_rounds_for_its_starts() -> None:
     """Thirty rounds that don't answer it: 40 % apart."""
     run = gate_run(1.4, blocks=30, seed=4)
     assert decide(run.data, elapsed_s=0.0) is None
-    found = judge_gate(run.whole)
+    found = question_of(run.head.experiment).judge_all_points(run.whole)
+    assert found
     notes = [it for it in found.notes if "its starts is in one of two states, 1.00 and 1.4" in it]
     assert notes
     assert all("More starts help, longer slots don't" in it for it in notes)
@@ -88,8 +88,9 @@ def test_gates_have_no_long_look_and_nothing_is_reserved_for_one() -> None:
         measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=budget_s)
         run = gate_run(1.0, measure=measure)
         experiment = run.head.experiment
-        assert long_look_s(experiment) == 0.0
-        assert reserved_s(point_data(run.records, experiment)) == 0.0
+        question = question_of(experiment)
+        assert question.long_look_s == 0.0
+        assert question.reserved_s(point_data(run.records, experiment)) == 0.0
         stop = StopRecord(block=7, reason="question", why="it is answered", stopped_at=START)
         assert not lacking_looks(point_data([*run.records, stop], experiment))
 

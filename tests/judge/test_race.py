@@ -3,9 +3,8 @@
 import pytest
 
 from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
-from webdyno.judge import decide
-from webdyno.judge.race import gains_on_baseline, still_racing
-from webdyno.judge.stop import blocks_for_an_answer
+from webdyno.judge import decide, next_arms, question_of
+from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.model.records import IncidentRecord, Record
 from webdyno.model.run import RunHead
 
@@ -20,7 +19,7 @@ def halving(blocks: int) -> SimulatedRun:
 
 
 def racing(head: RunHead, records: list[Record]) -> set[str]:
-    return set(still_racing(point_data(records, head.experiment)))
+    return set(next_arms(point_data(records, head.experiment)))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_the_race_is_over_when_one_is_left_beside_the_baseline() -> None:
     stop = decide(three.data, 1.0)
     assert stop
     assert stop.reason == "precision"
-    assert blocks_for_an_answer(two.head.experiment) == 1
+    assert question_of(two.head.experiment).fewest_blocks == 1
 
 
 def test_an_arm_that_failed_is_out_at_once() -> None:
@@ -54,7 +53,7 @@ def test_an_arm_that_failed_is_out_at_once() -> None:
 
 def test_without_a_race_all_arms_are_in_each_block() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(rate_rps=1e5)}, blocks=12)
-    assert still_racing(run.data) == ["a", "b"]
+    assert next_arms(run.data) == ["a", "b"]
 
 
 def test_gains_are_told_block_by_block_against_the_baseline() -> None:

@@ -12,12 +12,12 @@ from webdyno.judge import judge
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
 from webdyno.judge.validity import counting_share
-from webdyno.model.experiment import HALVING
 from webdyno.model.gate import GateSettings
 from webdyno.model.judgement import Verdict
 from webdyno.model.load_result import Times, Window
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import SlotSettings
+from webdyno.model.race import HALVING
 from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}

@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from judge.stretches import WINDOW_S, Truth, stretch
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.judge.long_look import look_at
 from webdyno.judge.point_data import PointData
 from webdyno.judge.stalls import failing_in, slow_in

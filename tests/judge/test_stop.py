@@ -6,10 +6,8 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
 from judge.validity.broken import readings_with
-from webdyno.judge import Stop, decide
-from webdyno.judge.answer_time import seconds_for_an_arm
-from webdyno.judge.race import still_racing
-from webdyno.judge.stop import OUTNUMBERED
+from webdyno.judge import Stop, decide, next_arms
+from webdyno.judge.stop import OUTNUMBERED, seconds_for_an_arm
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
@@ -196,7 +194,7 @@ def tried(blocks: int, **arms: SimulatedArm) -> tuple[SimulatedRun, Experiment]:
 def test_a_setting_with_which_nothing_works_does_not_end_the_others_run() -> None:
     fast, broken = SimulatedArm(rate_rps=40_000), SimulatedArm(wrong_status=404)
     made, experiment = tried(2, fast=fast, broken=broken)
-    assert still_racing(point_data(made.records, experiment)) == ["base", "fast"]
+    assert next_arms(point_data(made.records, experiment)) == ["base", "fast"]
     assert decide(point_data(made.records, experiment), 10.0) is None
     made, experiment = tried(7, fast=fast, broken=broken)
     assert reason(decide(point_data(made.records, experiment), 10.0)) == "precision"

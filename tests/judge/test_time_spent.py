@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
 from judge.validity.broken import quiet_readings
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.judge.time_spent import explain, explanation_sentence, what_waits, where_time_goes
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Judgement

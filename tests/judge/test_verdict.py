@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.judge.interval import Estimate
-from webdyno.judge.verdict import Question, Ruling, answer
+from webdyno.judge.verdict import Ruling, VerdictRule, answer
 from webdyno.model.judgement import Verdict
 
-HIGHER = Question(better="higher", delta=0.02, alpha=0.05, fewest_blocks=6)
-LOWER = Question(better="lower", delta=0.02, alpha=0.05, fewest_blocks=6)
+HIGHER = VerdictRule(better="higher", delta=0.02, alpha=0.05, fewest_blocks=6)
+LOWER = VerdictRule(better="lower", delta=0.02, alpha=0.05, fewest_blocks=6)
 
 
 def interval(low: float, high: float) -> Estimate:
@@ -19,7 +19,7 @@ def interval(low: float, high: float) -> Estimate:
     return Estimate(log(low), (log(low) + log(high)) / 2, log(high), "t")
 
 
-def verdict(low: float, high: float, p: float = 0.001, question: Question = HIGHER) -> Ruling:
+def verdict(low: float, high: float, p: float = 0.001, question: VerdictRule = HIGHER) -> Ruling:
     """The answer for ten blocks."""
     return answer(interval(low, high), p, 10, question)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, run_head, simulated_run
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.model.limits import Holds, limit_answers, read_limit
 
 EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment

@@ -8,17 +8,14 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from webdyno.judge import decide, foresee
+from webdyno.judge import decide, foresee, next_arms, question_of
 from webdyno.judge.fleet import judge_fleet, judge_machine
-from webdyno.judge.gate import judge_gate
-from webdyno.judge.interventions import advice_evidence
 from webdyno.judge.look_length import lacking_looks
 from webdyno.judge.point_data import PointData
-from webdyno.judge.race import still_racing
+from webdyno.judge.questions.interventions import advice_evidence
 from webdyno.judge.remedies import due_remedy
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.stop import fails_gate
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import used_s
 from webdyno.model.records import BlockRecord
@@ -34,7 +31,7 @@ def verdicts_of(folder: RunFolder) -> object:
     return _plain(
         {
             "judged": judge_sweep(run),
-            "gate": judge_gate(run) if run.head.experiment.gate else None,
+            "gate": question_of(run.head.experiment).judge_all_points(run),
             "suspected": {data.point.label: _suspected(data) for data in run.points},
             "decided": {data.point.label: list(_decided(data)) for data in run.points},
         }
@@ -74,12 +71,12 @@ def _next(data: PointData) -> dict[str, Any]:
     used = used_s(data)
     return {
         "used_s": used,
-        "arms": still_racing(data),
+        "arms": next_arms(data),
         "stop": decide(data, used),
         "forecast": foresee(data),
         "remedy": due_remedy(data, used),
         "slots": slot_settings(data),
         "slots_per_arm": slots_per_arm(data),
-        "fails_gate": fails_gate(data),
+        "fails_gate": question_of(data.experiment).stops_elsewhere([data]) is not None,
         "lacking_looks": lacking_looks(data),
     }

@@ -8,10 +8,11 @@ from builders import START, SimulatedArm, SimulatedRun, pilot_record, service_us
 from judge.searches import Arm, searched
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
-from webdyno.model.experiment import LEAGUE, Level
+from webdyno.model.experiment import Level
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
 from webdyno.model.knob import KnobShare, TunedSide, TuningStep
 from webdyno.model.pilot import SlotSettings
+from webdyno.model.race import LEAGUE
 from webdyno.model.readings import CpuUse, HostSample, ServiceUse
 from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
 from webdyno.model.run import RunHead

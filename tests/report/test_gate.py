@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from report import runs
-from report.test_ci import FAIL, OPEN, PASS
+from report.test_gate_in_ci import FAIL, OPEN, PASS
 from webdyno.model.gate import GateJudgement
 from webdyno.report.gate import print_gate
 from webdyno.report.markdown import summary

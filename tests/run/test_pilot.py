@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from builders import SimulatedArm, simulated_run
+from webdyno.judge import question_of
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
-from webdyno.run.pilot import _cold, _needs, needs_pilot, piloted_arms
+from webdyno.run.pilot import _cold, _needs, needs_pilot
 from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
@@ -39,8 +40,8 @@ def test_one_pilot_serves_both_arms_of_a_gates_base() -> None:
     gate = GateSettings(worse_than={"rate_rps": 0.05}, base="a", head="b")
     arms = {"base": Arm(stack="nginx"), "again": Arm(stack="nginx"), "head": Arm(stack="caddy")}
     gated = experiment().model_copy(update={"gate": gate, "arms": arms})
-    assert piloted_arms(gated) == ["base", "head"]
-    assert piloted_arms(experiment()) == [*ARMS]
+    assert question_of(gated).piloted_arms == ["base", "head"]
+    assert question_of(experiment()).piloted_arms == [*ARMS]
 
 
 def test_cpu_time_is_shared_out_to_windows() -> None:

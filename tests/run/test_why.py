@@ -8,14 +8,14 @@ from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
-from webdyno.judge.interventions import (
+from webdyno.judge.point_data import PointData
+from webdyno.judge.questions.interventions import (
     SIGNS,
     AdviceEvidence,
     advice_evidence,
     what_settings_are_worth,
     worth_trying,
 )
-from webdyno.judge.point_data import PointData
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue

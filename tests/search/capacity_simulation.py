@@ -11,7 +11,7 @@ import numpy as np
 
 from rig.queues import capacity_of_md1, capacity_of_mm1
 from search.queues import LEAD_IN, Queue, search
-from webdyno.model.capacity import CapacitySettings, Trial, capacity_of, ends, levels
+from webdyno.model.capacity import CapacitySettings, Trial, by_rate, capacity_of, ends
 
 NOISE = 0.05
 """Standard deviation of ln(time of service) from trial to trial, where the machine is noisy."""
@@ -28,7 +28,7 @@ CASES: dict[str, tuple[float, bool, str, float, float]] = {
 
 def middle_of_bracket(trials: list[Trial]) -> float | None:
     """What a search without a line through its trials would say."""
-    passing, failing = ends(levels([it for it in trials if it.purpose == "search"]))
+    passing, failing = ends(by_rate([it for it in trials if it.purpose == "search"]))
     return (passing.rate_rps * failing.rate_rps) ** 0.5 if passing and failing else None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webdyno.model.capacity import CapacitySettings, Trial
-from webdyno.search import Ask, next_trial
+from webdyno.run.capacity import Ask, next_trial
 
 Times = NDArray[np.float64]
 LEAD_IN = 0.25

@@ -18,8 +18,7 @@ from webdyno.model.capacity import (
     objective,
     trial_of,
 )
-from webdyno.run.capacity import abort_rule
-from webdyno.search import next_trial
+from webdyno.run.capacity import abort_rule, next_trial
 
 SLO = CapacitySettings(slo=["p99<5ms"])
 SERVICE_S = 1e-4

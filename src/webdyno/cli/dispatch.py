@@ -74,8 +74,10 @@ def run_spread(
     name: str, experiment: Experiment, catalogue: Catalogue, out: Path | None, new: NewRunFlags
 ) -> Exit:
     """Measure each point of an experiment on one host, and show them together."""
+    from webdyno.judge import question_of
+
     _refuse_fail_on(new, "--spread")
-    if experiment.gate is not None:
+    if question_of(experiment).one_answer:
         raise Mistake("a gate has one answer for all of its points: leave --spread out")
     if experiment.bench.kind == "cluster":
         raise Mistake("--bench cluster has hosts for one point: leave it out, or --spread")

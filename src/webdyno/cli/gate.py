@@ -1,13 +1,16 @@
 """`webdyno gate`: is this revision worse than that one? For people, and for CI."""
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from pydantic import ValidationError
 
-from webdyno.cli.ci import NOTHING, CiFlags, leave_behind, read_baseline
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.duel import common_site
 from webdyno.cli.exits import Exit
@@ -16,13 +19,23 @@ from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, CatalogDirs, Ou
 from webdyno.cli.measure import measure
 from webdyno.cli.own_systems import checked_with_own
 from webdyno.cli.result import GATE_EXITS, show_result
-from webdyno.cli.tolerances import tolerances
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.definitions.validation import build
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.definitions.validation import build, first_fault
+from webdyno.model.files import MIB, read_given, unreadable
+from webdyno.model.gate import (
+    BASE,
+    BASE_AGAIN,
+    DEFAULT_TOLERANCES,
+    HEAD,
+    Baseline,
+    GateAnswer,
+    GateJudgement,
+)
+from webdyno.model.metrics import METRICS
 from webdyno.model.mistake import Mistake
+from webdyno.model.quantities import SHARE
 from webdyno.model.request import Request, endpoints_of
 from webdyno.run.folder import RunFolder
 
@@ -33,6 +46,39 @@ if TYPE_CHECKING:
 WORKING_TREE = "."
 REQUESTS = "requests"
 BUDGET_S = 600.0
+SHORT = {
+    "cpu": "server_cpu_us",
+    "rate": "rate_rps",
+    "p50": "response_p50_us",
+    "p99": "response_p99_us",
+    "memory": "memory_mib",
+}
+OFF = "off"
+WITHOUT_NAME = "server_cpu_us"
+"""What a share without a metric is meant for; the others keep their relation to it."""
+FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
+
+MOST_BASELINE_BYTES = 4 * MIB
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CiFlags:
+    """What is left behind for others to read."""
+
+    write: Annotated[
+        Path | None, Parameter(help=f"Folder for what CI reads: {', '.join(FILES)}.")
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        Parameter(help="Figures of an earlier gate, told beside the answer; they never sway it."),
+    ] = None
+    keep_baseline: Annotated[
+        Path | None, Parameter(help="Write head's figures into this file, for a later --baseline.")
+    ] = None
+
+
+NOTHING = CiFlags()
 
 
 def gate(
@@ -114,7 +160,7 @@ def gate(
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), yes=run.yes)
 
     def show(folder: RunFolder) -> Exit:
-        from webdyno.judge.baseline import since_baseline
+        from webdyno.judge.questions.gate import since_baseline
         from webdyno.report.view import see
 
         seen = see(folder.data())
@@ -258,3 +304,92 @@ def _names(written: object, place: Callable[[KeyPath], str]) -> list[str]:
         if isinstance(table, dict)  # else whoever checks the experiment says so
     ]
     return list(dict.fromkeys(filter(None, endpoints_of(requests))))
+
+
+def tolerances(texts: Sequence[str]) -> dict[str, float]:
+    """Read `5%` and `p99=20%`, `rate=off`; raise Mistake, naming the flag, for anything else."""
+    found: dict[str, float] = dict(DEFAULT_TOLERANCES)
+    seen: set[str] = set()
+    for text in sorted(texts, key=lambda it: "=" in it):  # a single metric's own counts before all
+        name, equals, amount = text.rpartition("=")
+        flag = f"--worse-than {text}"
+        metric = _metric(name, flag) if equals else ""
+        if metric in seen:
+            raise Mistake(f"{flag}: was said twice; say it once")
+        seen.add(metric)
+        if equals and amount.strip().lower() == OFF:
+            found.pop(metric, None)
+        elif equals:
+            found[metric] = _share(amount, flag)
+        else:
+            scale = _share(amount, flag) / DEFAULT_TOLERANCES[WITHOUT_NAME]
+            found = {key: share * scale for key, share in DEFAULT_TOLERANCES.items()}
+    if not found:
+        raise Mistake("--worse-than: all metrics are off, so there is nothing to ask")
+    return found
+
+
+def _metric(name: str, flag: str) -> str:
+    metric = SHORT.get(name.strip(), name.strip())
+    if metric not in METRICS or not METRICS[metric].decides:
+        able = ", ".join([*SHORT, *(it for it, rule in METRICS.items() if rule.decides)])
+        raise Mistake(f"{flag}: there is no metric {name!r} to ask about; there are {able}")
+    return metric
+
+
+def _share(amount: str, flag: str) -> float:
+    share = SHARE.read(amount)
+    if share is None or not 0.001 <= share <= 2:
+        raise Mistake(f"{flag}: should be a share from 0.1% to 200%, such as 5% or p99=20%")
+    return share
+
+
+def leave_behind(answer: GateJudgement, ci: CiFlags) -> None:
+    """Leave behind what was asked for, and what GitHub's runner reads where it is one."""
+    from webdyno.judge.questions.gate import baseline_of
+    from webdyno.report.gate import (
+        annotations,
+        as_json,
+        bencher,
+        gate_markdown,
+        gitlab_load_performance,
+        junit,
+    )
+
+    if ci.write:
+        formats = (gate_markdown, as_json, junit, bencher, gitlab_load_performance)
+        if not ci.write.exists():
+            ci.write.mkdir(parents=True)
+            # Else what is left here would be a change of the working tree to the next gate.
+            (ci.write / ".gitignore").write_text("*\n", encoding="utf-8")
+        for name, made in zip(FILES, formats, strict=True):
+            (ci.write / name).write_text(made(answer), encoding="utf-8")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(gate_markdown(answer))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        sys.stdout.write(annotations(answer))
+    if ci.keep_baseline and (kept := baseline_of(answer, datetime.now(UTC))):
+        ci.keep_baseline.parent.mkdir(parents=True, exist_ok=True)
+        ci.keep_baseline.write_text(kept.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_baseline(path: Path) -> Baseline | None:
+    """Read a baseline; None, which is told, where none was kept yet, as at the first time.
+
+    Raise Mistake for what is no baseline.
+    """
+    try:
+        content = read_given(path, MOST_BASELINE_BYTES, follow=True)
+    except FileNotFoundError:
+        tell(
+            f"--baseline {path}: there is no such file yet (--keep-baseline writes one), so that "
+            "nothing is told beside the answer"
+        )
+        return None
+    except OSError as error:
+        raise unreadable(f"--baseline {path}", error) from None
+    try:
+        return Baseline.model_validate_json(content)
+    except ValidationError as error:
+        raise Mistake(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 
 from webdyno.cli.agreement import refuse_other_machines
 from webdyno.cli.console import tell
-from webdyno.cli.progress import so_far_words
 from webdyno.definitions import Catalogue
 from webdyno.definitions.validation import first_fault
 from webdyno.model.experiment import Experiment
@@ -94,10 +93,12 @@ class BlockNews:
             self._count(host, blocks)
 
     def _tell_of(self, host: str, run: Path, before: int, blocks: int) -> None:
+        from webdyno.judge import question_of
+
         told = ""
         if blocks.bit_length() > max(before, 1).bit_length():
             points = RunFolder.open(run).data().points
-            told = f": {'; '.join(map(so_far_words, points))}"
+            told = f": {'; '.join(question_of(it.experiment).so_far(it) for it in points)}"
         tell(f"{host}, block {blocks}{told}")
 
     def _count(self, host: str, blocks: int) -> None:

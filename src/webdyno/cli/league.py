@@ -10,8 +10,8 @@ from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out
 from webdyno.cli.measure import measure
 from webdyno.definitions import Catalogue, CommandLine
-from webdyno.model.experiment import FEWEST_IN_RACE, LEAGUE
 from webdyno.model.mistake import Mistake
+from webdyno.model.race import FEWEST_IN_RACE, LEAGUE
 
 USUAL_SITE = "static"
 

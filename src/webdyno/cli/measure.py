@@ -215,13 +215,11 @@ def _measure_in(
 
 
 def _has_enough(folder: RunFolder) -> bool:
-    """Whether an interrupted run has blocks enough for an answer; a gate has its own."""
-    from webdyno.judge.stop import blocks_for_an_answer
+    """Whether an interrupted run has blocks enough for an answer."""
+    from webdyno.judge import question_of
 
-    return folder.head.experiment.gate is None and all(
-        sum(it.kind == "block" for it in at.records) >= blocks_for_an_answer(at.experiment)
-        for at in folder.data().points
-    )
+    points = folder.data().points
+    return all(question_of(data.experiment).shows_when_interrupted(data) for data in points)
 
 
 def _what_is_kept(folder: RunFolder) -> str:

@@ -17,10 +17,8 @@ from webdyno.model.format import (
     level,
     number,
     percent,
-    quantity_bounds,
     significant,
 )
-from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, SlotRecord
 from webdyno.model.run import RunHead
@@ -110,7 +108,9 @@ class RunProgress:
         """Give the answer of the rounds, before the long looks, and how long those take."""
         if self._telling.quiet:
             return
-        so_far, in_all = so_far_words(data), duration(sum(looks_s))
+        from webdyno.judge import question_of
+
+        so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
         turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
         self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
 
@@ -144,7 +144,9 @@ class RunProgress:
 
     def block_ends(self, block: BlockRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""
-        so_far = so_far_words(data)
+        from webdyno.judge import question_of
+
+        so_far = question_of(data.experiment).so_far(data)
         if self._live:
             self._view.block_ends(so_far, data)
         elif not self._telling.quiet:
@@ -170,52 +172,3 @@ def block_name(point: Point, block: int) -> str:
     """Name a block, of several points by the levels alone: `64, always · block 3`."""
     levels = ", ".join(map(level, point.levels.values()))
     return f"{levels} · block {block}" if levels else f"block {block}"
-
-
-def so_far_words(data: "PointData") -> str:
-    """Give the ratios on the deciding metric in one short line, or say why there are none."""
-    from webdyno.judge.alone import is_alone
-    from webdyno.judge.judgement import ratios_so_far
-    from webdyno.judge.sentences import ratio_words
-
-    if data.experiment.race is not None:
-        return _race_words(data)
-    if is_alone(data.experiment):
-        return _capacity_words(data)
-    compared = ratios_so_far(data)
-    told = ratio_words(compared)
-    return ", ".join(told) or _why_none(data, min(len(found.by_block) for found in compared))
-
-
-def _capacity_words(data: "PointData") -> str:
-    """Give the only arm's capacity so far, with its interval from the second block on."""
-    from webdyno.judge.comparison import arm_value
-
-    (arm,) = data.experiment.arms
-    found = arm_value(data, arm, metric_rule(CAPACITY))
-    if found.interval is None:
-        known = number(found.by_block[0]) if found.by_block else "not known yet"
-        return f"capacity {known}; an interval needs a second block"
-    return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
-
-
-def _race_words(data: "PointData") -> str:
-    """Say how many arms were in the last block, and when it is first seen who leaves."""
-    from webdyno.judge.stop import blocks_for_an_answer
-
-    first_look = blocks_for_an_answer(data.experiment)
-    blocks = [it for it in data.records if isinstance(it, BlockRecord)]
-    if len(blocks) < first_look:
-        return f"who leaves the race is seen after block {first_look}"
-    return f"{len(set(blocks[-1].order))} of {len(data.experiment.arms)} were in the race"
-
-
-def _why_none(data: "PointData", valid: int) -> str:
-    """Say that valid blocks are missing, and which rule most of the slots broke."""
-    from webdyno.judge.validity import left_out_slots, rule_of_most
-
-    if valid == len(data.blocks):
-        return "an interval needs a second block"
-    rule = rule_of_most(left_out_slots(data))
-    cause = f": most slots broke the rule {rule}" if rule else ""
-    return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"

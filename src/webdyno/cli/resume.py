@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.beside import sweeps_afterwards
+from webdyno.cli.capacity import sweeps_afterwards
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.measure import measure_on

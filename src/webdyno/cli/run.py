@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.beside import sweeps_afterwards
+from webdyno.cli.capacity import sweeps_afterwards
 from webdyno.cli.console import tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags

@@ -223,7 +223,7 @@ def _tell_time(planned: Sequence[_Plan], budget_s: float) -> None:
 
 def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_Plan]:
     """Give the study's experiments that aren't measured to their end yet."""
-    from webdyno.judge.stop import blocks_for_an_answer
+    from webdyno.judge import question_of
     from webdyno.run.budget import need_s
     from webdyno.run.session import rounds_are_over
 
@@ -235,7 +235,7 @@ def _plans(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[_
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
         has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
-        blocks = blocks_for_an_answer(experiment) if has_verdict else FIGURE_BLOCKS
+        blocks = question_of(experiment).fewest_blocks if has_verdict else FIGURE_BLOCKS
         need = need_s(experiment, catalogue, first, blocks)
         yield _Plan(name, run, begun, first, blocks, need)
 

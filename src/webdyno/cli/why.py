@@ -130,7 +130,7 @@ def _limits(
 ) -> Exit:
     from webdyno.host.limits import CpuLimit
     from webdyno.judge import judge
-    from webdyno.judge.interventions import what_limits
+    from webdyno.judge.questions.interventions import what_limits
     from webdyno.judge.time_spent import where_time_goes
     from webdyno.run.why import limits_experiment
 
@@ -180,7 +180,7 @@ def _suspected(
     found: RunFolder, arms: Sequence[str], catalogue: Catalogue
 ) -> dict[str, list[Advice]]:
     """Give what is known to make servers slow, by arm, of all that a run shows."""
-    from webdyno.judge.interventions import advice_evidence
+    from webdyno.judge.questions.interventions import advice_evidence
     from webdyno.run.why import advice_for
 
     experiment, split = found.head.experiment, found.head.machine.split
@@ -190,7 +190,7 @@ def _suspected(
 
 
 def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:
-    from webdyno.judge.interventions import worth_trying
+    from webdyno.judge.questions.interventions import worth_trying
 
     _print(line for name, advice in suspected.items() for line in worth_trying(name, advice))
     return Exit.OK
@@ -204,7 +204,7 @@ def _try(
     how: RunFlags,
 ) -> Exit:
     from webdyno.judge import judge
-    from webdyno.judge.interventions import what_settings_are_worth
+    from webdyno.judge.questions.interventions import what_settings_are_worth
     from webdyno.run.why import advice_experiment
 
     told = []

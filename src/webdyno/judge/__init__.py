@@ -3,17 +3,15 @@
 Nothing here touches a process, a clock or a file. docs/method.md has the formulas and sources.
 """
 
-from webdyno.judge.foresight import Foresight, foresee
-from webdyno.judge.judgement import judge, ratios_so_far
-from webdyno.judge.stop import ELSEWHERE, Stop, decide, fails_gate
+from webdyno.judge.questions import decide, foresee, judge, next_arms, question_of
+from webdyno.judge.stop import Foresight, Stop
 
 __all__ = [
-    "ELSEWHERE",
     "Foresight",
     "Stop",
     "decide",
-    "fails_gate",
     "foresee",
     "judge",
-    "ratios_so_far",
+    "next_arms",
+    "question_of",
 ]

@@ -32,13 +32,13 @@ from webdyno.judge.bounds import (
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
 from webdyno.judge.log_ratios import later_bounds, times_of_look
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.capacity import client_was_the_limit
 from webdyno.judge.validity.client import (
     CLIENT_BOUND,
     CLIENT_CEILING,
     SEND_LAG,
     STILL_LIMIT,
     WAITING_LIMIT,
+    client_was_the_limit,
     still_share,
 )
 from webdyno.judge.validity.network import link_limited

@@ -16,10 +16,10 @@ from webdyno.judge.log_ratios import (
     widened_by,
     widened_by_later,
 )
+from webdyno.judge.one_sided import ask_within, excluded, excluded_difference, one_sided_of
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
-from webdyno.judge.question import ask_within, excluded, excluded_difference, question_of
-from webdyno.judge.verdict import Question, answer, answer_within, different, more_blocks_needed
+from webdyno.judge.verdict import VerdictRule, answer, answer_within, different, more_blocks_needed
 from webdyno.model.base import Interval
 from webdyno.model.format import ratio, ratio_range
 from webdyno.model.judgement import (
@@ -157,7 +157,7 @@ def compare_family(
     left, all_hold = len(pairs), True
     for at in sorted(range(len(pairs)), key=p.__getitem__):
         pair, (arm, baseline, rule) = pairs[at], asked[at]
-        question = Question(
+        question = VerdictRule(
             better=rule.metric.better,
             delta=delta,
             alpha=alpha / left,
@@ -212,7 +212,7 @@ def one_sided(
     d: Logs, evidence: Evidence, measure: Measure, rule: MetricRule
 ) -> OneSidedAnswer | None:
     """Answer the question in one direction, where the experiment asks it of this metric."""
-    question = question_of(measure, rule.metric.better)
+    question = one_sided_of(measure, rule.metric.better)
     if question is None or rule.name != measure.decide_on:
         return None
     return ask_within(d, evidence.together, question)

@@ -19,8 +19,9 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, DELTA
 from webdyno.judge.differences import mismatches, surroundings
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, t_quantile, within_floats
-from webdyno.judge.judgement import WEIGHT, judge_deciding_metric
+from webdyno.judge.judgement import WEIGHT
 from webdyno.judge.point_data import RunData
+from webdyno.judge.questions import question_of
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
 from webdyno.model.experiment import Level
@@ -58,7 +59,7 @@ class JudgedMachine(NamedTuple):
 def judge_machine(run: RunData) -> JudgedMachine:
     """Judge each point that a machine has measured."""
     points = [
-        JudgedPoint(at.point.levels, judge_deciding_metric(at))
+        JudgedPoint(at.point.levels, question_of(at.experiment).compare(at))
         for at in run.points
         if any(record.block for record in at.records)
     ]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from statistics import median
 
-from webdyno.judge.alone import answer_alone, is_alone
 from webdyno.judge.comparison import (
     arm_value,
     asked_about,
@@ -11,14 +10,11 @@ from webdyno.judge.comparison import (
     same_arm_findings,
 )
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
-from webdyno.judge.interventions import effects, elasticities, gains_of
-from webdyno.judge.league import judge_league, verdict_on
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
-from webdyno.judge.sentences import headline, league_headline, with_verdict
+from webdyno.judge.sentences import headline, with_verdict
 from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
-    findings_of,
     left_out_slots,
     only_disturbed,
     valid_for,
@@ -51,29 +47,8 @@ WEIGHT = (
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
-def judge(data: PointData) -> Judgement:
-    """Judge a run, finished or not."""
-    judging = _judge_league if data.experiment.is_league else _judge
-    return judging(data, findings_of(data))
-
-
-def _judge_league(data: PointData, findings: Sequence[Finding]) -> Judgement:
-    """Judge places; beside them, each arm is compared with the first one of these."""
-    league, compared = judge_league(data, findings)
-    first = compared[0].b
-    others = (arm for arm in data.experiment.arms if arm != first)
-    judged = _judge(data.among([first, *others]), findings)
-    decide_on = data.measure.decide_on
-    beside = [it for it in judged.comparisons if it.metric != decide_on]
-    return judged.replace(
-        verdict=verdict_on(league, compared),
-        headline=league_headline(league, decide_on),
-        comparisons=[*compared, *beside],
-        league=league,
-    )
-
-
-def _judge(data: PointData, broken: Sequence[Finding]) -> Judgement:
+def judge_comparisons(data: PointData, broken: Sequence[Finding]) -> Judgement:
+    """Compare each arm with the first one on every metric; `broken` are rules of validity."""
     experiment = data.experiment
     decide_on = experiment.measure.decide_on
     findings = list(broken)
@@ -90,11 +65,10 @@ def _judge(data: PointData, broken: Sequence[Finding]) -> Judgement:
         comparisons += _with_findings(compared, findings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
-    alone = answer_alone(data, arms, findings) if is_alone(experiment) else None
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
     return Judgement(
-        verdict=alone.verdict if alone else min((it.verdict for it in asked), key=WEIGHT.index),
-        headline=alone.sentence if alone else headline(asked),
+        verdict=min((it.verdict for it in asked), key=WEIGHT.index, default=Verdict.INCOMPLETE),
+        headline=headline(asked),
         metrics=[rule.metric for rule in metrics],
         arms=arms,
         comparisons=comparisons,
@@ -109,9 +83,6 @@ def _judge(data: PointData, broken: Sequence[Finding]) -> Judgement:
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
         saturation=list(saturation(data, arms)),
-        effects=list(effects(data)),
-        elasticities=list(elasticities(data, comparisons)),
-        gains=list(gains_of(data, comparisons)),
         stopped_because=data.stop.why if data.stop else None,
         blocks=len(data.blocks),
     )
@@ -202,23 +173,17 @@ def ratios_so_far(data: PointData) -> list[Comparison]:
 
     Broken slots are left out as in the judgement; whether there are too many of them isn't asked.
     """
-    return _on_deciding_metric(data)
+    rule = metric_rule(data.measure.decide_on)
+    return compare_with_baseline(valid_for(data, rule.name), rule)
 
 
-def judge_deciding_metric(data: PointData) -> list[Comparison]:
+def judge_deciding_metric(data: PointData, findings: Sequence[Finding]) -> list[Comparison]:
     """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
 
     For who asks that of many runs: it takes a fraction of the time. A league's arms are compared
     with the experiment's first one.
     """
-    compared = _on_deciding_metric(data)
-    return _with_findings(compared, findings_of(data))
-
-
-def _on_deciding_metric(data: PointData) -> list[Comparison]:
-    rule = metric_rule(data.measure.decide_on)
-    valid = valid_for(data, rule.name)
-    return compare_with_baseline(valid, rule)
+    return _with_findings(ratios_so_far(data), findings)
 
 
 def _with_findings(compared: Sequence[Comparison], findings: Sequence[Finding]) -> list[Comparison]:

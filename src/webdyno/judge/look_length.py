@@ -1,25 +1,16 @@
 """How long each variant is looked at after the rounds, and whether that was done."""
 
 from collections.abc import Sequence
-from statistics import geometric_mean
 
 from webdyno.judge.long_look import look_at, seen_in
 from webdyno.judge.look_course import changes_no_more
 from webdyno.judge.look_records import length_s
 from webdyno.judge.point_data import PointData
-from webdyno.judge.race import still_racing
-from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.judge.questions import question_of
+from webdyno.model.experiment import Experiment
 from webdyno.model.long_look import LookEnd, Stall
-from webdyno.model.metrics import CAPACITY, metric_rule
 from webdyno.model.records import LongLookRecord, StopReason
 
-LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
-"""A long look takes so long at each variant, or this share of the budget, all of them together; not
-where that is too short to tell more than slots do."""
-CONFIRMED_S = 30.0
-"""So long the objectives have to hold just below a capacity that was found."""
-CONFIRMED_SHARE = 0.95
-"""Of a capacity that was found: intervals of it are some per cent wide."""
 SEEN_STALLS = 4
 """A look goes on until so many were seen, where there was one, unless its length was given."""
 PART_S, MOST_PARTS = 60.0, 20
@@ -29,55 +20,20 @@ ROUNDING = 0.98
 """Windows at the edges of a part may be missing."""
 
 
-def long_look_s(experiment: Experiment) -> float:
-    """Give the length of each variant's long look; 0 for none."""
-    measure = experiment.measure
-    if not _can_look(experiment):
-        return 0.0
-    if measure.soak_s is not None:
-        return measure.soak_s
-    if experiment.gate is not None:
-        return 0.0
-    share_s = LOOK_SHARE * measure.budget_s / len(experiment.arms)
-    most_s = LOOK_S if experiment.capacity is None else CONFIRMED_S
-    return min(most_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
-
-
-def _can_look(experiment: Experiment) -> bool:
-    """Whether an experiment compares variants under a load that goes on."""
-    others = (experiment.race, experiment.interventions, experiment.advice)
-    searches = any(others) or experiment.design is not None or experiment.profile
-    counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
-    return not searches and not counted and experiment.generator == OWN_GENERATOR
-
-
-def reserved_s(data: PointData) -> float:
-    """Give how much of the budget looks will take; none where their length is given."""
-    if data.measure.soak_s is not None:
-        return 0.0
-    left = set(data.experiment.arms).difference(look.arm for look in data.looks)
-    return long_look_s(data.experiment) * len(left)
-
-
 def lacking_looks(data: PointData) -> list[str]:
     """Name the variants that are still to be looked at: none before the rounds are over.
 
     Nor where they came to no answer, or a server died since.
     """
-    stop = data.stop
-    if stop is None or stop.reason in WITHOUT_ANSWER or not long_look_s(data.experiment):
+    stop, question = data.stop, question_of(data.experiment)
+    if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
         return []
     over = {it.arm for it in data.records if isinstance(it, LongLookRecord) and it.ended_by}
-    lacking = [arm for arm in still_racing(data) if arm not in over]
-    if data.experiment.capacity is None:
-        return lacking
-    return [arm for arm in lacking if nearly_capacity_rps(data, arm)]
-
-
-def nearly_capacity_rps(data: PointData, arm: str) -> float | None:
-    """Give a rate just below the capacity that the blocks found of an arm, if they found one."""
-    found = data.values(arm, metric_rule(CAPACITY)).values()
-    return CONFIRMED_SHARE * geometric_mean(found) if found else None
+    return [
+        arm
+        for arm in question.next_arms(data)
+        if arm not in over and question.loading.can_look_at(data, arm)
+    ]
 
 
 def look_parts_of(data: PointData, arm: str) -> list[LongLookRecord]:
@@ -92,7 +48,7 @@ def part_s(look_s: float) -> float:
 
 def left_s(parts: Sequence[LongLookRecord], experiment: Experiment) -> float:
     """Give how long a look still has to go on; 0 where it was long enough."""
-    look_s = long_look_s(experiment)
+    look_s = question_of(experiment).long_look_s
     looked_s = sum(map(length_s, parts))
     wanted_s = look_s
     if looked_s >= ROUNDING * look_s and experiment.measure.soak_s is None:

@@ -13,6 +13,7 @@ from statistics import fmean
 from webdyno.judge.comparison import compare_as_asked, tells_enough
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
+from webdyno.judge.questions import question_of
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import (
     SLOT_RULES,
@@ -61,7 +62,7 @@ def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
     that bound. Before, it is looked for after each block, and all looks together find one by chance
     as seldom as one look would: blocks are given up for it.
     """
-    if not data.blocks or data.experiment.capacity:
+    if not data.blocks or not question_of(data.experiment).loading.has_windows:
         return None
     tried = [record.rule for record in data.records if isinstance(record, RemedyRecord)]
     measure = data.measure

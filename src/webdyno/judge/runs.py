@@ -10,8 +10,8 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, DELTA, floor_share, floor_text
 from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
-from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.questions import judge
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import percent, ratio, ratio_range

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.capacity import client_was_the_limit
+from webdyno.judge.validity.client import client_was_the_limit
 from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
 from webdyno.model import format as text

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from webdyno.judge.answer_time import seconds_for_an_arm
-from webdyno.judge.more_starts import short_window_s, starts_decide
 from webdyno.judge.pilot import FEWEST_BLOCKS
 from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.questions import question_of
+from webdyno.judge.stop import seconds_for_an_arm
 from webdyno.judge.variance import PILOT_BLOCKS, chosen_slots_per_arm
-from webdyno.model.experiment import HALVING, Experiment
+from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import PilotRecord, RemedyRecord
 
@@ -37,7 +37,7 @@ def slot_settings(data: PointData) -> SlotSettings:
     remedied = _remedied(data)
     settings = _evened(remedied or _found_settings(data), data.experiment)
     if remedied is None and data.measure.slot_s is None:
-        settings = _for_starts(_quick(settings, data), data)
+        settings = _as_asked(_quick(settings, data), data)
     return _with_time_to_count(settings) if data.experiment.profile else settings
 
 
@@ -58,23 +58,14 @@ def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
     return settings.replace(warmup_s=warmup_s)
 
 
-def _measured_alike(arm: str, experiment: Experiment) -> list[str]:
-    """Name the arms that are measured with equal settings, this one first.
-
-    They are defined alike, or are the arms of a gate, or settings of one stack that tuning tries.
-    """
-    one_stack = experiment.gate is not None or experiment.race == HALVING
-    others = experiment.arms if one_stack else experiment.alike(arm)
-    return [arm, *(it for it in others if it != arm)]
-
-
 def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     """Give arms that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
     they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
     """
-    alike = {arm: _measured_alike(arm, experiment) for arm in experiment.arms}
+    question = question_of(experiment)
+    alike = {arm: question.measured_alike(arm) for arm in experiment.arms}
     evened = {
         what: {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
         for what, times in {
@@ -96,9 +87,9 @@ def _found_settings(data: PointData) -> SlotSettings:
     for all, so that what counts of each arm is disturbed alike.
     """
     measure = data.measure
-    found = pilots(data)
+    found, question = pilots(data), question_of(data.experiment)
     by_arm = {
-        arm: [found[it] for it in _measured_alike(arm, data.experiment) if it in found][:1]
+        arm: [found[it] for it in question.measured_alike(arm) if it in found][:1]
         for arm in data.experiment.arms
     }
     return SlotSettings(
@@ -145,16 +136,18 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     return settings.replace(window_s=window_s)
 
 
-def _for_starts(settings: SlotSettings, data: PointData) -> SlotSettings:
-    """Shorten the slots of a gate whose servers differ from start to start, and have few of them.
+def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
+    """Give short windows another length, and have few of them, where the question says so.
 
     Longer windows have a reason, such as slow answers, for which they are kept.
     """
-    if settings.window_s > SHORT_WINDOW_S or not starts_decide(data):
+    if settings.window_s > SHORT_WINDOW_S:
+        return settings
+    window_s = question_of(data.experiment).window_s(settings.window_s, data)
+    if window_s is None:
         return settings
     return settings.replace(
-        window_s=short_window_s(settings.window_s, data),
-        slots_per_arm=settings.slots_per_arm or FIRST_AFTER_PILOT,
+        window_s=window_s, slots_per_arm=settings.slots_per_arm or FIRST_AFTER_PILOT
     )
 
 

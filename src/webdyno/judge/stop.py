@@ -1,45 +1,43 @@
-"""When a run has measured enough. Never because a difference became significant."""
+"""Rules that end a run: known well enough, asked often enough, out of time.
+
+Never because a difference became significant. Which of them hold for an experiment its question
+says (`judge/questions`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log1p
+from typing import NamedTuple
 
-from webdyno.judge.alone import is_alone, is_known
-from webdyno.judge.answer_time import seconds_for_an_arm
 from webdyno.judge.comparison import (
     ALPHA,
+    SEQUENTIAL_FACTOR,
     compare_as_asked,
-    fewest_blocks,
     hard_to_tell,
     is_large_and_known,
     shown_estimate,
+    wanted_half_width,
 )
-from webdyno.judge.endpoints import together
-from webdyno.judge.gate import answer_at
-from webdyno.judge.interval import estimate
-from webdyno.judge.league import blocks_to_a_look, is_look
+from webdyno.judge.interval import Estimate, estimate, t_quantile
 from webdyno.judge.log_ratios import LogRatios, log_ratios
-from webdyno.judge.look_length import reserved_s
-from webdyno.judge.more_starts import most_blocks
 from webdyno.judge.point_data import PointData, derived
-from webdyno.judge.race import hopeless, still_racing
-from webdyno.judge.validity import valid_for
-from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
-from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 from webdyno.model.records import StopReason
 
+OWN_S = 1.3
+"""Of the time within which a clear difference is to be told, what isn't measuring: to start, to
+judge, to print. 1.2 s were seen (nginx against Apache on two CPUs), and 0.1 s are for luck."""
+ARMS = 2
+"""That time is that of so many arms; each further one gets as much as one of these."""
 SPARE_BLOCKS = 2
 """At most so many blocks are measured in place of spoilt ones when the budget is used up, because
 without them there would be no verdict."""
 OUTNUMBERED = 2
 """Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
 slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
-
-ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
 
 @dataclass(frozen=True)
@@ -50,88 +48,18 @@ class Stop:
     why: str
 
 
-def blocks_for_an_answer(experiment: Experiment) -> int:
-    """Give how many blocks an experiment needs at least; a gate asks for no exact test."""
-    if experiment.is_league:
-        return blocks_to_a_look(experiment)
-    if experiment.race is not None:
-        return 1
-    measure = experiment.measure
-    return measure.min_blocks if experiment.gate else fewest_blocks(measure, together(experiment))
+def seconds_for_an_arm(measure: Measure) -> float | None:
+    """Give how long an arm's pilot and slots may take where a difference is clear.
 
-
-def decide(data: PointData, elapsed_s: float) -> Stop | None:
-    """Tell, after each block, whether to stop; None means go on.
-
-    `elapsed_s` is how long the run has taken so far. It stops when the intervals of all ratios on
-    the deciding metric are as narrow as `precision` asks for and their verdicts survive all bounds,
-    or can't come to do so (or the one-sided question is answered, if there is one), at
-    `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times as
-    many and as much while a ratio is hard to tell); but never before a verdict is possible, unless
-    an arm has nothing valid to show or more blocks were spoilt than can be replaced.
+    None for as long as they take. It moves when a run ends and how long short slots are, and
+    nothing else: no interval and no verdict looks at it. `docs/method.md` says what it costs.
     """
-    measure = data.measure
-    if data.experiment.race is not None:
-        return _race_over(data, elapsed_s)
-    finished = len(data.blocks)
-    valid = valid_for(data, measure.decide_on)
-    staying = still_racing(data)
-    for arm in hopeless(data):
-        if arm in staying:
-            what = "capacity" if data.experiment.capacity else "valid slot"
-            why = f"arm {arm} has no {what} in {count(finished, 'block')}"
-            return Stop("nothing-valid", why)
-    elapsed_for_all_s = elapsed_s + reserved_s(data)
-    if is_alone(data.experiment):
-        return _alone_over(valid, elapsed_for_all_s)
-    if len(staying) < 2:
-        return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
-    data = data.among(staying)
-    valid = valid_for(data, measure.decide_on)
-    pairs = deciding_pairs(valid)
-    fewest = blocks_for_an_answer(data.experiment)
-    judgeable = min(len(pair.d) for pair in pairs)
-    if judgeable < fewest and finished < fewest + SPARE_BLOCKS:
+    if not measure.answer_within_s:
         return None
-    if judgeable >= fewest and data.experiment.gate:
-        answer = answer_at(data)
-        if answer is not GateAnswer.CANT_TELL:
-            return Stop("question", f"the gate's answer is known: {answer}")
-    elif judgeable >= fewest and (known := _known(valid, fewest) or _prompt(valid, elapsed_s)):
-        return known
-    measure = measure.replace(max_blocks=most_blocks(data))
-    ended = _used_up(data, measure, elapsed_for_all_s)
-    if ended is None or judgeable < fewest or not _worth_patience(pairs, measure):
-        return ended
-    return _used_up(data, measure, elapsed_for_all_s, measure.patience)
+    return (measure.answer_within_s - OWN_S) / ARMS
 
 
-def _alone_over(valid: PointData, elapsed_s: float) -> Stop | None:
-    """Stop where the capacity of the only arm is known well enough, or time is used up."""
-    blocks = len(valid.blocks)
-    if blocks < valid.measure.min_blocks:
-        return None
-    known = is_known(valid)
-    return Stop("precision", known) if known else _used_up(valid, valid.measure, elapsed_s)
-
-
-def _race_over(data: PointData, elapsed_s: float) -> Stop | None:
-    """Stop where nobody is left to race, or, not before a league's first look, time is used up."""
-    blocks = len(data.blocks)
-    if data.experiment.is_league:
-        # Comparing each two arms takes a while: only where it can have changed.
-        if is_look(blocks, data.experiment) and len(still_racing(data)) < 2:
-            return Stop("precision", "every place is settled")
-    elif blocks and len(still_racing(data)) <= 2:
-        return Stop("precision", "no more than one arm is left beside the baseline")
-    if blocks < blocks_for_an_answer(data.experiment):
-        return None
-    return _used_up(data, data.measure, elapsed_s)
-
-
-def _used_up(
-    data: PointData, measure: Measure, elapsed_s: float, times: float = 1.0
-) -> Stop | None:
+def used_up(data: PointData, measure: Measure, elapsed_s: float, times: float = 1.0) -> Stop | None:
     """Stop where the most blocks or the budget, or so many times of them, are used up."""
     finished, budget_s = len(data.blocks), measure.budget_s * times
     if finished >= measure.max_blocks * times:
@@ -143,35 +71,23 @@ def _used_up(
     return None
 
 
-def _worth_patience(pairs: Sequence[LogRatios], measure: Measure) -> bool:
+def worth_patience(pairs: Sequence[LogRatios]) -> bool:
     """Whether a ratio is so little known that a run takes longer than it should.
 
     Only the interval's width against the difference counts, as for `precision`: going on until a
     difference is significant would find too many that aren't.
     """
     confidence = 1 - ALPHA / len(pairs)
-    return measure.question is None and any(hard_to_tell(pair.d, confidence) for pair in pairs)
+    return any(hard_to_tell(pair.d, confidence) for pair in pairs)
 
 
-def fails_gate(data: PointData) -> bool:
-    """Tell whether a gate has failed at this point, and so as a whole."""
-    enough = len(data.blocks) >= blocks_for_an_answer(data.experiment)
-    gate = data.experiment.gate is not None
-    return gate and enough and answer_at(data) is GateAnswer.FAIL
-
-
-def _known(valid: PointData, fewest: int) -> Stop | None:
+def known_well(valid: PointData, fewest: int) -> Stop | None:
     """Stop where the answer is there, or where more blocks can't bring it.
 
     A run that goes on for its bounds looks again at each `fewest` blocks only: looking after each
     block until a difference survives would find too many that aren't.
     """
     measure = valid.measure
-    if measure.question is not None:
-        asked = compare_as_asked(valid)
-        answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
-        why = f"the question is answered: {measure.question}"
-        return Stop("question", why) if answered else None
     blocks = len(valid.blocks)
     unsettled = _unsettled(valid, fewest)
     since_look = blocks % fewest
@@ -185,7 +101,7 @@ def _known(valid: PointData, fewest: int) -> Stop | None:
     return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
 
 
-def _prompt(valid: PointData, elapsed_s: float) -> Stop | None:
+def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
     """Stop where a difference is large and another block would end too late to be told promptly.
 
     Such a difference needn't be known as well as others. It is one look, at a moment that the
@@ -194,7 +110,7 @@ def _prompt(valid: PointData, elapsed_s: float) -> Stop | None:
     """
     measure = valid.measure
     of_an_arm_s = seconds_for_an_arm(measure)
-    if of_an_arm_s is None or measure.question is not None or measure.patience == 1:
+    if of_an_arm_s is None or measure.patience == 1:
         return None
     prompt_s = of_an_arm_s * len(valid.experiment.arms)
     if not 0 <= prompt_s - elapsed_s < valid.block_s:
@@ -248,3 +164,46 @@ def _precise(pairs: Sequence[LogRatios], measure: Measure) -> bool:
     """Whether all ratios are known well enough, each at the level of Holm's first step."""
     confidence = 1 - ALPHA / len(pairs)
     return all(shown_estimate(pair.d, measure, confidence)[1] for pair in pairs)
+
+
+class Foresight(NamedTuple):
+    """How far a run is from stopping by itself, by the ratio that lacks most."""
+
+    arm: str
+    """Against the baseline."""
+    found: Estimate
+    """ln of the ratio, as measured."""
+    wanted: float
+    """Half-width (ln) at which the run stops."""
+    blocks: int
+    """How many valid blocks it will have taken, about."""
+    left_s: float = 0.0
+    """How long those that are still lacking take, about."""
+
+
+def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | None:
+    """Foresee when the intervals will be narrow enough, if their spread stays as it is.
+
+    None before there is an interval, and for a single arm, which has no ratio.
+    """
+    measure, pairs = data.measure, deciding_pairs(valid)
+    if not pairs or any(len(pair.d) < 2 for pair in pairs):
+        return None
+    confidence = 1 - ALPHA / len(pairs)
+    seen = [_foresight_of(pair, measure, confidence, fewest) for pair in pairs]
+    worst = max(seen, key=lambda it: it.found.half_width / it.wanted)
+    more = max(worst.blocks - len(data.blocks), 0)
+    return worst._replace(left_s=more * data.block_s)
+
+
+def _foresight_of(pair: LogRatios, measure: Measure, confidence: float, fewest: int) -> Foresight:
+    found, seen = estimate(pair.d, confidence), len(pair.d)
+    wanted = wanted_half_width(found.centre, measure)
+    spread = found.half_width * seen**0.5 / t_quantile(seen, confidence)
+    blocks = max(seen, fewest)
+    while blocks < measure.max_blocks:
+        wider = SEQUENTIAL_FACTOR if blocks > measure.min_blocks else 1.0
+        if wider * t_quantile(blocks, confidence) * spread / blocks**0.5 <= wanted:
+            break
+        blocks += 1
+    return Foresight(pair.arm, found, wanted, blocks)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import RunData
+from webdyno.judge.questions import judge, question_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, levels_text
 from webdyno.model.judgement import Comparison, Verdict
@@ -24,7 +24,7 @@ def judge_sweep(run: RunData) -> SweepJudgement:
     experiment = run.head.experiment
     sentences = points_together(experiment, judged)
     compares_loads = {"replay"} < set(experiment.factors.get(ARRIVALS, []))
-    if compares_loads and not experiment.is_league:
+    if compares_loads and question_of(experiment).has_baseline:
         arms, decide_on = list(experiment.arms), experiment.measure.decide_on
         sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
@@ -32,7 +32,7 @@ def judge_sweep(run: RunData) -> SweepJudgement:
 
 def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) -> list[str]:
     """Say of each arm but the baseline what it is at which points."""
-    if experiment.is_league:
+    if not question_of(experiment).has_baseline:
         return [f"{at.point.label}: {at.judgement.headline}" for at in judged]
     arms, decide_on = list(experiment.arms), experiment.measure.decide_on
     return [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]

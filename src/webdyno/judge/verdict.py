@@ -12,7 +12,7 @@ MOST_BLOCKS_FORESEEN = 1_000
 
 
 @dataclass(frozen=True)
-class Question:
+class VerdictRule:
     """What is asked of the log ratios of an arm and the baseline."""
 
     better: str
@@ -47,12 +47,12 @@ class Ruling:
     negligible: bool = False
 
 
-def different(found: Estimate | None, p: float, question: Question) -> bool:
+def different(found: Estimate | None, p: float, question: VerdictRule) -> bool:
     """Tell whether both the interval and the exact test exclude "no difference"."""
     return found is not None and found.excludes_zero() and p <= question.alpha
 
 
-def answer(found: Estimate | None, p: float, blocks: int, question: Question) -> Ruling:
+def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule) -> Ruling:
     """Give the verdict.
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
@@ -147,7 +147,7 @@ def _within(found: Estimate, limit: float) -> bool:
 
 
 def more_blocks_needed(
-    found: Estimate, blocks: int, question: Question, bound: Bound = UNBIASED
+    found: Estimate, blocks: int, question: VerdictRule, bound: Bound = UNBIASED
 ) -> int | None:
     """How many more blocks would bring a verdict if estimate, spread and bound stayed as they are.
 

@@ -1,12 +1,14 @@
 """Capacity: the highest rate of an open loop at which objectives still hold, and its trials."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from webdyno.model.base import Count, Model
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.quantities import SHARE, TIME, Budget, Lag, Seconds
 
@@ -68,6 +70,8 @@ def _read(text: str) -> str:
 
 
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
+USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
+"""Searches take half a minute to a minute in each block."""
 
 
 class CapacitySettings(Model):
@@ -101,6 +105,32 @@ class CapacitySettings(Model):
             return self.longest_trial_s
         longest_wait_s = max(it.within_s or 0.0 for it in self.objectives)
         return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
+
+    def check(
+        self, beside: Mapping[str, bool], loads: Sequence[Load], *, varies: bool, gates: bool
+    ) -> None:
+        """Raise ValueError where something doesn't go with a search: what is, in words, `beside`.
+
+        Or what arms' loads have of their own, or what the experiment `varies`; nor is it a gate's.
+        """
+        if self.sweep_s is not None and varies:
+            raise ValueError(
+                "capacity.sweep_s is for capacities of one point, and factors give several: leave "
+                "one of them out"
+            )
+        faults = {
+            **beside,
+            'loop = "open"': any(load.loop == "open" for load in loads),
+            'due = "connection"': any(load.due == "connection" for load in loads),
+            "think_s": any(load.think_s for load in loads),
+            "requests in [load]": any(load.requests for load in loads),
+            "[gate]": gates,
+        }
+        if found := [what for what, is_there in faults.items() if is_there]:
+            raise ValueError(
+                f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
+                f"load generator: leave out {found[0]}"
+            )
 
     @property
     def of_load(self) -> dict[str, object]:
@@ -201,7 +231,7 @@ class Level:
         return found
 
 
-def levels(trials: list[Trial]) -> list[Level]:
+def by_rate(trials: list[Trial]) -> list[Level]:
     """Group the trials of a search by rate, from the lowest to the highest."""
     rates = sorted({trial.rate_rps for trial in trials})
     return [
@@ -226,7 +256,7 @@ def capacity_of(trials: list[Trial]) -> float | None:
     Where no rate failed it is the highest one that passed: the capacity is at least that.
     """
     searched = [trial for trial in trials if trial.purpose == "search"]
-    known = levels(searched)
+    known = by_rate(searched)
     passing, failing = ends(known)
     if passing is None or len(known) == 1:
         return None
@@ -239,7 +269,7 @@ def capacity_of(trials: list[Trial]) -> float | None:
 
 def is_at_least(trials: list[Trial]) -> bool:
     """Whether the load generator, not the servers, ended the search upwards."""
-    _, failing = ends(levels([trial for trial in trials if trial.purpose == "search"]))
+    _, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
     return failing is None or any(trial.client_limited for trial in failing.trials)
 
 

@@ -4,14 +4,14 @@ What is said of each key here is what `docs/experiment.md` says.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, TypedDict, Unpack
 
 import tomli_w
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
-from webdyno.model.capacity import CapacitySettings
+from webdyno.model.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
 from webdyno.model.changes import Changes, changed
 from webdyno.model.gate import GateSettings
 from webdyno.model.knob import KnobValue, TunedSide
@@ -20,16 +20,11 @@ from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Seconds, Size
+from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
 from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
 from webdyno.model.text import Name, OneLine
 from webdyno.model.why import Advice, Design, Intervention
 
-CAPACITY_BUDGET_S = 600.0
-"""What searches take: half a minute to a minute in each block."""
-LEAGUE_BUDGET_S, LEAGUE_BLOCKS = 900.0, 400
-"""Of a league, whose later blocks are short: fewer and fewer arms are in them."""
-LEAGUE, HALVING = "league", "halving"
-FEWEST_IN_RACE = 3
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
 
@@ -206,7 +201,7 @@ class Experiment(Model):
     """Makes the question which arm can take more: in each block the highest rate of an open loop is
     searched for at which the objectives hold. `load` says what is asked for, over how many
     connections at most."""
-    race: Literal["league", "halving"] | None = None
+    race: RaceKind | None = None
     """Makes it a race of three arms or more, which arms leave while it goes on. league: each is
     compared with every other, what is told are places, and whose place is settled leaves. halving:
     after each block the worse half of those that aren't the baseline leaves, as in tuning."""
@@ -226,10 +221,9 @@ class Experiment(Model):
         usual: dict[str, object] = {}
         if given.get("factors"):
             usual |= {"patience": 1.0}
-        if given.get("race") == LEAGUE:
-            usual |= {"budget_s": LEAGUE_BUDGET_S, "max_blocks": LEAGUE_BLOCKS}
+        usual |= usual_measure_of_race(given.get("race"))
         if given.get("capacity") is not None:
-            usual |= {"decide_on": CAPACITY, "budget_s": CAPACITY_BUDGET_S}
+            usual |= USUAL_MEASURE_OF_SEARCH
         measure = given.get("measure", {})
         if isinstance(measure, Model):
             measure = measure.model_dump(exclude_unset=True)
@@ -244,28 +238,13 @@ class Experiment(Model):
             raise ValueError(
                 f'decide_on = "{CAPACITY}" needs a table [capacity] with slo = ["p99<50ms"]'
             )
-        if self.capacity is None:
-            return self
-        if self.capacity.sweep_s is not None and self.factors:
-            raise ValueError(
-                "capacity.sweep_s is for capacities of one point, and factors give several: leave "
-                "one of them out"
-            )
-        loads = [self.load_of(arm) for arm in self.arms]
-        faults = {
-            f'decide_on = "{self.measure.decide_on}"': not decides,
-            f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
-            'loop = "open"': any(load.loop == "open" for load in loads),
-            'due = "connection"': any(load.due == "connection" for load in loads),
-            "think_s": any(load.think_s for load in loads),
-            "requests in [load]": any(load.requests for load in loads),
-            "[gate]": self.gate is not None,
-        }
-        if found := [what for what, is_there in faults.items() if is_there]:
-            raise ValueError(
-                f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
-                f"load generator: leave out {found[0]}"
-            )
+        if self.capacity is not None:
+            beside = {
+                f'decide_on = "{self.measure.decide_on}"': not decides,
+                f'generator = "{self.generator}"': self.generator != OWN_GENERATOR,
+            }
+            loads = [self.load_of(arm) for arm in self.arms]
+            self.capacity.check(beside, loads, varies=bool(self.factors), gates=bool(self.gate))
         return self
 
     @model_validator(mode="after")
@@ -279,11 +258,9 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _race_fits(self) -> "Experiment":
-        if self.race and len(self.arms) < FEWEST_IN_RACE:
-            raise ValueError("a race has three arms at least; two are compared without it")
-        if self.race and (self.gate or self.measure.question):
-            other = "[gate]" if self.gate else "measure.question"
-            raise ValueError(f"a race asks who comes first, {other} something else: leave one out")
+        if self.race:
+            one_sided = "measure.question" if self.measure.question else ""
+            check_race(len(self.arms), "[gate]" if self.gate else one_sided)
         return self
 
     def __hash__(self) -> int:
@@ -318,14 +295,14 @@ class Experiment(Model):
             raise Mistake(f"{title}: {why}") from None
 
     @property
-    def is_league(self) -> bool:
-        """Whether its answer is a table of places."""
-        return self.race == LEAGUE
+    def objectives(self) -> list[Objective]:
+        """What has to hold where capacities are searched for; empty where none are."""
+        return self.capacity.objectives if self.capacity else []
 
     @property
-    def spares_arms(self) -> bool:
-        """Whether it goes on without arms that fail: a race, or other forms of the first arm."""
-        return bool(self.race or self.advice or self.interventions)
+    def load_of_slots(self) -> Load:
+        """What clients do in a slot; in a search for the capacity the rate is left open."""
+        return self.load.replace(**self.capacity.of_load) if self.capacity else self.load
 
     def toml(self) -> str:
         """Give it as a file that `webdyno run` takes."""
@@ -333,9 +310,8 @@ class Experiment(Model):
 
     @model_validator(mode="after")
     def _arms_of_a_gate(self) -> "Experiment":
-        arms = list(self.arms.values())
-        if self.gate and (len(arms) != 3 or arms[0] != arms[1]):
-            raise ValueError("a gate has three arms: the base twice, defined alike, and the head")
+        if self.gate:
+            self.gate.check_arms(list(self.arms.values()))
         return self
 
     @model_validator(mode="after")

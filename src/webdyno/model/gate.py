@@ -1,5 +1,7 @@
 """The gate: whether a revision is worse than another one by more than is tolerated."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -35,6 +37,11 @@ class GateSettings(Model):
     """What the third one is called."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many points share the error rate; webdyno itself counts them."""
+
+    def check_arms(self, arms: Sequence[object]) -> None:
+        """Raise ValueError unless arms are those of a gate."""
+        if len(arms) != 3 or arms[0] != arms[1]:
+            raise ValueError("a gate has three arms: the base twice, defined alike, and the head")
 
 
 class GateAnswer(StrEnum):
@@ -88,3 +95,21 @@ class GateJudgement(Model):
     def of(self, answer: ClaimAnswer) -> list[GateClaim]:
         """Give the claims with an answer."""
         return [claim for claim in self.claims if claim.answer == answer]
+
+
+class BaselineFigure(Model):
+    """One metric of one endpoint, as a gate found it of its head."""
+
+    endpoint: str
+    metric: str
+    value: float
+
+
+class Baseline(Model):
+    """What a gate found of its head, kept as a file, and the machine it was found on."""
+
+    format: Literal[1] = 1
+    revision: str
+    measured_at: datetime
+    machine: Machine
+    figures: list[BaselineFigure]

@@ -32,11 +32,11 @@ SHOWN_ABOVE = 1.6
 
 def capacity_figure(point: PointView) -> Figure | None:
     """What has to hold in each trial, by rate, with each arm's capacity: a panel per objective."""
-    asked = point.data.experiment.capacity
+    objectives = point.data.experiment.objectives
     found = {
         it.arm: it.interval for it in point.judgement.arms if it.metric == CAPACITY and it.interval
     }
-    if asked is None or not found:
+    if not objectives or not found:
         return None
     spans = [_span(arm, it) for arm, it in found.items()]
     panels = [
@@ -44,9 +44,9 @@ def capacity_figure(point: PointView) -> Figure | None:
             name=f"capacity-{number}",
             alt=f"{'; '.join(str(it['told']) for it in spans)}.",
             svg=drawn(_chart(list(point.data.experiment.arms), rows, spans, objective)),
-            heading=objective.text if len(asked.objectives) > 1 else "",
+            heading=objective.text if len(objectives) > 1 else "",
         )
-        for number, objective in enumerate(asked.objectives)
+        for number, objective in enumerate(objectives)
         if (rows := _shown(trial_rows(point.data, number, objective), found))
     ]
     if not panels:
@@ -55,7 +55,7 @@ def capacity_figure(point: PointView) -> Figure | None:
         name="capacity",
         title="How much each can take",
         caption="A mark for each trial; those below the dashed line keep "
-        f"{' and '.join(it.text for it in asked.objectives)}. The upright lines are the capacities "
+        f"{' and '.join(it.text for it in objectives)}. The upright lines are the capacities "
         "with their intervals.",
         panels=tuple(panels),
         by_arm=True,

@@ -6,13 +6,12 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.judge.league import blocks_to_a_look
 from webdyno.judge.long_look import findings_words
 from webdyno.judge.point_data import RunData
+from webdyno.judge.questions import question_of
 from webdyno.judge.validity import counting_share
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
-from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.judgement import Judgement
 from webdyno.model.load import Load
@@ -50,9 +49,9 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
     ]
     return [
         ("Blocks", _blocks(sum(it.blocks for it in judged), run)),
-        *_told("Objectives", _objectives(head.experiment.capacity)),
+        *_told("Objectives", [it.text for it in head.experiment.objectives]),
         *_told("Paths", _paths(head.experiment)),
-        ("Load", load_words(_load(head.experiment)) + _but(head.experiment, "load.")),
+        ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
         *_told("Arms", arm_words(head.experiment)),
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
@@ -71,16 +70,6 @@ def _told(term: str, said: Sequence[str]) -> Facts:
     return [(term, "; ".join(said))] if said else []
 
 
-def _objectives(capacity: CapacitySettings | None) -> list[str]:
-    return list(capacity.slo) if capacity else []
-
-
-def _load(experiment: Experiment) -> Load:
-    """Give what the clients do; in a search for the capacity the rate is left open."""
-    found, searched = experiment.load, experiment.capacity
-    return found.replace(**searched.of_load) if searched else found
-
-
 def _blocks(counted: int, run: RunData) -> str:
     records, experiment = run.records, run.head.experiment
     blocks = [record for record in records if isinstance(record, BlockRecord)]
@@ -93,7 +82,7 @@ def _blocks(counted: int, run: RunData) -> str:
     certificates = [record for record in records if isinstance(record, CertificateRecord)]
     ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
     left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
-    if experiment.capacity is not None:
+    if experiment.objectives:
         return (
             f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out} "
             f"and a search of its own, in trials of {_lengths(measured, 'trial')} in which the "
@@ -167,9 +156,7 @@ def _first_of(paths: Sequence[str]) -> str:
 
 def _stop_rule(experiment: Experiment) -> str:
     measure, patience = experiment.measure, experiment.measure.patience
-    enough, fewest = f"interval within ±{text.percent(measure.precision)}", measure.min_blocks
-    if experiment.is_league:
-        enough, fewest = "every place settled", blocks_to_a_look(experiment)
+    enough, fewest = question_of(experiment).stops_at
     longer = f"; up to {patience:g} times as much while it is hard to tell" if patience > 1 else ""
     return (
         f"{enough}, or {text.count(measure.max_blocks, 'block')}, or "

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.judge import question_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import read_given
 from webdyno.model.mistake import Mistake
@@ -50,7 +51,7 @@ def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
     if experiment.tuning:
         found = (side for side in experiment.tuning if side.arm in experiment.arms)
         yield from ((side.arm, side.default_arm) for side in found)
-    elif not experiment.is_league:
+    elif question_of(experiment).has_baseline:
         first, *others = experiment.arms
         yield from ((arm, first) for arm in others)
 

@@ -32,7 +32,7 @@ PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 def latency_figure(point: PointView) -> Figure | None:
     """Percentile curves of the response times, all slots of an arm merged; not of a search."""
-    if point.data.experiment.capacity is not None:
+    if point.data.experiment.objectives:
         return None
     arms = list(point.data.experiment.arms)
     rows = latency_rows(point.data, arms)

@@ -7,7 +7,11 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from webdyno.judge.interventions import what_limits, what_settings_are_worth, what_settings_do
+from webdyno.judge.questions.interventions import (
+    what_limits,
+    what_settings_are_worth,
+    what_settings_do,
+)
 from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.judge.time_spent import explanation_sentence as because
 from webdyno.judge.time_spent import what_waits, where_time_goes

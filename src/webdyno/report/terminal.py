@@ -8,7 +8,11 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from webdyno.judge.interventions import what_limits, what_settings_are_worth, what_settings_do
+from webdyno.judge.questions.interventions import (
+    what_limits,
+    what_settings_are_worth,
+    what_settings_do,
+)
 from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.judge.time_spent import explanation_sentence as because
 from webdyno.judge.time_spent import what_waits

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from webdyno.judge.alone import is_alone
-from webdyno.judge.gate import judge_gate
 from webdyno.judge.judgement import decisive
 from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.questions import question_of
 from webdyno.judge.sentences import place_words, sentence
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
@@ -212,7 +211,7 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
     head = run.head
     points = [_point(at, data) for at, data in zip(judged.points, run.points, strict=True)]
     several = len(points) > 1
-    gate = judge_gate(run) if head.experiment.gate else None
+    gate = question_of(head.experiment).judge_all_points(run)
     return RunView(
         head=head,
         points=points,
@@ -309,7 +308,7 @@ def _answers(point: PointView) -> Iterator[ArmAnswer]:
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (ArmAnswer(verdict, why) for verdict, why in told)
         return
-    if is_alone(point.data.experiment):
+    if not point.judgement.comparisons:
         yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
         return
     decide_on = point.data.measure.decide_on

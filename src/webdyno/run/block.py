@@ -8,7 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 from webdyno.generator.interface import GeneratorError, LoadOrder
-from webdyno.judge import Stop
+from webdyno.judge import Stop, question_of
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.judgement import Finding
@@ -95,7 +95,7 @@ def give_up(point: RunningPoint, number: int, differences: Sequence[Finding]) ->
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
     staying = len(point.racing()) - len(unlike)
-    if not point.experiment.spares_arms or staying < 2 or len(unlike) > staying:
+    if not question_of(point.experiment).spares_arms or staying < 2 or len(unlike) > staying:
         point.keep_stop(Stop("different-answers", differences[0].what))
         return
     for arm, what in unlike.items():

@@ -6,15 +6,14 @@ from math import prod
 from types import MappingProxyType
 
 from webdyno.definitions import Catalogue
-from webdyno.judge import settings
-from webdyno.judge.stop import blocks_for_an_answer
+from webdyno.judge import question_of, settings
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.format import count, duration
 from webdyno.model.load import Load
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.point import plan_points
 from webdyno.model.service import Service
-from webdyno.run.pilot import needs_pilot, piloted_arms
+from webdyno.run.pilot import needs_pilot
 
 OWN_S = 2.0
 """Estimate of what webdyno itself takes to begin, and to judge at the end."""
@@ -34,8 +33,6 @@ PILOT_S = 2.4
 
 USUAL = (0.1, 0.55, 0.02)
 """Lead-in, window and warm-up that a pilot usually finds, in seconds."""
-SEARCH_TRIALS = 10
-"""Estimate of a capacity search, in lengths of its longest trial."""
 WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
@@ -56,7 +53,10 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
 
     With so many blocks, or the fewest that bring a verdict.
     """
-    blocks = blocks or blocks_for_an_answer(experiment)
+    question = question_of(experiment)
+    blocks = blocks or question.fewest_blocks
+    if (block_s := question.loading.block_s(len(experiment.arms))) is not None:
+        return blocks * block_s
     measure = experiment.measure
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
@@ -68,9 +68,6 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
     )
     if measure.warmup_bursts == "on":
         warmup_s *= 1 + BURST_PAUSE_S / BURST_S
-    if experiment.capacity is not None:
-        searches_s = len(experiment.arms) * SEARCH_TRIALS * experiment.capacity.deciding_s
-        return blocks * searches_s
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
     slots = measure.slots_per_arm or first
     loads_s = sum(
@@ -83,7 +80,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = N
         for site in [catalogue.site(experiment.site_of(name))]
         for role in catalogue.stack(arm.stack).with_services(site.services).services.values()
     )
-    share = len(piloted_arms(experiment)) / len(experiment.arms)
+    share = len(question.piloted_arms) / len(experiment.arms)
     pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
     return pilots_s + blocks * (starts_s + loads_s)
 
@@ -112,7 +109,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    blocks = count(blocks_for_an_answer(experiment), "block")
+    blocks = count(question_of(experiment).fewest_blocks, "block")
     what = f"{blocks} of {count(len(experiment.arms), 'arm')}"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
@@ -130,7 +127,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
 
 def overrun_warning(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
     """Say after the first block of all points that a verdict takes longer than the budget."""
-    needed_s = first_block_s * sum(blocks_for_an_answer(experiment) for experiment in experiments)
+    needed_s = first_block_s * sum(question_of(it).fewest_blocks for it in experiments)
     budget_s = sum(experiment.measure.budget_s for experiment in experiments)
     if needed_s <= budget_s * (1 + TOLERANCE):
         return None

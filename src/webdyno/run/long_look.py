@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webdyno.generator.interface import GeneratorError
+from webdyno.judge import question_of
 from webdyno.judge.long_look import happened_in
 from webdyno.judge.look_length import (
     lacking_looks,
     left_s,
-    long_look_s,
     look_parts_of,
-    nearly_capacity_rps,
     part_s,
     why_over,
 )
@@ -67,7 +66,7 @@ def run_long_looks(point: RunningPoint) -> None:
 def _look_at(point: RunningPoint, arm: PlannedArm) -> None:
     """Load a variant for so long as its look lacks without a break, and keep each part at once."""
     parts = look_parts_of(point.data, arm.name)
-    longest_s = part_s(long_look_s(point.experiment))
+    longest_s = part_s(question_of(point.experiment).long_look_s)
     stretch = parts[-1].stretch + 1 if parts else 0
     began, began_at = time.monotonic(), datetime.now(UTC)
     with prepared(point, 0), RunningBlock(point, 0) as running:
@@ -98,12 +97,12 @@ def _part(
     One that was just started warms up before it, as in each round.
     """
     point = running.point
-    times = slot_settings(point.data)
+    times, question = slot_settings(point.data), question_of(point.experiment)
     searched = point.experiment.capacity
-    rate_rps = nearly_capacity_rps(point.data, arm.name) if searched else None
+    rate_rps = question.loading.look_rate_rps(point.data, arm.name)
     if searched and rate_rps:
         arm = at_rate(arm, searched, rate_rps)
-    window_s = max(SHORTEST_WINDOW_S, part_s(long_look_s(point.experiment)) / MOST_WINDOWS)
+    window_s = max(SHORTEST_WINDOW_S, part_s(question.long_look_s) / MOST_WINDOWS)
     lead_in_s = max(times.lead_in_s[arm.name], window_s)
     if is_fresh and arm.name in times.in_bursts:
         running.warm_up_in_bursts(arm, times)

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from webdyno.generator.interface import GeneratorError, program
+from webdyno.judge import question_of
 from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
-from webdyno.model.experiment import HALVING, Experiment
+from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
@@ -54,24 +55,13 @@ def needs_pilot(experiment: Experiment) -> bool:
     """
     measure = experiment.measure
     asked = (measure.slot_s, measure.warmup_s)
-    finds = None in asked or experiment.capacity is not None
+    finds = None in asked or not question_of(experiment).loading.has_windows
     return finds and program(experiment.generator).tells_windows
 
 
 def is_before_pilots(point: RunningPoint) -> bool:
     """Whether there are pilots to come and none was yet."""
     return needs_pilot(point.experiment) and not point.finished_blocks and not pilots(point.data)
-
-
-def piloted_arms(experiment: Experiment) -> list[str]:
-    """Name the arms that have pilots: all, unless others speak for them.
-
-    Of the base of a gate, which is two arms, the first; of settings of one stack the baseline.
-    """
-    arms = list(experiment.arms)
-    if experiment.race == HALVING:
-        return arms[:1]
-    return [arms[0], *arms[2:]] if experiment.gate else arms
 
 
 def run_pilots(point: RunningPoint) -> None:
@@ -83,7 +73,10 @@ def run_pilots(point: RunningPoint) -> None:
     if not needs_pilot(point.experiment):
         return
     order = rng_of(point.experiment.measure.seed, point.number, "pilot")
-    done, wanted = pilots(point.data), set(piloted_arms(point.experiment)) - point.failed
+    done, wanted = (
+        pilots(point.data),
+        set(question_of(point.experiment).piloted_arms) - point.failed,
+    )
     for arm in order.sample(point.arms, len(point.arms)):
         if arm.name in done or arm.name not in wanted:
             continue
@@ -107,9 +100,10 @@ def run_pilots(point: RunningPoint) -> None:
 
 
 def _tell_shorter_windows(point: RunningPoint) -> None:
-    """Say so where blocks have shorter windows than the pilots found, in a plain comparison."""
-    experiment = point.experiment
-    if experiment.measure.slot_s is not None or experiment.capacity or experiment.race:
+    """Say so where blocks have shorter windows than the pilots found."""
+    question = question_of(point.experiment)
+    has_windows = question.loading.has_windows and point.experiment.measure.slot_s is None
+    if not has_windows or not question.tells_shorter_windows:
         return
     found_s = max(it.window_s for it in pilots(point.data).values())
     window_s = slot_settings(point.data).window_s

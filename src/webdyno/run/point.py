@@ -13,9 +13,8 @@ from typing import BinaryIO, Protocol
 
 from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
-from webdyno.judge import Stop, decide
+from webdyno.judge import Stop, decide, next_arms, question_of
 from webdyno.judge.point_data import PointData
-from webdyno.judge.race import still_racing
 from webdyno.judge.remedies import due_remedy
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
@@ -111,17 +110,18 @@ class RunningPoint:
     @property
     def failed(self) -> set[str]:
         """Name the arms that failed, where the run goes on without them."""
+        if not question_of(self.experiment).spares_arms:
+            return set()
         incidents = (it for it in self.data.records if isinstance(it, IncidentRecord))
-        return {it.arm for it in incidents if it.arm is not None and self.experiment.spares_arms}
+        return {it.arm for it in incidents if it.arm is not None}
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether a run goes on when these have failed; all but leagues need their baseline."""
-        baseline = next(iter(self.experiment.arms))
-        return bool(failed) and (self.experiment.is_league or baseline not in failed)
+        """Whether a run goes on when these have failed."""
+        return question_of(self.experiment).goes_on_without(failed)
 
     def racing(self) -> list[PlannedArm]:
         """Give the arms of the next block: all, or those that are still in the race."""
-        names = still_racing(self.data)
+        names = next_arms(self.data)
         return [arm for arm in self.arms if arm.name in names]
 
     def stops(self) -> bool:

@@ -13,7 +13,7 @@ from random import Random
 from webdyno.calibrate import load_calibration
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import GeneratorError
-from webdyno.judge import ELSEWHERE, Stop, decide, fails_gate
+from webdyno.judge import decide, question_of
 from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
@@ -188,7 +188,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
     any_block = any(point.finished_blocks for point in points)
     generator_failed, cuts = False, 0
     while going := [point for point in points if not point.stops()]:
-        if _gate_fails(points, going):
+        if _settled_elsewhere(points, going):
             return
         turn += 1
         for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
@@ -234,14 +234,18 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     point.progress.notice(warning)
 
 
-def _gate_fails(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
-    """End the points that are left once a gate has failed, when all had the fewest blocks."""
-    ended = [point for point in points if point not in going]
+def _settled_elsewhere(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
+    """End the points that are left, when all had the fewest blocks, where others have settled all.
+
+    As those of a gate do that has failed at one.
+    """
+    ended = [point.data for point in points if point not in going]
     early = any(point.finished_blocks < point.experiment.measure.min_blocks for point in going)
-    if early or not any(fails_gate(point.data) for point in ended):
+    stop = None if early else question_of(going[0].experiment).stops_elsewhere(ended)
+    if stop is None:
         return False
     for point in going:
-        point.keep_stop(Stop("question", ELSEWHERE))
+        point.keep_stop(stop)
     return True
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.compatibility import knobs_of
-from webdyno.judge.race import gains_on_baseline
+from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.judge.validity import used_s
-from webdyno.model.experiment import FEWEST_IN_RACE, HALVING, LEAGUE, Arm, Experiment
+from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import Knob, KnobValue, TunedSide, TuningStep
 from webdyno.model.mistake import Mistake
+from webdyno.model.race import FEWEST_IN_RACE, HALVING, LEAGUE
 from webdyno.model.records import BlockRecord
 from webdyno.run.arm import SEED_BITS
 from webdyno.run.folder import HEAD_FILE, RunFolder

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.validation import shown_value
-from webdyno.judge.interventions import SIGNS, AdviceEvidence
+from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
 from webdyno.model.machine import CpuSplit

@@ -6,7 +6,7 @@ model-based optimization for general algorithm configuration", LION 2011), half 
 ones were found (tree-structured Parzen estimators over all knobs together: Bergstra et al.,
 "Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them): those alone often
 stay with a wrong choice that came with other good values. How blocks sort out the bad ones of each
-round is `judge/race.py`. All is a function of what is on record and the seed, so that an
+round is `judge/questions/races.py`. All is a function of what is on record and the seed, so that an
 interrupted search goes on as it would have.
 """
 

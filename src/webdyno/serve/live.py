@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from webdyno.judge import foresee, ratios_so_far
+from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import ratio_words
 from webdyno.judge.validity import left_out_words
@@ -55,14 +55,14 @@ def snapshot(folder: RunFolder) -> dict[str, Any]:
 
 
 def _point(data: PointData) -> dict[str, Any]:
+    question = question_of(data.experiment)
     told: dict[str, Any] = {
         "label": data.point.label,
         "blocks": len(data.blocks),
         "left_out": left_out_words(data),
+        "ratios": ratio_words(question.ratios_so_far(data)),
     }
-    if data.experiment.race is None:
-        told["ratios"] = ratio_words(ratios_so_far(data))
-    foreseen = foresee(data)
+    foreseen = question.foresee(data)
     if foreseen is None:
         return told
     found = foreseen.found

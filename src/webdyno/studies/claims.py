@@ -6,8 +6,8 @@ point it holds when a ratio's whole interval lies between them, and doesn't when
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from webdyno.judge import judge
 from webdyno.judge.comparison import inverted
-from webdyno.judge.judgement import judge
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR, GeneratorName

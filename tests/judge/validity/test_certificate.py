@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders import SimulatedArm, answer, run_head, simulated_run
-from webdyno.judge.judgement import judge
+from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import findings_of
 from webdyno.judge.validity.certificate import answer_differences

@@ -7,7 +7,6 @@ from webdyno.judge.log_ratios import counts_apart
 from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
     answers,
-    capacity,
     certificate,
     client,
     keepalive,
@@ -51,14 +50,6 @@ RULES: tuple[Rule, ...] = (
     run.FEW_BLOCKS,
 )
 """All of them, in the order in which they are told."""
-CAPACITY_RULES: tuple[Rule, ...] = (
-    run.SESSIONS,
-    run.INCIDENT,
-    certificate.CERTIFICATE,
-    *capacity.RULES,
-    run.FEW_BLOCKS,
-)
-"""Those of a search for the capacity, whose trials ask for too much by intent."""
 
 WRONG_ANSWERS = ("non-2xx", "wrong-body", "truncated", "malformed", "timeouts", "resets", "refused")
 FOLLOWS_FROM = {
@@ -75,9 +66,8 @@ SHORT_RUN = "few-blocks"
 
 
 @derived
-def findings_of(data: PointData) -> list[Finding]:
-    """Apply every rule to what was measured, and give causes; what makes it invalid comes first."""
-    rules = CAPACITY_RULES if data.experiment.capacity else RULES
+def findings_of(data: PointData, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+    """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
     found = [finding for rule in rules for finding in rule.findings(data)]
     causes = without_consequences(found, data.measure.decide_on)
     return sorted(causes, key=lambda finding: finding.severity != "invalid")

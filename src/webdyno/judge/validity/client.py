@@ -5,6 +5,7 @@ from itertools import pairwise
 from math import inf, sqrt
 from statistics import median
 
+from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import (
     DISTURBANCES_TOLERATED,
     RESPONSE_TIMES,
@@ -12,6 +13,7 @@ from webdyno.judge.validity.rule import (
     SlotRule,
     readings_of,
 )
+from webdyno.model.capacity import is_at_least
 from webdyno.model.format import duration, number, percent
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.machine import Limit
@@ -344,3 +346,10 @@ RULES = (
     OFFERED_RATE,
     CLIENT_CEILING,
 )
+
+
+def client_was_the_limit(data: PointData, arm: str) -> bool:
+    """Whether in more than half of the blocks the load generator ended an arm's search upwards."""
+    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in data.blocks]
+    ended = [is_at_least(trials) for trials in blocks if trials]
+    return sum(ended) > len(ended) / 2

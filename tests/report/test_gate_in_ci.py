@@ -9,19 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import machine
-from webdyno.judge.baseline import Baseline, baseline_of, since_baseline
-from webdyno.judge.gate import gate_answer
-from webdyno.judge.gate_sentences import gate_headline
+from webdyno.judge.questions.claims import gate_answer, gate_headline
+from webdyno.judge.questions.gate import baseline_of, since_baseline
 from webdyno.model.base import Interval
-from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
-from webdyno.report.ci import (
+from webdyno.model.gate import Baseline, ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.report.gate import (
     SIGNS,
     annotations,
     as_json,
     bencher,
+    gate_markdown,
     gitlab_load_performance,
     junit,
-    markdown,
 )
 
 TODAY = datetime(2026, 3, 14, tzinfo=UTC)
@@ -65,20 +64,20 @@ OPEN = gate(claim("can't tell"), claim())
 
 
 def test_the_comment_says_it_in_its_first_line() -> None:
-    first = markdown(PASS).splitlines()[0]
+    first = gate_markdown(PASS).splitlines()[0]
     assert first == (
         "### ✅ pass: not more than 5 % slower: / server CPU time per request −1.8 to +2.1 % "
         "(noise floor ±1.6 %)"
     )
-    assert markdown(FAIL).startswith(
+    assert gate_markdown(FAIL).startswith(
         "### ❌ fail: more than 5 % slower: /b\\_c server CPU time per request +28 to +32 %"
     )
-    assert "| /b\\_c | +28 to +32 % (noise ±1.6 %) ❌ |" in markdown(FAIL)
-    assert markdown(OPEN).startswith("### ❔ can't tell: ")
+    assert "| /b\\_c | +28 to +32 % (noise ±1.6 %) ❌ |" in gate_markdown(FAIL)
+    assert gate_markdown(OPEN).startswith("### ❔ can't tell: ")
 
 
 def test_the_table_has_a_row_for_each_endpoint_and_a_column_for_each_metric() -> None:
-    rows = [line for line in markdown(PASS).splitlines() if line.startswith("|")]
+    rows = [line for line in gate_markdown(PASS).splitlines() if line.startswith("|")]
     assert [row.count("|") for row in rows] == [4, 4, 4]
 
 
@@ -101,8 +100,8 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
 
 def test_what_cannot_be_believed_has_no_figures() -> None:
     spoilt = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
-    assert markdown(spoilt).startswith("### ⚠️ no answer: /: arm head: it ended\n")
-    assert "| / | no answer ⚠️ |" in markdown(spoilt)
+    assert gate_markdown(spoilt).startswith("### ⚠️ no answer: /: arm head: it ended\n")
+    assert "| / | no answer ⚠️ |" in gate_markdown(spoilt)
     (suite,) = Xml.fromstring(junit(spoilt))  # noqa: S314 (our own)
     (error,) = suite.iter("error")
     assert error.get("message", "").startswith("arm head: it ended")
@@ -132,7 +131,7 @@ def test_no_name_breaks_a_format(name: str, answer: GateAnswer) -> None:
     )
     Xml.fromstring(junit(found))  # noqa: S314 (our own)
     assert all(line.startswith("::") for line in annotations(found).split("\n") if line)
-    rows = [line for line in markdown(found).split("\n") if line.startswith("| ")]
+    rows = [line for line in gate_markdown(found).split("\n") if line.startswith("| ")]
     assert len(rows) >= 1
     json.loads(bencher(found))
 

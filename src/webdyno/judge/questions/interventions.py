@@ -1,4 +1,7 @@
-"""What arms tell of which something was changed: what limits them, and what settings do.
+"""What would be otherwise if an arm were: other forms of it beside it, as `webdyno why` makes them.
+
+What limits it: it is given less of one thing at a time. What would help: one setting is another at
+a time. What settings do: arms of a design have some of them changed.
 
 The elasticity of a rate with respect to a resource is d ln rate / d ln resource; here it is the
 ratio of finite differences, ln of the ratio of rates over ln of the share that was left, with the
@@ -17,16 +20,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from math import log
+from typing import ClassVar
 
 import numpy as np
 
 from webdyno.judge.comparison import ALPHA
 from webdyno.judge.interval import Logs, estimate
 from webdyno.judge.point_data import PointData
+from webdyno.judge.questions.compare import Question
 from webdyno.judge.validity import SLOT_RULES, valid_for
 from webdyno.model import format as text
 from webdyno.model.base import Interval
-from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.knob import Mended, Sign
 from webdyno.model.metrics import RATE, answer_bytes, metric_rule
 from webdyno.model.why import Advice, Design, Effect, Elasticity, Gain
@@ -278,3 +284,61 @@ def _between(ratio: Interval) -> str:
     if ratio.high > BOUNDLESS:
         return f"at least {text.significant(ratio.low, 3)}"
     return f"{text.significant(ratio.low, 3)} to {text.significant(ratio.high, 3)}"
+
+
+class FormsQuestion(Question):
+    """How other forms of the first arm compare with it: those that don't work are no loss."""
+
+    spares_arms: ClassVar[bool] = True
+    looks_long: ClassVar[bool] = False
+
+    def next_arms(self, data: PointData) -> list[str]:
+        """Name the baseline, and of its other forms those that work: the rest mustn't end it."""
+        baseline, *others = self.experiment.arms
+        out = {it.arm for it in data.incidents}.union(self.hopeless(data))
+        return [baseline, *(arm for arm in others if arm not in out)]
+
+
+class LimitsQuestion(FormsQuestion):
+    """What limits an arm: how much slower it is with less of each thing."""
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether something was taken from arms."""
+        return bool(experiment.interventions)
+
+    def judge(self, data: PointData) -> Judgement:
+        """Give elasticities as well."""
+        judged = super().judge(data)
+        found = elasticities(data, judged.comparisons)
+        return judged.replace(elasticities=list(found))
+
+
+class AdviceQuestion(FormsQuestion):
+    """What other settings are worth to an arm."""
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether arms have a setting that is advised."""
+        return bool(experiment.advice)
+
+    def judge(self, data: PointData) -> Judgement:
+        """Give what each piece of advice is worth as well."""
+        judged = super().judge(data)
+        found = gains_of(data, judged.comparisons)
+        return judged.replace(gains=list(found))
+
+
+class SettingsQuestion(Question):
+    """What each of several settings does to an arm, and any two of them together."""
+
+    looks_long: ClassVar[bool] = False
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether the arms are those of a design."""
+        return experiment.design is not None
+
+    def judge(self, data: PointData) -> Judgement:
+        """Give effects as well."""
+        return super().judge(data).replace(effects=effects(data))

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judge.question_simulation import runs
+from judge.one_sided_simulation import runs
 from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import estimate
-from webdyno.judge.question import (
+from webdyno.judge.one_sided import (
     OneSided,
-    ask,
+    ask_as_measured,
     ask_within,
     excluded,
     excluded_difference,
@@ -58,7 +58,7 @@ def test_bounds_hold_wherever_a_run_stops() -> None:
     for _ in range(RUNS):
         d = rng.normal(0.02, 0.03, 20)
         for n in range(6, 21):
-            found = ask(d[:n], question)
+            found = ask_as_measured(d[:n], question)
             if found is not None and found.answer != "undecided":
                 break
         assert found is not None
@@ -91,17 +91,17 @@ def test_levels_of_a_single_look_are_the_whole_risk() -> None:
 
 def test_lower_is_better_for_times_and_costs() -> None:
     d = np.log([0.9, 0.91, 0.89, 0.9, 0.9, 0.905])
-    costs = ask(d, OneSided(0.0, "lower", most_blocks=30))
-    rates = ask(d, OneSided(0.0, "higher", most_blocks=30))
+    costs = ask_as_measured(d, OneSided(0.0, "lower", most_blocks=30))
+    rates = ask_as_measured(d, OneSided(0.0, "higher", most_blocks=30))
     assert costs is not None
     assert rates is not None
     assert (costs.answer, rates.answer) == ("yes", "no")
     assert costs.why.startswith("a gain is sure: at least ")
-    assert ask(d[:5], OneSided(0.0, "lower", most_blocks=30)) is None
+    assert ask_as_measured(d[:5], OneSided(0.0, "lower", most_blocks=30)) is None
 
 
 def test_ratios_without_noise_are_answered() -> None:
-    found = ask(np.full(6, log(0.97)), OneSided(0.05, "higher", most_blocks=30))
+    found = ask_as_measured(np.full(6, log(0.97)), OneSided(0.05, "higher", most_blocks=30))
     assert found is not None
     assert found.answer == "yes"
     assert found.at_least == pytest.approx(0.97)

@@ -29,7 +29,7 @@ from webdyno.model.measure import Measure, tolerance_of
 RISK = 0.05
 SPENT = 0.92
 """Share of the risk that is spent nominally: wrong answers then stay below the risk at any number
-of planned blocks up to 30 (tests/judge/test_question.py)."""
+of planned blocks up to 30 (tests/judge/test_one_sided.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
 MOST_DIGITS = 4
@@ -58,7 +58,7 @@ class OneSided:
         return -log1p(self.tolerance)
 
 
-def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
+def ask_as_measured(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     """Answer from the blocks' log ratios so far; None while there are too few to look.
 
     The bounds are repeated confidence bounds (Jennison & Turnbull, JRSS B 1989): they hold at
@@ -85,7 +85,7 @@ def ask(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     )
 
 
-def question_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSided | None:
+def one_sided_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSided | None:
     """Give the one-sided question that an experiment asks, if any."""
     if measure.question is None:
         return None
@@ -103,7 +103,9 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     worst, best = (d - bound.up, d + bound.down)
     if question.better == "lower":
         worst, best = best, worst
-    pessimist, optimist = (ask(within_floats(moved), question) for moved in (worst, best))
+    pessimist, optimist = (
+        ask_as_measured(within_floats(moved), question) for moved in (worst, best)
+    )
     if pessimist is None or optimist is None:
         return None
     if pessimist.answer == "yes":

@@ -2,7 +2,7 @@
 
 Run as a program it prints the table of docs/method.md:
 
-    uv run python tests/judge/question_simulation.py [RUNS]
+    uv run python tests/judge/one_sided_simulation.py [RUNS]
 """
 
 import sys
@@ -11,7 +11,7 @@ from math import log1p
 
 import numpy as np
 
-from webdyno.judge.question import OneSided, ask
+from webdyno.judge.one_sided import OneSided, ask_as_measured
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def runs(mean: float, sd: float, question: OneSided, count: int, seed: int = 0) 
     for _ in range(count):
         d = rng.normal(mean, sd, question.most_blocks)
         for n in range(question.fewest_blocks, question.most_blocks + 1):
-            found = ask(d[:n], question)
+            found = ask_as_measured(d[:n], question)
             if found is not None and found.answer != "undecided":
                 break
         assert found is not None

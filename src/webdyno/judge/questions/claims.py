@@ -1,8 +1,8 @@
-"""The gate: whether head is worse than base by more than is tolerated, on any metric, anywhere.
+"""What a gate claims: that head isn't worse than base by more than is tolerated, on each metric.
 
 The base is measured as two arms. Head is held against the mean of both, in ln, block by block; how
 far the two come out from each other is the noise floor. Every claim "head isn't worse by more than
-its tolerance" is asked in one direction after each block (`judge/question.py`).
+its tolerance" is asked in one direction after each block (`judge/one_sided.py`).
 
 **Fail** takes one claim that is surely wrong: the chance of one that is only bad luck grows with
 their number, so Holm's step-down shares the risk of 5 % among them all. **Pass** takes all claims
@@ -13,30 +13,30 @@ answer is wrong in at most 5 % of gates at the very margin, whatever the number 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import expm1, log
+from itertools import groupby
 
 import numpy as np
 
 from webdyno.judge.bias import evidence_of, limited_by
 from webdyno.judge.bounds import UNBIASED, Bound
 from webdyno.judge.comparison import floor_share
-from webdyno.judge.gate_findings import FoundAt, notes_on, remedies, spoiling
-from webdyno.judge.gate_sentences import gate_headline
 from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
-from webdyno.judge.more_starts import most_blocks
-from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.question import RISK, OneSided, ask_within
-from webdyno.judge.validity import findings_of, left_out_slots, rule_of_most, used_s, valid_for
-from webdyno.judge.validity.run import START_RULES
-from webdyno.model.base import Interval
-from webdyno.model.experiment import Experiment
-from webdyno.model.format import level, percent
-from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.judge.one_sided import RISK, OneSided, ask_within
+from webdyno.judge.point_data import PointData
+from webdyno.judge.validity import left_out_slots, rule_of_most, valid_for
+from webdyno.model.format import percent, significant
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateSettings
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import RATE, MetricRule, metric_rule
 
+MOST_NAMED = 2
+"""Open claims in a headline."""
+FACTORS_ABOVE = 10.0
+"""More than so many times worse is told as a factor: nobody reads 1 200 %."""
+KNOWN_WITHIN = 1000.0
+"""Bounds further off than so many times say nothing."""
 LIMITED_KINDS = {"rate", "response time"}
 """Metrics that tell of the client or the link where those are the limit of all arms."""
 
@@ -142,22 +142,10 @@ def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
     return GateAnswer.PASS if passes else GateAnswer.CANT_TELL
 
 
-def answer_at(data: PointData) -> GateAnswer:
-    """Answer a gate at one of its points, validity left aside; another one may still fail it."""
-    claims = claims_of(data, "")
-    answers = answer_claims(claims, data.measure, claims_in_all(data.experiment))
-    return gate_answer([it.answer for it in answers])
-
-
-def claims_in_all(experiment: Experiment) -> int:
-    """Count the claims at all points of a gate."""
-    assert experiment.gate  # noqa: S101
-    return experiment.gate.endpoints * len(experiment.gate.worse_than)
-
-
-def claims_of(data: PointData, endpoint: str) -> list[MeasuredClaim]:
+def claims_of(
+    data: PointData, endpoint: str, gate: GateSettings, most_blocks: int
+) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
-    assert data.experiment.gate  # noqa: S101
     left_out = left_out_slots(data)
     arms = list(data.experiment.arms)
     limits = [limited_by(data, arm, metric_rule(RATE)) for arm in arms]
@@ -170,11 +158,10 @@ def claims_of(data: PointData, endpoint: str) -> list[MeasuredClaim]:
             tolerance,
             limited=all(limits) and metric_rule(name).kind in LIMITED_KINDS,
         )
-        for name, tolerance in data.experiment.gate.worse_than.items()
+        for name, tolerance in gate.worse_than.items()
     ]
-    most = most_blocks(data)
     return [
-        replace(claim, most_blocks=most, left_out_by=rule_of_most(left_out, claim.rule.name))
+        replace(claim, most_blocks=most_blocks, left_out_by=rule_of_most(left_out, claim.rule.name))
         for claim in claims
     ]
 
@@ -217,109 +204,68 @@ def _mean(values: dict[int, float]) -> float | None:
     return float(np.exp(np.mean(np.log(list(values.values()))))) if values else None
 
 
-def judge_gate(run: RunData) -> GateJudgement:
-    """Judge a gate, finished or not."""
-    gate = run.head.experiment.gate
-    assert gate  # noqa: S101
-    among = claims_in_all(run.points[0].experiment)
-    claims: list[MeasuredClaim] = []
-    findings: list[FoundAt] = []
-    spoilt: list[FoundAt | None] = []
-    for data in run.points:
-        endpoint = _endpoint(data)
-        found = [FoundAt(endpoint, it) for it in findings_of(data)]
-        mine = claims_of(data, endpoint)
-        findings += found
-        claims += mine
-        spoilt += [
-            None if claim.limited else spoiling(found, claim.rule.name, list(data.experiment.arms))
-            for claim in mine
-        ]
-    answered = answer_claims(claims, run.head.experiment.measure, among)
-    told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
-    answer = gate_answer([claim.answer for claim in told])
-    causes = list(filter(None, spoilt))
-    in_headline = causes[0] if answer is GateAnswer.INVALID else None
-    return GateJudgement(
-        answer=answer,
-        headline=gate_headline(answer, told),
-        base=gate.base,
-        head=gate.head,
-        claims=told,
-        notes=[
-            *_differing(claims, among),
-            *notes_on(causes, findings, in_headline),
-            *remedies(
-                {it.claim.left_out_by for it in answered if it.found is None},
-                [it for it in findings if it not in causes],
-            ),
-            *_starts_that_differ(findings),
-        ],
-        took_s=used_s(run),
-        machine=run.head.machine,
+def first_line(what: str) -> str:
+    """Give what is wrong in one line, without the diff that may follow."""
+    return what.partition("\n")[0].rstrip(":")
+
+
+def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
+    """Say the answer in one sentence, with the claim that matters most."""
+    if answer is GateAnswer.INVALID:
+        spoilt = next(it for it in claims if it.answer == "invalid")
+        return f"{spoilt.endpoint}: {first_line(spoilt.why)}"
+    if answer is GateAnswer.FAIL:
+        worse = [it for it in claims if it.answer == "worse"]
+        by_tolerance = groupby(worse, key=lambda it: it.tolerance)
+        return "; ".join(_slower(tolerance, list(those)) for tolerance, those in by_tolerance)
+    known = [it for it in claims if it.worse and it.answer != "not asked"]
+    if not known:
+        return "nothing was measured that could tell"
+    if answer is GateAnswer.CANT_TELL:
+        asked = [it for it in claims if it.answer != "not asked"]
+        open_ = [it for it in asked if it.answer == "can't tell"]
+        said = "; ".join(map(_open, open_[:MOST_NAMED]))
+        return f"{len(open_)} of {len(asked)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
+    tightest = min(it.tolerance for it in known)
+    nearest = max(
+        (it for it in known if it.tolerance == tightest),
+        key=lambda it: it.worse.high if it.worse else 0.0,
     )
+    return f"not more than {percent(nearest.tolerance)} slower: {_said(nearest)}"
 
 
-def _endpoint(data: PointData) -> str:
-    """Name what was asked there: the point's levels, or else all that the load asks for."""
-    named = [level(value) for value in data.point.levels.values()]
-    asked = [request.label for request in data.experiment.asked]
-    return ", ".join(named or asked or data.experiment.load.paths)
+def _slower(tolerance: float, claims: Sequence[GateClaim]) -> str:
+    return f"more than {percent(tolerance)} slower: {', '.join(map(_said, claims))}"
 
 
-def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
-    claim, found = answered.claim, answered.found
-    same = claim.same_again(RISK)
-    answer: ClaimAnswer = "invalid" if spoilt else answered.answer
-    return GateClaim(
-        endpoint=claim.endpoint,
-        metric=claim.rule.name,
-        tolerance=claim.tolerance,
-        answer=answer,
-        why=_why(answered, among) if spoilt is None else spoilt.finding.what,
-        worse=_worse(claim, found) if found else None,
-        noise=expm1(same.noise) if same else None,
-        base=claim.base,
-        head=claim.head,
-        blocks=len(claim.d),
-    )
+def _open(claim: GateClaim) -> str:
+    if claim.worse is None:
+        return f"{claim.endpoint} {metric_rule(claim.metric).metric.label}, {claim.why}"
+    return f"{_said(claim)}, {claim.why}"
 
 
-def _worse(claim: MeasuredClaim, found: OneSidedAnswer) -> Interval:
-    mean = float(claim.d.mean())
-    centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
-    return Interval(low=1 / found.at_most, estimate=centre, high=1 / found.at_least)
+def _said(claim: GateClaim) -> str:
+    label = metric_rule(claim.metric).metric.label
+    noise = f" (noise floor ±{percent(claim.noise)})" if claim.noise is not None else ""
+    return f"{claim.endpoint} {label} {worse_range(claim)}{noise}"
 
 
-def _why(answered: Answered, among: int) -> str:
-    claim, found = answered.claim, answered.found
-    if found is None:
-        cause = f"; most slots broke the rule {claim.left_out_by}" if claim.left_out_by else ""
-        return f"too few valid blocks to look at: {len(claim.d)}{cause}"
-    if answered.answer == "not asked":
-        return "load generator or link were the limit of both revisions, so that it tells nothing"
-    if answered.answer == "not worse":
-        return f"surely not worse by more than {percent(claim.tolerance)}"
-    if answered.answer == "worse":
-        return f"surely worse by more than {percent(claim.tolerance)}"
-    differs = claim.base_differs(RISK / among)
-    if differs > log(1 + claim.tolerance) / 2:
-        return f"the base differs from itself by up to {percent(expm1(differs))}"
-    return f"not known well enough after {len(claim.d)} blocks"
+def worse_range(claim: GateClaim) -> str:
+    """Give by how much head is worse: `−1.8 to +2.1 %`, below zero better; or `6.5 to 14×`."""
+    if claim.answer == "invalid":
+        return "no answer"
+    if claim.worse is None:
+        return "too few valid blocks"
+    if claim.worse.low < 1 / KNOWN_WITHIN or claim.worse.high > KNOWN_WITHIN:
+        at_least = f"{significant(claim.worse.low, 2)}× or more"
+        return at_least if claim.worse.low > 1 else "not known"
+    if claim.worse.high > FACTORS_ABOVE:
+        return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
+    low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
+    return f"{low} to {high} %"
 
 
-def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
-    """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
-    rule = START_RULES[0].name
-    seen = {it.finding.arm: it for it in reversed(findings) if it.finding.rule == rule}
-    return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
-
-
-def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Tell bases that differ from themselves."""
-    return [
-        f"{claim.endpoint}: the base differs from itself on {claim.rule.metric.label}, by up to "
-        f"{percent(expm1(differs))}; that much is counted against any answer"
-        for claim in claims
-        if (differs := claim.base_differs(RISK / among))
-    ]
+def _signed(share: float) -> str:
+    """Write a share of one in per cent with its sign, without the unit."""
+    digits = 1 if abs(share) < 0.1 else 0
+    return f"{share * 100:+.{digits}f}".replace("-", "−")

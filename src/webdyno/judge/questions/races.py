@@ -1,29 +1,41 @@
-"""A league: every arm against every other, and the places that are sure.
+"""Races, which arms leave while they go on: leagues, and halving.
 
+A league holds every arm against every other, and gives the places that are sure.
 An arm's place lies between one after all arms that are surely better and one before all that are
 surely worse: a confidence set for its rank (Mogstad, Romano, Shaikh, Wilhelm, "Inference for ranks
 with applications to mobility across neighbourhoods and academic achievement across countries",
 Review of Economic Studies 2024). Since the differences of all pairs hold together at 95 % (Holm),
 so do all places.
 
-It is a race: arms whose place more blocks can't change leave it, so that the time goes where places
+Arms whose place more blocks can't change leave it, so that the time goes where places
 are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the places is a chance to be
 wrong. So there are few, each after twice as many blocks as the one before, and the i-th spends
 1/2^i of the 5 %: all of them together spend no more than that.
+
+Halving is what tuning goes by: after each block the worse half of those that aren't the baseline
+leaves (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, permutations
 from math import log
 from statistics import fmean
+from typing import ClassVar
 
 from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_blocks, inverted
-from webdyno.judge.point_data import PointData
+from webdyno.judge.judgement import judge_comparisons
+from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.questions.compare import Question
+from webdyno.judge.sentences import league_headline
+from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Finding, League, LeaguePlace, Verdict
+from webdyno.model.judgement import Comparison, Finding, Judgement, League, LeaguePlace, Verdict
 from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.race import HALVING, LEAGUE
+from webdyno.model.records import BlockRecord
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
 OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
@@ -200,3 +212,160 @@ def _turned(found: Comparison) -> Comparison:
         verdict=OPPOSITE.get(found.verdict, found.verdict),
         as_measured=as_measured and OPPOSITE.get(as_measured, as_measured),
     )
+
+
+@derived
+def _still_open(data: PointData) -> list[str]:
+    """Name the arms whose place more blocks can tell something of."""
+    return standings(data).racing
+
+
+class RaceQuestion(Question):
+    """What all races have in common: arms leave, and whoever is left decides when it is over."""
+
+    spares_arms: ClassVar[bool] = True
+    stops_by_width: ClassVar[bool] = False
+    looks_long: ClassVar[bool] = False
+    tells_shorter_windows: ClassVar[bool] = False
+
+    def ratios_so_far(self, data: PointData) -> list[Comparison]:
+        """None: they don't decide."""
+        return []
+
+    def so_far(self, data: PointData) -> str:
+        """Say how many arms were in the last block, and when it is first seen who leaves."""
+        blocks = [it for it in data.records if isinstance(it, BlockRecord)]
+        if len(blocks) < self.fewest_blocks:
+            return f"who leaves the race is seen after block {self.fewest_blocks}"
+        return f"{len(set(blocks[-1].order))} of {len(self.experiment.arms)} were in the race"
+
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Stop where nobody is left to race, or, not before the first look, time is used up."""
+        if over := self._over(data):
+            return Stop("precision", over)
+        if len(data.blocks) < self.fewest_blocks:
+            return None
+        return used_up(data, data.measure, elapsed_s)
+
+    def _over(self, data: PointData) -> str:
+        """Say why nobody is left to race; nothing while somebody is."""
+        raise NotImplementedError
+
+
+class LeagueQuestion(RaceQuestion):
+    """Who comes first of all, and who after that."""
+
+    has_baseline: ClassVar[bool] = False
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether the answer is a table of places."""
+        return experiment.race == LEAGUE
+
+    def next_arms(self, data: PointData) -> list[str]:
+        """Name the arms whose place is open."""
+        return _still_open(data)
+
+    def goes_on_without(self, failed: Collection[str]) -> bool:
+        """Whether somebody failed: no arm is needed more than others."""
+        return bool(failed)
+
+    @cached_property
+    def fewest_blocks(self) -> int:
+        """How many blocks it takes to the first look."""
+        return blocks_to_a_look(self.experiment)
+
+    @property
+    def stops_at(self) -> tuple[str, int]:
+        """Say what is enough, and before how many blocks it never stops."""
+        return "every place settled", self.fewest_blocks
+
+    def _over(self, data: PointData) -> str:
+        # Comparing each two arms takes a while: only where it can have changed.
+        settled = is_look(len(data.blocks), self.experiment) and len(self.next_arms(data)) < 2
+        return "every place is settled" if settled else ""
+
+    def judge(self, data: PointData) -> Judgement:
+        """Judge places; beside them, each arm is compared with the first one of these."""
+        findings = self.findings(data)
+        league, compared = judge_league(data, findings)
+        first = compared[0].b
+        others = (arm for arm in self.experiment.arms if arm != first)
+        judged = judge_comparisons(data.among([first, *others]), findings)
+        decide_on = data.measure.decide_on
+        beside = [it for it in judged.comparisons if it.metric != decide_on]
+        return judged.replace(
+            verdict=verdict_on(league, compared),
+            headline=league_headline(league, decide_on),
+            comparisons=[*compared, *beside],
+            league=league,
+        )
+
+
+class HalvingQuestion(RaceQuestion):
+    """Which settings of one stack are better than its default, as tuning asks."""
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether the worse half leaves after each block."""
+        return experiment.race == HALVING
+
+    def next_arms(self, data: PointData) -> list[str]:
+        """Name the baseline, and of the others the half that is better after each block so far."""
+        return _better_halves(data)
+
+    @property
+    def piloted_arms(self) -> list[str]:
+        """Name the baseline, which speaks for other settings of its stack."""
+        return list(self.experiment.arms)[:1]
+
+    def measured_alike(self, arm: str) -> list[str]:
+        """Name all arms: they are settings of one stack."""
+        return [arm, *(it for it in self.experiment.arms if it != arm)]
+
+    @cached_property
+    def fewest_blocks(self) -> int:
+        """How many blocks it takes to the first look."""
+        return 1
+
+    def _over(self, data: PointData) -> str:
+        over = data.blocks and len(self.next_arms(data)) <= 2
+        return "no more than one arm is left beside the baseline" if over else ""
+
+
+@derived
+def _better_halves(data: PointData) -> list[str]:
+    """Name the baseline, and of the others the half that is better after each block so far.
+
+    All that was measured of an arm counts, against the baseline of the same blocks.
+    """
+    baseline, *others = data.experiment.arms
+    failed = {it.arm for it in data.incidents}
+    racing = [arm for arm in others if arm not in failed]
+    for blocks in range(1, len(data.blocks) + 1):
+        gains = gains_on_baseline(data.first(blocks))
+        known = [arm for arm in racing if arm in gains]
+        better = sorted(known, key=lambda arm: -fmean(gains[arm]))
+        racing = better[: -(-len(racing) // 2)]
+    return [arm for arm in data.experiment.arms if arm == baseline or arm in racing]
+
+
+def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
+    """Give by how much each arm was better than the baseline, in ln, in each block of both.
+
+    Arms without such a block are left out.
+    """
+    rule = metric_rule(data.measure.decide_on)
+    valid = valid_for(data, rule.name)
+    sign = 1 if rule.metric.better == "higher" else -1
+    baseline, *others = data.experiment.arms
+    known = valid.values(baseline, rule)
+    found = {
+        arm: [
+            sign * log(value / known[block])
+            for block, value in valid.values(arm, rule).items()
+            if block in known and value > 0 and known[block] > 0
+        ]
+        for arm in others
+    }
+    return {arm: gains for arm, gains in found.items() if gains}

@@ -1,22 +1,44 @@
-"""What a search for the capacity has to say for itself: its trials break other rules by intent."""
+"""How much arms can take: arms that a search for the capacity loads, and a single one of them.
 
-from collections.abc import Iterable
+Whatever else is asked, an experiment may look for capacities instead of measuring in slots. Trials
+ask for too much by intent, so that such a search has rules of its own.
+"""
 
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import log1p
+from statistics import geometric_mean
+from typing import ClassVar
+
+import numpy as np
+
+from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR, arm_value
+from webdyno.judge.interval import estimate
 from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import keepalive
+from webdyno.judge.questions.compare import Loading, Question
+from webdyno.judge.stop import Stop, used_up
+from webdyno.judge.validity import certificate, keepalive, run, valid_for
 from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY
-from webdyno.judge.validity.rule import RunRule, note
-from webdyno.model.capacity import Level, Objective, is_at_least
-from webdyno.model.format import count, duration, number, percent
-from webdyno.model.judgement import Finding
+from webdyno.judge.validity.client import client_was_the_limit
+from webdyno.judge.validity.rule import Rule, RunRule, note
+from webdyno.model.base import Interval
+from webdyno.model.capacity import CapacitySettings, Level, Objective
+from webdyno.model.experiment import Experiment
+from webdyno.model.format import count, duration, number, percent, quantity_bounds
+from webdyno.model.judgement import ArmValue, Finding, Judgement, Verdict
 from webdyno.model.long_look import LongLook
-from webdyno.model.metrics import CAPACITY, capacity_rps
+from webdyno.model.metrics import CAPACITY, capacity_rps, metric_rule
 from webdyno.model.records import SlotRecord
 
 REMARKABLE = 0.5
 """Share of the blocks in which something has to be seen, to be a property of the arm."""
-
+CONFIRMED_S = 30.0
+"""So long the objectives have to hold just below a capacity that was found."""
+CONFIRMED_SHARE = 0.95
+"""Of a capacity that was found: intervals of it are some per cent wide."""
+SEARCH_TRIALS = 10
+"""What a search takes in all, in times of its longest trials, about."""
 
 CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
 REMEDY_OF_LATE = (
@@ -34,13 +56,6 @@ def held(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.holds
 
 
-def client_was_the_limit(data: PointData, arm: str) -> bool:
-    """Whether in more than half of the blocks the load generator ended an arm's search upwards."""
-    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in data.blocks]
-    ended = [is_at_least(trials) for trials in blocks if trials]
-    return sum(ended) > REMARKABLE * len(ended)
-
-
 def _kept_alike(data: PointData) -> Iterable[Finding]:
     """Connections have to be kept as asked where the load can be carried."""
     passing = _only_held(data)
@@ -53,18 +68,18 @@ def _only_held(data: PointData) -> PointData:
 
 def _nothing_holds(data: PointData) -> Iterable[Finding]:
     """An arm whose answers are beyond the objectives at every rate has no capacity."""
-    asked = data.experiment.capacity
     for arm in data.experiment.arms:
         slots = data.of_arm(arm)
-        if not slots or asked is None or any(map(held, slots)):
+        if not slots or any(map(held, slots)):
             continue
+        objectives = " and ".join(it.text for it in data.experiment.objectives)
         lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
         late = lowest.client_limited
         yield Finding(
             rule="no-capacity",
             severity="invalid",
             arm=arm,
-            what=f"arm {arm}: {' and '.join(asked.slo)} did not hold at any rate that was tried, "
+            what=f"arm {arm}: {objectives} did not hold at any rate that was tried, "
             f"down to {number(lowest.rate_rps)} requests per second{CLIENT_LATE if late else ''}",
             remedy=REMEDY_OF_LATE if late else REMEDY_OF_NONE,
         )
@@ -76,12 +91,12 @@ def _not_confirmed(data: PointData) -> Iterable[Finding]:
     A stall makes all late that come in it, but those that it ends soon enough for: the same share
     at any rate. Where that is more than an objective allows, there is no capacity.
     """
-    asked = data.experiment.capacity
     for look in data.looks:
         trial = look.trial
-        if asked is None or trial is None or trial.holds:
+        if trial is None or trial.holds:
             continue
-        late = [it for it in asked.objectives if it.within_s and _stalls_break(look, it)]
+        timed = [it for it in data.experiment.objectives if it.within_s]
+        late = [it for it in timed if _stalls_break(look, it)]
         at = f"{number(round(trial.rate_rps))} requests per second"
         if trial.client_limited:
             yield note(
@@ -191,7 +206,7 @@ def _without_end(data: PointData) -> Iterable[Finding]:
             )
 
 
-RULES = tuple(
+OWN_RULES = tuple(
     RunRule(name, look)
     for name, look in (
         ("keep-alive", _kept_alike),
@@ -203,3 +218,118 @@ RULES = tuple(
         ("no-capacity-found", _without_end),
     )
 )
+
+
+@dataclass(frozen=True)
+class CapacitySearch(Loading):
+    """Arms that are loaded in trials, at rates that a search chooses."""
+
+    settings: CapacitySettings
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        run.SESSIONS,
+        run.INCIDENT,
+        certificate.CERTIFICATE,
+        *OWN_RULES,
+        run.FEW_BLOCKS,
+    )
+    shows: ClassVar[str] = "capacity"
+    has_windows: ClassVar[bool] = False
+    look_s: ClassVar[float] = CONFIRMED_S
+
+    def working_arms(self, data: PointData) -> Collection[str]:
+        """Name the arms of which a capacity was found."""
+        rule = metric_rule(data.measure.decide_on)
+        return {arm for arm in data.experiment.arms if data.values(arm, rule)}
+
+    def block_s(self, arms: int) -> float | None:
+        """Give how long a search takes for so many arms."""
+        return arms * SEARCH_TRIALS * self.settings.deciding_s
+
+    def look_rate_rps(self, data: PointData, arm: str) -> float | None:
+        """Give a rate just below the capacity that the blocks found of an arm, if they found one.
+
+        There the objectives have to hold for longer.
+        """
+        found = data.values(arm, metric_rule(CAPACITY)).values()
+        return CONFIRMED_SHARE * geometric_mean(found) if found else None
+
+    def can_look_at(self, data: PointData, arm: str) -> bool:
+        """Whether a capacity was found."""
+        return self.look_rate_rps(data, arm) is not None
+
+
+class AloneQuestion(Question):
+    """What one arm can take, with nothing to compare that with."""
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether there is one arm only."""
+        return len(experiment.arms) == 1
+
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Stop where the capacity is known well enough, or time is used up."""
+        if stop := self.nothing_to_show(data):
+            return stop
+        valid = valid_for(data, data.measure.decide_on)
+        if len(valid.blocks) < valid.measure.min_blocks:
+            return None
+        if known := self._how_well(valid):
+            return Stop("precision", known)
+        return used_up(valid, valid.measure, elapsed_s + self.reserved_s(data))
+
+    def _how_well(self, data: PointData) -> str | None:
+        """Say how well the capacity is known, where that is well enough to stop."""
+        (arm,) = data.experiment.arms
+        values = list(data.values(arm, metric_rule(CAPACITY)).values())
+        measure = data.measure
+        if len(values) < max(measure.min_blocks, 2):
+            return None
+        # Its interval may have been waited for, as those of ratios are.
+        found = estimate(np.log(values), 1 - ALPHA).widened(SEQUENTIAL_FACTOR)
+        if found.half_width > log1p(measure.precision):
+            return None
+        return f"the capacity is known to ±{percent(measure.precision)}"
+
+    def judge(self, data: PointData) -> Judgement:
+        """Say what the arm can take, or why that isn't known."""
+        judged = super().judge(data)
+        verdict, said = _answer(data, judged.arms, judged.findings)
+        return judged.replace(verdict=verdict, headline=said)
+
+    def so_far(self, data: PointData) -> str:
+        """Give the capacity so far, with its interval from the second block on."""
+        (arm,) = data.experiment.arms
+        found = arm_value(data, arm, metric_rule(CAPACITY))
+        if found.interval is None:
+            known = number(found.by_block[0]) if found.by_block else "not known yet"
+            return f"capacity {known}; an interval needs a second block"
+        return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
+
+
+def _answer(
+    data: PointData, arms: Sequence[ArmValue], findings: Sequence[Finding]
+) -> tuple[Verdict, str]:
+    """Say what the only arm can take, or why that isn't known."""
+    (arm,) = data.experiment.arms
+    for finding in findings:
+        if finding.spoils(CAPACITY, (arm, arm)):
+            return Verdict.INVALID, f"No verdict: {finding.what}."
+    value = next(it for it in arms if it.metric == CAPACITY)
+    if not value.by_block:
+        return Verdict.INCOMPLETE, f"no block found a capacity of {arm}"
+    blocks, least = count(len(value.by_block), "block"), data.measure.min_blocks
+    known = _found(value.interval, value.by_block)
+    if len(value.by_block) < least or value.interval is None:
+        why = f"{blocks} so far, {least} are needed"
+        return Verdict.UNDECIDED, f"{arm} can take {known}: {why}"
+    at_least = "at least " if client_was_the_limit(data, arm) else ""
+    limit = ", where the load generator was the limit" if at_least else ""
+    return Verdict.MEASURED, f"{arm} can take {at_least}{known}, {blocks}{limit}"
+
+
+def _found(interval: Interval | None, by_block: Sequence[float]) -> str:
+    if interval is None:
+        return f"{number(by_block[0])} requests per second"
+    around = quantity_bounds(interval)
+    return f"{number(interval.estimate)} requests per second (95 % interval {around})"

@@ -6,7 +6,7 @@ import pytest
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from judge.searches import Arm, searched
-from webdyno.cli import beside
+from webdyno.cli.capacity import sweeps_afterwards
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
 from webdyno.definitions import Catalogue
@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found[out.name] = experiment
         return finished(out)
 
-    monkeypatch.setattr(beside, "measure", measure)
+    monkeypatch.setattr("webdyno.cli.capacity.measure", measure)
     return found
 
 
@@ -58,7 +58,7 @@ def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
     tmp_path: Path, asked: Asked
 ) -> None:
     run = stored(tmp_path / "run", sweep_s=600.0)
-    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.OK
+    assert sweeps_afterwards(RunFlags())(run) is Exit.OK
     assert list(asked) == ["rates", "connections"]
     assert asked["rates"].load.loop == "open"
     page = (run / "report.html").read_text()
@@ -69,18 +69,18 @@ def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
 def test_what_is_there_already_is_not_measured_again(tmp_path: Path, asked: Asked) -> None:
     run = stored(tmp_path / "run", sweep_s=600.0)
     finished(run / "rates")
-    beside.sweeps_afterwards(RunFlags(report=False))(run)
+    sweeps_afterwards(RunFlags(report=False))(run)
     assert list(asked) == ["connections"]
 
 
 def test_an_interrupted_sweep_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stored(tmp_path / "run", sweep_s=600.0)
-    monkeypatch.setattr(beside, "measure", lambda *_: Exit.INTERRUPTED)
-    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.INTERRUPTED
+    monkeypatch.setattr("webdyno.cli.capacity.measure", lambda *_: Exit.INTERRUPTED)
+    assert sweeps_afterwards(RunFlags())(run) is Exit.INTERRUPTED
     assert not (run / "report.html").exists()
 
 
 def test_nothing_is_measured_unless_asked_for(tmp_path: Path, asked: Asked) -> None:
     run = stored(tmp_path / "run", sweep_s=None)
-    assert beside.sweeps_afterwards(RunFlags())(run) is Exit.OK
+    assert sweeps_afterwards(RunFlags())(run) is Exit.OK
     assert asked == {}

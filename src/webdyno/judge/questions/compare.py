@@ -1,0 +1,304 @@
+"""Which of some arms is better: what an experiment asks unless it says otherwise.
+
+It is also what every other question begins with: each of them overrides what is its own.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+from webdyno.judge.comparison import compare_as_asked, fewest_blocks
+from webdyno.judge.endpoints import together
+from webdyno.judge.judgement import judge_comparisons, judge_deciding_metric, ratios_so_far
+from webdyno.judge.log_ratios import LogRatios
+from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.sentences import ratio_words
+from webdyno.judge.stop import (
+    SPARE_BLOCKS,
+    Foresight,
+    Stop,
+    deciding_pairs,
+    foresight,
+    known_well,
+    told_promptly,
+    used_up,
+    worth_patience,
+)
+from webdyno.judge.validity import (
+    LASTING_RULES,
+    RULES,
+    findings_of,
+    left_out_slots,
+    rule_of_most,
+    valid_for,
+    without_slots,
+)
+from webdyno.judge.validity.rule import Rule
+from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.model.format import count, percent
+from webdyno.model.gate import GateJudgement
+from webdyno.model.judgement import Comparison, Finding, Judgement
+
+HOPELESS_AFTER = 2
+"""Blocks after which an arm without one valid slot isn't expected to have any."""
+LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
+"""A long look takes so long at each variant, or this share of the budget, all of them together; not
+where that is too short to tell more than slots do."""
+
+
+class Loading:
+    """How arms are loaded in a block: in slots, with the load that the experiment says."""
+
+    rules: ClassVar[tuple[Rule, ...]] = RULES
+    """By which what was measured is believed or not."""
+    shows: ClassVar[str] = "valid slot"
+    """What an arm has to have in some block."""
+    has_windows: ClassVar[bool] = True
+    """Whether what counts is a window of a length that pilots find, and that remedies change."""
+    look_s: ClassVar[float] = LOOK_S
+    """How long the long look at an arm is, where the budget is long enough."""
+
+    def working_arms(self, data: PointData) -> Collection[str]:
+        """Name the arms that have something to show; what passes by is no reason to have none."""
+        lasting = left_out_slots(data, LASTING_RULES)
+        return {slot.arm for slot in without_slots(data, lasting, data.measure.decide_on).slots}
+
+    def block_s(self, arms: int) -> float | None:
+        """Give how long a block of so many arms takes, about; None where slots say that."""
+        return None
+
+    def look_rate_rps(self, data: PointData, arm: str) -> float | None:
+        """Give the rate of the long look at an arm; None for the experiment's own load."""
+        return None
+
+    def can_look_at(self, data: PointData, arm: str) -> bool:
+        """Whether it is known with which load to look at an arm for long."""
+        return True
+
+
+@dataclass(frozen=True)
+class Question:
+    """What an experiment asks, and all that hangs on it: whom to measure, how long, the answer."""
+
+    experiment: Experiment
+    loading: Loading
+
+    spares_arms: ClassVar[bool] = False
+    """Whether it goes on without arms that fail."""
+    has_baseline: ClassVar[bool] = True
+    """Whether the others are compared with the first arm."""
+    stops_by_width: ClassVar[bool] = True
+    """Whether it stops when intervals are narrow enough, so that their width tells when."""
+    looks_long: ClassVar[bool] = True
+    """Whether each arm is looked at for long after the blocks."""
+    tells_shorter_windows: ClassVar[bool] = True
+    """Whether it is told where windows are shorter than pilots found, for a prompt answer."""
+    one_answer: ClassVar[bool] = False
+    """Whether there is one for all points together."""
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether an experiment asks this."""
+        return True
+
+    def of(self, experiment: Experiment) -> Self:
+        """Ask the same of another experiment."""
+        return replace(self, experiment=experiment)
+
+    # Whom to measure.
+
+    def next_arms(self, data: PointData) -> list[str]:
+        """Name the arms of the next block, in their order."""
+        return list(self.experiment.arms)
+
+    def goes_on_without(self, failed: Collection[str]) -> bool:
+        """Whether a run goes on when these have failed, where it spares arms."""
+        return bool(failed) and next(iter(self.experiment.arms)) not in failed
+
+    @property
+    def piloted_arms(self) -> list[str]:
+        """Name the arms that have pilots: all, unless others speak for them."""
+        return list(self.experiment.arms)
+
+    def measured_alike(self, arm: str) -> list[str]:
+        """Name the arms that are measured with equal settings, this one first."""
+        return self.experiment.alike(arm)
+
+    def hopeless(self, data: PointData) -> list[str]:
+        """Name the arms that have nothing to show after some blocks."""
+        if len(data.blocks) < HOPELESS_AFTER:
+            return []
+        working = self.loading.working_arms(data)
+        return [arm for arm in self.experiment.arms if arm not in working]
+
+    # How long.
+
+    @cached_property
+    def fewest_blocks(self) -> int:
+        """How many blocks an answer takes at least."""
+        return fewest_blocks(self.experiment.measure, together(self.experiment))
+
+    def most_blocks(self, data: PointData) -> int:
+        """Give the most blocks."""
+        return self.experiment.measure.max_blocks
+
+    @property
+    def stops_at(self) -> tuple[str, int]:
+        """Say what is enough, and before how many blocks it never stops."""
+        measure = self.experiment.measure
+        return f"interval within ±{percent(measure.precision)}", measure.min_blocks
+
+    def window_s(self, window_s: float, data: PointData) -> float | None:
+        """Give another length of short windows; None where they stay, and so does their number."""
+        return None
+
+    @property
+    def long_look_s(self) -> float:
+        """Length of each variant's long look; 0 for none."""
+        experiment = self.experiment
+        counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
+        own = experiment.generator == OWN_GENERATOR
+        if not self.looks_long or experiment.profile or counted or not own:
+            return 0.0
+        soak_s = experiment.measure.soak_s
+        return self._usual_look_s if soak_s is None else soak_s
+
+    @property
+    def _usual_look_s(self) -> float:
+        share_s = LOOK_SHARE * self.experiment.measure.budget_s / len(self.experiment.arms)
+        return min(self.loading.look_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
+
+    def reserved_s(self, data: PointData) -> float:
+        """Give how much of the budget looks will take; none where their length is given."""
+        if self.experiment.measure.soak_s is not None:
+            return 0.0
+        left = set(self.experiment.arms).difference(look.arm for look in data.looks)
+        return self.long_look_s * len(left)
+
+    def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
+        """Tell, after each block, whether to stop; None means go on.
+
+        It stops when the intervals of all ratios on the deciding metric are as narrow as
+        `precision` asks for and their verdicts survive all bounds, or can't come to do so, at
+        `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times
+        as many and as much while a ratio is hard to tell); but never before a verdict is possible,
+        unless an arm has nothing valid to show or more blocks were spoilt than can be replaced.
+        """
+        if stop := self.nothing_to_show(data):
+            return stop
+        staying = self.next_arms(data)
+        if len(staying) < 2:
+            return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
+        among = data.among(staying)
+        elapsed_for_all_s = elapsed_s + self.reserved_s(data)
+        return self.of(among.experiment)._stop_comparing(among, elapsed_s, elapsed_for_all_s)
+
+    def nothing_to_show(self, data: PointData) -> Stop | None:
+        """Stop where an arm that can't be spared has nothing to show."""
+        staying = self.next_arms(data)
+        for arm in self.hopeless(data):
+            if arm in staying:
+                why = f"arm {arm} has no {self.loading.shows} in {count(len(data.blocks), 'block')}"
+                return Stop("nothing-valid", why)
+        return None
+
+    def _stop_comparing(
+        self, data: PointData, elapsed_s: float, elapsed_for_all_s: float
+    ) -> Stop | None:
+        """Tell the same of arms all of which work; `elapsed_for_all_s` has the long looks in it."""
+        measure, fewest = data.measure, self.fewest_blocks
+        valid = valid_for(data, measure.decide_on)
+        pairs = deciding_pairs(valid)
+        judgeable = min(len(pair.d) for pair in pairs)
+        if judgeable < fewest and len(data.blocks) < fewest + SPARE_BLOCKS:
+            return None
+        if judgeable >= fewest and (answered := self._answered(data, valid, elapsed_s)):
+            return answered
+        measure = measure.replace(max_blocks=self.most_blocks(data))
+        ended = used_up(data, measure, elapsed_for_all_s)
+        if ended is None or judgeable < fewest or not self._is_patient(pairs):
+            return ended
+        return used_up(data, measure, elapsed_for_all_s, measure.patience)
+
+    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+        """Stop where the answer is known, or more blocks can't bring it."""
+        return known_well(valid, self.fewest_blocks) or told_promptly(valid, elapsed_s)
+
+    def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
+        """Whether it may take longer than it should."""
+        return worth_patience(pairs)
+
+    def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
+        """Stop other points of a run for what came out at those that have ended."""
+        return None
+
+    def foresee(self, data: PointData) -> Foresight | None:
+        """Foresee when it stops by itself; None where nothing tells."""
+        if not self.stops_by_width:
+            return None
+        return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_blocks)
+
+    # The answer.
+
+    def findings(self, data: PointData) -> list[Finding]:
+        """Apply the rules of validity."""
+        return findings_of(data, self.loading.rules)
+
+    def judge(self, data: PointData) -> Judgement:
+        """Judge a point, finished or not."""
+        return judge_comparisons(data, self.findings(data))
+
+    def judge_all_points(self, run: RunData) -> GateJudgement | None:
+        """Give the one answer for all points of a run; None where each has its own."""
+        return None
+
+    def shows_when_interrupted(self, data: PointData) -> bool:
+        """Whether an interrupted run has an answer that is worth to be shown."""
+        return sum(it.kind == "block" for it in data.records) >= self.fewest_blocks
+
+    def compare(self, data: PointData) -> list[Comparison]:
+        """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
+        return judge_deciding_metric(data, self.findings(data))
+
+    def ratios_so_far(self, data: PointData) -> list[Comparison]:
+        """Compare on the deciding metric while a run goes on; empty where that isn't the point."""
+        return ratios_so_far(data)
+
+    def so_far(self, data: PointData) -> str:
+        """Say in one short line what is known while a run goes on, or why nothing is."""
+        compared = ratios_so_far(data)
+        valid = min(len(it.by_block) for it in compared)
+        return ", ".join(ratio_words(compared)) or _why_none(data, valid)
+
+
+class OneSidedQuestion(Question):
+    """Whether arms are better than the first one, or not worse by more than is tolerated.
+
+    It stops as soon as that is answered (`judge/one_sided.py`), however wide intervals are.
+    """
+
+    stops_by_width: ClassVar[bool] = False
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether `measure.question` asks it."""
+        return experiment.measure.question is not None
+
+    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+        asked = compare_as_asked(valid)
+        answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
+        why = f"the question is answered: {data.measure.question}"
+        return Stop("question", why) if answered else None
+
+    def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
+        return False
+
+
+def _why_none(data: PointData, valid: int) -> str:
+    """Say that valid blocks are missing, and which rule most of the slots broke."""
+    if valid == len(data.blocks):
+        return "an interval needs a second block"
+    rule = rule_of_most(left_out_slots(data))
+    cause = f": most slots broke the rule {rule}" if rule else ""
+    return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"

@@ -1,0 +1,357 @@
+"""The gate: whether head is worse than base by more than is tolerated, on any metric, anywhere.
+
+Its answer is put together from claims (`claims.py`), with what a reader should know beside it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from math import expm1, log
+from typing import ClassVar
+
+import numpy as np
+
+from webdyno.judge.differences import machine_differences
+from webdyno.judge.one_sided import RISK
+from webdyno.judge.order_statistics import exceeded_by_largest
+from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.questions.claims import (
+    Answered,
+    MeasuredClaim,
+    answer_claims,
+    claims_of,
+    first_line,
+    gate_answer,
+    gate_headline,
+)
+from webdyno.judge.questions.compare import Question
+from webdyno.judge.stop import Stop
+from webdyno.judge.validity import used_s
+from webdyno.judge.validity.run import FEWEST_STARTS, START_RULES, arms_whose_starts_differ
+from webdyno.model.base import Interval
+from webdyno.model.experiment import Experiment
+from webdyno.model.format import level, percent
+from webdyno.model.gate import (
+    Baseline,
+    BaselineFigure,
+    ClaimAnswer,
+    GateAnswer,
+    GateClaim,
+    GateJudgement,
+    GateSettings,
+)
+from webdyno.model.judgement import Finding, OneSidedAnswer
+from webdyno.model.measure import Measure
+from webdyno.model.metrics import metric_rule
+
+TIMES_THE_ROUNDS = 2
+"""So many times the rounds tell two states that lie 20 % apart well enough for a tolerance of 5 %
+(tests/judge/starts_simulation.py)."""
+DEFAULT_MOST_BLOCKS = Measure().max_blocks
+WINDOW_S = 0.2
+"""Of a slot, once starts are known to differ: longer ones tell nothing more."""
+ANSWERS = 2 * exceeded_by_largest(0.99)
+"""Of an arm in a round, which its 99th percentile takes; twice as many, for luck."""
+ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
+
+
+@dataclass(frozen=True)
+class FoundAt:
+    """A validity rule that fired at an endpoint."""
+
+    endpoint: str
+    finding: Finding
+
+
+class GateQuestion(Question):
+    """Whether the third arm is worse than the first two, which are alike."""
+
+    one_answer: ClassVar[bool] = True
+    stops_by_width: ClassVar[bool] = False
+
+    @classmethod
+    def is_asked(cls, experiment: Experiment) -> bool:
+        """Whether it is a gate."""
+        return experiment.gate is not None
+
+    @property
+    def _settings(self) -> GateSettings:
+        assert self.experiment.gate  # noqa: S101
+        return self.experiment.gate
+
+    @property
+    def _claims_in_all(self) -> int:
+        """How many claims there are at all points."""
+        return self._settings.endpoints * len(self._settings.worse_than)
+
+    @property
+    def piloted_arms(self) -> list[str]:
+        """Name the base once, and head."""
+        base, _, head = self.experiment.arms
+        return [base, head]
+
+    def measured_alike(self, arm: str) -> list[str]:
+        """Name all arms: whatever one of the revisions needs, the others get as well."""
+        return [arm, *(it for it in self.experiment.arms if it != arm)]
+
+    @cached_property
+    def fewest_blocks(self) -> int:
+        """As many as are asked for: it asks for no exact test."""
+        return self.experiment.measure.min_blocks
+
+    def starts_decide(self, data: PointData) -> bool:
+        """Whether the first rounds say that servers differ from start to start.
+
+        What time there is then goes into more starts. It is seen from how starts scatter and not
+        from how revisions differ, and before the first look at the answer: so its risk is spent
+        over all rounds to come.
+        """
+        return any(arms_whose_starts_differ(data.first(FEWEST_STARTS)))
+
+    def most_blocks(self, data: PointData) -> int:
+        """Give the most rounds: more where starts decide, unless the user says."""
+        given = data.measure.max_blocks
+        more = given == DEFAULT_MOST_BLOCKS and self.starts_decide(data)
+        return given * TIMES_THE_ROUNDS if more else given
+
+    def window_s(self, window_s: float, data: PointData) -> float | None:
+        """Shorten windows where starts decide, and have few of them."""
+        return short_window_s(window_s, data) if self.starts_decide(data) else None
+
+    @property
+    def _usual_look_s(self) -> float:
+        return 0.0
+
+    def _claims(self, data: PointData, endpoint: str = "") -> list[MeasuredClaim]:
+        return claims_of(data, endpoint, self._settings, self.most_blocks(data))
+
+    def answer_at(self, data: PointData) -> GateAnswer:
+        """Answer at one of the points, validity left aside; another one may still fail."""
+        answers = answer_claims(self._claims(data), data.measure, self._claims_in_all)
+        return gate_answer([it.answer for it in answers])
+
+    def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
+        answer = self.answer_at(data)
+        if answer is GateAnswer.CANT_TELL:
+            return None
+        return Stop("question", f"the gate's answer is known: {answer}")
+
+    def fails_at(self, data: PointData) -> bool:
+        """Tell whether it has failed at this point, and so as a whole."""
+        enough = len(data.blocks) >= self.fewest_blocks
+        return enough and self.answer_at(data) is GateAnswer.FAIL
+
+    def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
+        """Stop other points once one has failed."""
+        return Stop("question", ELSEWHERE) if any(map(self.fails_at, ended)) else None
+
+    def shows_when_interrupted(self, data: PointData) -> bool:
+        """Not: its answer is one for all points."""
+        return False
+
+    def judge_all_points(self, run: RunData) -> GateJudgement | None:
+        """Judge it, finished or not."""
+        at_point = self.of(run.points[0].experiment)
+        among = at_point._claims_in_all
+        claims: list[MeasuredClaim] = []
+        findings: list[FoundAt] = []
+        spoilt: list[FoundAt | None] = []
+        for data in run.points:
+            endpoint = _endpoint(data)
+            found = [FoundAt(endpoint, it) for it in self.findings(data)]
+            mine = at_point._claims(data, endpoint)
+            findings += found
+            claims += mine
+            spoilt += [
+                None
+                if claim.limited
+                else spoiling(found, claim.rule.name, list(data.experiment.arms))
+                for claim in mine
+            ]
+        answered = answer_claims(claims, run.head.experiment.measure, among)
+        told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
+        answer = gate_answer([claim.answer for claim in told])
+        causes = list(filter(None, spoilt))
+        in_headline = causes[0] if answer is GateAnswer.INVALID else None
+        return GateJudgement(
+            answer=answer,
+            headline=gate_headline(answer, told),
+            base=self._settings.base,
+            head=self._settings.head,
+            claims=told,
+            notes=[
+                *_differing(claims, among),
+                *notes_on(causes, findings, in_headline),
+                *remedies(
+                    {it.claim.left_out_by for it in answered if it.found is None},
+                    [it for it in findings if it not in causes],
+                ),
+                *_starts_that_differ(findings),
+            ],
+            took_s=used_s(run),
+            machine=run.head.machine,
+        )
+
+
+def short_window_s(window_s: float, data: PointData) -> float:
+    """Give the length of slots that are short, but have answers enough for all metrics."""
+    answers = min(
+        sum(slot.load.requests.completed for slot in block.of(arm))
+        for block in data.first(FEWEST_STARTS).blocks
+        for arm in {slot.arm for slot in block.slots}
+    )
+    enough_s = window_s * ANSWERS / answers if answers else window_s
+    return min(window_s, max(WINDOW_S, enough_s))
+
+
+def _endpoint(data: PointData) -> str:
+    """Name what was asked there: the point's levels, or else all that the load asks for."""
+    named = [level(value) for value in data.point.levels.values()]
+    asked = [request.label for request in data.experiment.asked]
+    return ", ".join(named or asked or data.experiment.load.paths)
+
+
+def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
+    claim, found = answered.claim, answered.found
+    same = claim.same_again(RISK)
+    answer: ClaimAnswer = "invalid" if spoilt else answered.answer
+    return GateClaim(
+        endpoint=claim.endpoint,
+        metric=claim.rule.name,
+        tolerance=claim.tolerance,
+        answer=answer,
+        why=_why(answered, among) if spoilt is None else spoilt.finding.what,
+        worse=_worse(claim, found) if found else None,
+        noise=expm1(same.noise) if same else None,
+        base=claim.base,
+        head=claim.head,
+        blocks=len(claim.d),
+    )
+
+
+def _worse(claim: MeasuredClaim, found: OneSidedAnswer) -> Interval:
+    mean = float(claim.d.mean())
+    centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
+    return Interval(low=1 / found.at_most, estimate=centre, high=1 / found.at_least)
+
+
+def _why(answered: Answered, among: int) -> str:
+    claim, found = answered.claim, answered.found
+    if found is None:
+        cause = f"; most slots broke the rule {claim.left_out_by}" if claim.left_out_by else ""
+        return f"too few valid blocks to look at: {len(claim.d)}{cause}"
+    if answered.answer == "not asked":
+        return "load generator or link were the limit of both revisions, so that it tells nothing"
+    if answered.answer == "not worse":
+        return f"surely not worse by more than {percent(claim.tolerance)}"
+    if answered.answer == "worse":
+        return f"surely worse by more than {percent(claim.tolerance)}"
+    differs = claim.base_differs(RISK / among)
+    if differs > log(1 + claim.tolerance) / 2:
+        return f"the base differs from itself by up to {percent(expm1(differs))}"
+    return f"not known well enough after {len(claim.d)} blocks"
+
+
+def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
+    """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
+    rule = START_RULES[0].name
+    seen = {it.finding.arm: it for it in reversed(findings) if it.finding.rule == rule}
+    return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
+
+
+def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
+    """Tell bases that differ from themselves."""
+    return [
+        f"{claim.endpoint}: the base differs from itself on {claim.rule.metric.label}, by up to "
+        f"{percent(expm1(differs))}; that much is counted against any answer"
+        for claim in claims
+        if (differs := claim.base_differs(RISK / among))
+    ]
+
+
+def spoiling(found: Sequence[FoundAt], metric: str, arms: Sequence[str]) -> FoundAt | None:
+    """Give the first that spoils a metric of some arms."""
+    return next((it for it in found if it.finding.spoils(metric, arms)), None)
+
+
+def notes_on(
+    spoilt: Sequence[FoundAt], found: Sequence[FoundAt], headline: FoundAt | None
+) -> list[str]:
+    """Give a note for each rule that spoilt a claim, with all places where it fired.
+
+    The headline's cause isn't told again, nor is what merely follows from a cause.
+    """
+    rules = dict.fromkeys(it.finding.rule for it in spoilt)
+    broken = [it for it in found if it.finding.severity == "invalid"]
+    return [_note([it for it in broken if it.finding.rule == rule], headline) for rule in rules]
+
+
+def remedies(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
+    """Give a note for each rule that left too few blocks: what it found, and what to do."""
+    by_rule = {it.finding.rule: it.finding for it in reversed(found) if it.finding.rule in rules}
+    return [f"{_sentence(first_line(it.what))} {it.remedy}" for it in by_rule.values()]
+
+
+def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
+    told = headline if headline in those else None
+    first = told or those[0]
+    what = first.finding.what
+    said = what if told is None or what != first_line(what) else ""
+    parts = [_sentence(said), _elsewhere(first, those), first.finding.remedy]
+    return ("\n" if "\n" in said else " ").join(filter(None, parts))
+
+
+def _sentence(text: str) -> str:
+    return f"{text}." if text and "\n" not in text else text
+
+
+def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
+    """Name the other arms and endpoints of which the same is found."""
+    arms = {it.finding.arm: None for it in those if it.finding.arm != first.finding.arm}
+    endpoints = {it.endpoint: None for it in those if it.endpoint != first.endpoint}
+    of_arms = f" for {' and '.join(map(str, filter(None, arms)))}" if arms else ""
+    at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
+    also = ", and" if of_arms and at_endpoints else ""
+    return f"The same holds{of_arms}{also}{at_endpoints}." if arms or endpoints else ""
+
+
+def baseline_of(gate: GateJudgement, measured_at: datetime) -> Baseline | None:
+    """Make the baseline of what was found of head; None where nothing was measured."""
+    figures = [
+        BaselineFigure(endpoint=claim.endpoint, metric=claim.metric, value=claim.head)
+        for claim in gate.claims
+        if claim.head is not None
+    ]
+    if gate.machine is None or not figures:
+        return None
+    return Baseline(
+        revision=gate.head, measured_at=measured_at, machine=gate.machine, figures=figures
+    )
+
+
+def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
+    """Say how head's figures compare with the baseline's, or why that would mean nothing.
+
+    Told, never judged: two runs have no blocks in common, so that nothing in them takes out what
+    changed between the days. A gate's answer rests on ratios within one run only.
+    """
+    name = f"the baseline ({before.revision}, {before.measured_at:%Y-%m-%d})"
+    if gate.machine is None:
+        return []
+    if differing := machine_differences(before.machine, gate.machine):
+        told = "; ".join(
+            f"{it.what.removeprefix('machine.')} was {it.before}, is {it.after}" for it in differing
+        )
+        said = f"{name} was measured on another machine ({told})"
+        return [f"{said}: only ratios within one run count, so that it is left aside"]
+    known = {(it.endpoint, it.metric): it.value for it in before.figures}
+    changes = [
+        f"{claim.endpoint} {metric_rule(claim.metric).metric.label} "
+        f"{claim.head / known[claim.endpoint, claim.metric] - 1:+.1%}".replace("-", "−")
+        for claim in gate.claims
+        if claim.head is not None and known.get((claim.endpoint, claim.metric))
+    ]
+    if not changes:
+        return [f"{name} has no endpoint in common with this gate"]
+    return [f"since {name}, on this machine, beside the answer: {', '.join(changes)}"]
