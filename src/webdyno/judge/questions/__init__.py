@@ -25,7 +25,11 @@ QUESTIONS: list[type[Question]] = [
     OneSidedQuestion,
     Question,
 ]
-"""All of them; an experiment asks the first one that says so."""
+"""All of them; an experiment asks the first one that says so.
+
+Each tells by the experiment whether it is asked, by a key of its own. There is no key `kind`: files
+and recorded runs have the others, and two of these, `capacity` and `profile`, go with any question.
+"""
 IN_SLOTS = Loading()
 
 
