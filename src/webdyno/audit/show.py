@@ -73,13 +73,10 @@ def _what_was_read(audit: Audit) -> str:
     )
     parts = [f"{count} × {kind}" if count > 1 else kind for kind, count in counts.items()]
     parts = parts or ["nothing"]
-    lines = f" (lines {_span(audit.read)})" if audit.read else ""
+    last = max((each.last_line for each in audit.read), default=0)
+    lines = f" (lines {audit.read[0].first_line} to {last})" if audit.read else ""
     left = f", and {audit.unread} more" if audit.unread else ""
     return f"Read: {', '.join(parts)}{left}{lines}"
-
-
-def _span(read: list[Read]) -> str:
-    return f"{read[0].first_line} to {max(each.last_line for each in read)}"
 
 
 def _by_rule(findings: list[AuditFinding]) -> list[list[AuditFinding]]:

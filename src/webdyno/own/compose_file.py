@@ -262,11 +262,7 @@ for _tag, (_pattern, _first) in SCALARS.items():
     _Loader.add_implicit_resolver(_tag, _pattern, _first)
 
 
-def _whole(_: _Loader, node: ScalarNode) -> int:
-    return int(node.value)
-
-
-_Loader.add_constructor(f"{TAG}int", _whole)
+_Loader.add_constructor(f"{TAG}int", lambda _, node: int(node.value))
 
 
 def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)

@@ -183,7 +183,8 @@ def _go_program(folder: str, text: str) -> FoundApp:
     asked = next((name for name in GO_FLAG_NAMES if name in flags), None)
     if asked is None:
         return FoundApp("go.mod", "./server", build)
-    start, doubts = ["./server", f"-{asked} {_given(flags[asked])}"], []
+    address = "$PORT" if flags[asked].isdecimal() else "127.0.0.1:$PORT"
+    start, doubts = ["./server", f"-{asked} {address}"], []
     for name, usual in flags.items():
         if name != asked and ADDRESS.fullmatch(usual):
             start.append(f"-{name} 127.0.0.1:0")
@@ -192,10 +193,6 @@ def _go_program(folder: str, text: str) -> FoundApp:
                 "same time, so it gets any free port"
             )
     return FoundApp("go.mod", " ".join(start), build, doubts=tuple(doubts))
-
-
-def _given(usual: str) -> str:
-    return "$PORT" if usual.isdecimal() else "127.0.0.1:$PORT"
 
 
 def _go_flags(text: str) -> Iterator[tuple[str, str]]:

@@ -231,7 +231,8 @@ def node(folder: Path) -> FoundApp | None:
     app = FoundApp(PACKAGE, _start(folder, package, manager), build)
     if app.start is None:
         return _of_members(app, members, manager)
-    said = " ".join(str(it) for table in (scripts, *_scripts_of(members)) for it in table.values())
+    of_members = (_table(member, "scripts") for member in members.values())
+    said = " ".join(str(it) for table in (scripts, *of_members) for it in table.values())
     return _completed(app, folder, manager, said)
 
 
@@ -328,10 +329,6 @@ def _matching(folder: Path, pattern: str) -> list[Path]:
         return sorted(folder.glob(pattern.rstrip("/")))
     except (ValueError, NotImplementedError):
         return []
-
-
-def _scripts_of(members: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    return (_table(member, "scripts") for member in members.values())
 
 
 def _next_paths(folder: Path) -> Iterator[str]:

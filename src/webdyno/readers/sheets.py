@@ -21,6 +21,8 @@ AUTOBENCH_COLUMNS = {
 """Columns of autobench, which have the host's name behind them -> attributes of an output."""
 
 REDIS_PERCENTILES = {50.0: "p50_latency_ms", 95.0: "p95_latency_ms", 99.0: "p99_latency_ms"}
+SPELLINGS = {"#Samples": "# Samples", "Samples": "# Samples"}
+"""Of JMeter's dashboard, which leaves blanks out that its CSV has."""
 _PERCENT_COLUMN = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)%(?: Line)?$")
 _RULE_LINE = re.compile(r"[-=+|:\s]+")
 
@@ -135,7 +137,7 @@ class TotalSheet:
         """Recognise the header line."""
         for form in TOTALS:
             if form.label in line.text and form.requests.lstrip("# ") in line.text:
-                columns = [_spelled(cell) for cell in _cells(line.text)]
+                columns = [SPELLINGS.get(cell, cell) for cell in _cells(line.text)]
                 if {form.label, form.requests} <= set(columns):
                     return cls(form, columns)
         return None
@@ -177,11 +179,6 @@ class TotalSheet:
             return None
         figures |= {"requests": requests, "failed": failed, "percentiles_ms": percentiles}
         return _output(line, tool=form.tool, **figures)
-
-
-def _spelled(heading: str) -> str:
-    """Give a heading as the CSV spells it; JMeter's dashboard leaves a blank out."""
-    return {"#Samples": "# Samples", "Samples": "# Samples"}.get(heading, heading)
 
 
 def _cells(text: str) -> list[str]:

@@ -203,17 +203,14 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
     fewest = min(len(comparison.by_block) for comparison in cause)
     if fewest < FEWEST_BLOCKS:
         return f"only {count(fewest, 'valid block')}, {FEWEST_BLOCKS} are the fewest"
-    if all(each.ratio and _is_clear(claim, each.ratio) for each in cause):
+    ratios = [each.ratio for each in cause]
+    if all(it and (_inside(it, claim) or _outside(it, claim)) for it in ratios):
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
         return f"as measured it is clear, but {', '.join(causes)} may have made it so"
     return (
         f"the interval contains a bound of the claim ({claimed_range(claim)}){_excluded(cause)}; "
         "a longer --budget narrows it"
     )
-
-
-def _is_clear(claim: Claim, ratio: Interval) -> bool:
-    return _inside(ratio, claim) or _outside(ratio, claim)
 
 
 def claimed_range(claim: Claim) -> str:

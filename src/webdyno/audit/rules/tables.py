@@ -99,7 +99,11 @@ def _different_sizes(document: Document) -> Iterator[Violation]:
 
 
 def _error_pages(document: Document) -> Iterator[Violation]:
-    failing = [output for output in document.of(Output) if _only_errors(output)]
+    failing = [
+        output
+        for output in document.of(Output)
+        if output.non_2xx and output.requests and output.non_2xx > 0.9 * output.requests
+    ]
     for rates, speeds in _rate_and_speed(document):
         for name, size in _sizes(rates, speeds).items():
             for output in failing:
@@ -111,10 +115,6 @@ def _error_pages(document: Document) -> Iterator[Violation]:
                     )
                     yield Violation(rates.first_line, what)
                     break
-
-
-def _only_errors(output: Output) -> bool:
-    return bool(output.non_2xx and output.requests and output.non_2xx > 0.9 * output.requests)
 
 
 def _name(column: Column) -> str:
@@ -166,7 +166,8 @@ def _statuses(document: Document) -> Iterator[Violation]:
     """Say how many rows of a column of status codes are no success."""
     for table in document.of(Table):
         column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
-        if not column or not column.figures or not all(_is_status(v) for v in column.figures):
+        figures = column.figures if column else []
+        if not column or not figures or not all(v.is_integer() and 100 <= v < 600 for v in figures):
             continue
         bad = [place for place, value in enumerate(column.values) if value and value // 100 != 2]
         if len(bad) > TOLERATED * len(column.figures):
@@ -175,10 +176,6 @@ def _statuses(document: Document) -> Iterator[Violation]:
             yield Violation(
                 table.row_lines[bad[0]], f"{what}are no 2xx status ({', '.join(codes)})"
             )
-
-
-def _is_status(value: float) -> bool:
-    return value.is_integer() and 100 <= value < 600
 
 
 def _rows_as_sides(document: Document) -> Iterator[Violation]:
