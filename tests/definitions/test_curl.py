@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.definitions.curl import read_curl
+from webdyno.definitions.traffic import read_curl
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.definitions.curl import read_curl
+from webdyno.definitions.traffic import read_curl
 from webdyno.model.request import Request
 
 TEXT = (Path(__file__).parents[2] / "docs/requests.md").read_text(encoding="utf-8")

@@ -17,9 +17,8 @@ from webdyno.cli.flags import (
     compared_bodies,
 )
 from webdyno.definitions import Override, factors, settings
-from webdyno.definitions.curl import read_curl
 from webdyno.definitions.entries import open_secrets
-from webdyno.definitions.request_file import read_har, read_request_file, read_workload_file
+from webdyno.definitions.traffic import read_curl, read_har, read_request_file, read_workload_file
 from webdyno.definitions.validation import build, written_value
 from webdyno.generator.interface import programs
 from webdyno.model.bench import BenchSettings

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.definitions.request_file import read_har, read_request_file
+from webdyno.definitions.traffic import read_har, read_request_file
 from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
 from webdyno.workload.log import LogSelection
