@@ -11,7 +11,8 @@ from webdyno.readers.output import Command
 from webdyno.readers.values import url_figures
 
 _HTTP = {"c": "concurrency", "connections": "concurrency", "concurrency": "concurrency"}
-_HTTP |= {"d": "time_limit_s", "duration": "time_limit_s"}
+_LENGTH = {"d": "time_limit_s", "duration": "time_limit_s"}
+_HTTP |= _LENGTH
 _COUNTED = {"n": "requests", "requests": "requests"}
 
 OPTIONS: dict[str, dict[str, str]] = {
@@ -33,12 +34,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     | {"c": "concurrency", "concurrency": "concurrency", "n": "requests", "total": "requests"}
     | {"z": "time_limit_s", "duration": "time_limit_s", "r": "demanded_rps", "rps": "demanded_rps"},
     "vegeta": {"rate": "demanded_rps", "duration": "time_limit_s"},
-    "k6": {
-        "u": "concurrency",
-        "vus": "concurrency",
-        "d": "time_limit_s",
-        "duration": "time_limit_s",
-    },
+    "k6": {"u": "concurrency", "vus": "concurrency"} | _LENGTH,
     "locust": {"u": "concurrency", "users": "concurrency", "t": "time_limit_s"},
     "httperf": {
         "num-conns": "connections",

@@ -62,16 +62,7 @@ _ANSI = re.compile(r"(?<=\s)\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ESCAPES = re.compile(
     r"\\(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))", re.DOTALL
 )
-_LETTERS = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "f": "\f",
-    "v": "\v",
-}
+_LETTERS = dict(zip("ntrabefv", "\n\t\r\a\b\x1b\f\v", strict=True))
 _SEPARATOR = re.compile(r"###(.*)")
 _NAME = re.compile(r"(?:#|//)\s*@name\s*[= ]\s*(.+)")
 _REQUEST_LINE = re.compile(

@@ -17,31 +17,17 @@ WITHIN_S = 600.0
 WORKING_TREE = "."
 SHOWN_DIGITS = 10
 NOBODY = {
-    "GIT_AUTHOR_NAME": "webdyno",
-    "GIT_AUTHOR_EMAIL": "webdyno@localhost",
-    "GIT_AUTHOR_DATE": "@0 +0000",
-    "GIT_COMMITTER_NAME": "webdyno",
-    "GIT_COMMITTER_EMAIL": "webdyno@localhost",
-    "GIT_COMMITTER_DATE": "@0 +0000",
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "webdyno"), ("EMAIL", "webdyno@localhost"), ("DATE", "@0 +0000"))
 }
 """Who commits the working tree: equal trees make equal commits."""
 LINK = "160000 "
 """The mode of a submodule among the entries of a tree."""
 RECORDS_OF_A_RUN = "slots.jsonl"
 UNREAD = (
-    "*.md",
-    "*.rst",
-    "*.adoc",
-    "LICENSE*",
-    "LICENCE*",
-    "COPYING*",
-    "AUTHORS*",
-    "CHANGELOG*",
-    "CHANGES*",
-    "CONTRIBUTING*",
-    "CODEOWNERS",
-    ".gitignore",
-    ".mailmap",
+    *("*.md", "*.rst", "*.adoc", "LICENSE*", "LICENCE*", "COPYING*", "AUTHORS*", "CHANGELOG*"),
+    *("CHANGES*", "CONTRIBUTING*", "CODEOWNERS", ".gitignore", ".mailmap"),
 )
 """Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
 `webdyno.toml` among them: who has just written one wants to see a measurement."""
@@ -211,15 +197,8 @@ class Repository:
 
     def _own_runs(self) -> list[str]:
         """Leave out runs of webdyno's: each would make the working tree another one."""
-        words = (
-            "ls-files",
-            "--others",
-            "--exclude-standard",
-            "-z",
-            "--",
-            f":/**/{RECORDS_OF_A_RUN}",
-        )
-        records = self._told(*words).split("\0")
+        words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
+        records = self._told(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
         return [f":(exclude,top){Path(path).parent}" for path in records if path]
 
     def _git(self, *words: str, environment: dict[str, str] | None = None) -> CompletedProcess[str]:
