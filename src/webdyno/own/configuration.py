@@ -25,13 +25,7 @@ from webdyno.own.relocation import (
     RelocatedConfig,
     RelocationRequest,
 )
-from webdyno.own.target import (
-    GeneratedService,
-    TargetSpec,
-    knob_value,
-    users_environment,
-    verbatim,
-)
+from webdyno.own.target import GeneratedService, TargetSpec, knob_value, users_environment, verbatim
 
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
@@ -151,11 +145,7 @@ def _service(
     known["needs"] = {key: need for key, need in known["needs"].items() if key in NEEDED}
     return spec.service(
         ("https", "h2") if request.is_secure else ("http", "h2c"),
-        {
-            "folder": str(spec.folder),
-            "may_be_root": False,
-            **_passes_on(relocated, request),
-        },
+        {"folder": str(spec.folder), "may_be_root": False, **_passes_on(relocated, request)},
         **known,
         files={name: name for name in files},
         folders=relocated.folders,

@@ -8,7 +8,7 @@ MOST_FILES = 300
 MOST_BYTES = 200_000
 MOST_PATHS = 6
 SKIPPED = {
-    *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
+    *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build")
 }
 SOURCES = {".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"}
 

@@ -179,15 +179,7 @@ def _folder_of_pages(folder: Path) -> str | None:
 
 
 READERS: Sequence[Callable[[Path], FoundApp | None]] = (
-    found_languages.procfile,
-    found_languages.python,
-    found_languages.node,
-    found_compiled.go,
-    found_compiled.cargo,
-    found_compiled.java,
-    found_languages.ruby,
-    dockerfile,
-    compose,
-    nginx,
-    pages,
+    *(found_languages.procfile, found_languages.python, found_languages.node),
+    *(found_compiled.go, found_compiled.cargo, found_compiled.java, found_languages.ruby),
+    *(dockerfile, compose, nginx, pages),
 )
