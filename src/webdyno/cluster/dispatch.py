@@ -206,7 +206,7 @@ class Dispatcher:
             ranked += [
                 ((host.name not in begun, bool(begun)), host, work) for host in self.hosts_for(work)
             ]
-        ranked.sort(key=lambda it: it[0])
+        ranked.sort(key=lambda entry: entry[0])
         return {(host.name, work): host for _, host, work in ranked}
 
     def _measure(self, host: Runner, work: Work, news: News, yes: bool) -> HostRun:

@@ -161,7 +161,7 @@ def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
     """Look at all hosts at once; say of each what it is, or why it can't measure."""
     with ThreadPoolExecutor(len(hosts)) as pool:
         looked = list(pool.map(_look, hosts))
-    first = next((it.machine for it in looked if it.machine), None)
+    first = next((host.machine for host in looked if host.machine), None)
     for number, it in enumerate(looked):
         if first and it.machine:
             it.why_not = _same_machine(it, looked[:number])
@@ -171,12 +171,12 @@ def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
 
 def measure_links(looked: Sequence[CheckedHost]) -> None:
     """Measure the link from each host to the first, each after the other."""
-    fit = [it for it in looked if not it.why_not]
-    for it in fit[1:]:
+    fit = [host for host in looked if not host.why_not]
+    for host in fit[1:]:
         try:
-            it.link = _link(fit[0].host, it.host)
+            host.link = _link(fit[0].host, host.host)
         except (Mistake, HostLost) as failure:
-            it.why_not = str(failure)
+            host.why_not = str(failure)
 
 
 def _look(host: Host) -> CheckedHost:
@@ -196,7 +196,11 @@ def _same_machine(it: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
 
 
 def _differences(first: Machine, other: Machine) -> list[Difference]:
-    return [it for it in machine_differences(first, other) if it.what != "machine.identity"]
+    return [
+        difference
+        for difference in machine_differences(first, other)
+        if difference.what != "machine.identity"
+    ]
 
 
 def _link(one: Host, other: Host) -> LinkFacts:

@@ -108,7 +108,7 @@ def stop_node(address: str) -> NodeAnswer:
     for process in left:
         _send(process, signal.SIGKILL)
     if stays := _left_after(STOPS_WITHIN_S, address, ours):
-        raise Trouble(f"these can't be killed: {', '.join(str(it.pid) for it in stays)}")
+        raise Trouble(f"these can't be killed: {', '.join(str(process.pid) for process in stays)}")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix(address)}*"):
         with suppress(OSError):
             remove_tree(folder)
@@ -117,9 +117,13 @@ def stop_node(address: str) -> NodeAnswer:
 
 def _all_of_it(address: str) -> set[psutil.Process]:
     """Find all that came of a node that was started here, as far as we may look."""
-    sessions = {it: _session(it) for it in psutil.process_iter() if it.pid != os.getpid()}
+    sessions = {
+        process: _session(process)
+        for process in psutil.process_iter()
+        if process.pid != os.getpid()
+    }
     marked = {it for it in sessions if _is_marked(it, address)}
-    theirs = {sessions[it] for it in marked} - {None, HIDDEN_SESSION}
+    theirs = {sessions[process] for process in marked} - {None, HIDDEN_SESSION}
     return {
         it
         for it, session in sessions.items()
@@ -170,7 +174,7 @@ def _left_after(wait_s: float, address: str, ours: set[psutil.Process]) -> list[
     until_s = time.monotonic() + wait_s
     while True:
         ours |= _all_of_it(address)
-        left = [it for it in ours if _runs(it)]
+        left = [process for process in ours if _runs(process)]
         if not left or time.monotonic() > until_s:
             return left
         time.sleep(LOOKS_EVERY_S)

@@ -48,25 +48,25 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
     front's is told.
     """
     front = used[-1].readings
-    readings = [it.readings for it in used]
-    cpus = _added([it.host.servers for it in readings])
-    stopped = [it.stopped.servers_s for it in readings if it.stopped]
+    readings = [usage.readings for usage in used]
+    cpus = _added([reading.host.servers for reading in readings])
+    stopped = [reading.stopped.servers_s for reading in readings if reading.stopped]
     return SlotUsage(
         servers=ServerUse(
-            cpu_user_s=sum(it.servers.cpu_user_s for it in used),
-            cpu_sys_s=sum(it.servers.cpu_sys_s for it in used),
-            interrupts_s=sum(it.servers.interrupts_s for it in used),
+            cpu_user_s=sum(usage.servers.cpu_user_s for usage in used),
+            cpu_sys_s=sum(usage.servers.cpu_sys_s for usage in used),
+            interrupts_s=sum(usage.servers.interrupts_s for usage in used),
             means=used[-1].servers.means,
         ),
         readings=front.replace(
             services={role: it for each in readings for role, it in each.services.items()},
             status={role: it for each in readings for role, it in each.status.items()},
-            other_arms_cpu_s=_summed(it.other_arms_cpu_s for it in readings),
+            other_arms_cpu_s=_summed(reading.other_arms_cpu_s for reading in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
-        profile=_profiles([it.profile for it in used if it.profile]),
-        system_calls=_summed(it.system_calls for it in used if it.system_calls) or None,
+        profile=_profiles([usage.profile for usage in used if usage.profile]),
+        system_calls=_summed(usage.system_calls for usage in used if usage.system_calls) or None,
         course=used[-1].course,
         server_cpus=used[-1].server_cpus,
     )
@@ -89,14 +89,14 @@ def _most(values: Iterable[float | None]) -> float | None:
 
 
 def _added(parts: Sequence[CpuUse]) -> CpuUse:
-    return CpuUse(**_summed(it.model_dump() for it in parts))
+    return CpuUse(**_summed(part.model_dump() for part in parts))
 
 
 def _profiles(profiles: Sequence[Profile]) -> Profile | None:
     if not profiles:
         return None
-    stacks = Counter(_summed(it.stacks for it in profiles))
-    return Profile(_summed(it.cpu_s for it in profiles), stacks)
+    stacks = Counter(_summed(profile.stacks for profile in profiles))
+    return Profile(_summed(profile.cpu_s for profile in profiles), stacks)
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
@@ -224,9 +224,12 @@ class RemoteServers(ServersHost):
     def _go_to_point(self) -> None:
         if self._where:
             return
-        names = {self._bench.hosts.servers, *(it.host for it in self._bench.services.values())}
+        names = {
+            self._bench.hosts.servers,
+            *(service.host for service in self._bench.services.values()),
+        }
         number = self._plan.point.number
-        at_once([partial(self._agents[it].at_point, number) for it in names if it])
+        at_once([partial(self._agents[name].at_point, number) for name in names if name])
 
     def _roles_by_host(self, arm: PlannedArm) -> dict[str, list[str]]:
         """Give the services of each host, in the order in which they start; the front's last."""
@@ -293,8 +296,10 @@ class RemoteClients(ClientsHost):
         loaded = at_once(
             [partial(client.load, arm, part) for client, part in zip(clients, parts, strict=True)]
         )
-        uses = [it.use for it in loaded if it.use is not None]
-        return LoadOutcome(merged_results([it.result for it in loaded]), merged_uses(uses))
+        uses = [outcome.use for outcome in loaded if outcome.use is not None]
+        return LoadOutcome(
+            merged_results([outcome.result for outcome in loaded]), merged_uses(uses)
+        )
 
     def end(self) -> None:
         ready, self._ready = self._ready, ()

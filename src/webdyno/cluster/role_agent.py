@@ -164,7 +164,7 @@ class RoleAgent(Agent, RemoteAgent):
             return surroundings_on(self._as_host(bench), self._experiment, arms)
 
     def _provide(self, arms: Sequence[PlannedArm]) -> None:
-        lacking = missing_packages([it.stack for it in arms], [it.site for it in arms])
+        lacking = missing_packages([arm.stack for arm in arms], [arm.site for arm in arms])
         if lacking and not self._yes:
             raise Trouble(f"it lacks {', '.join(lacking)}; --yes installs that there")
         install_packages(lacking, lambda _: True)
@@ -176,7 +176,9 @@ class RoleAgent(Agent, RemoteAgent):
         self._heartbeat = address, port
 
     def at_point(self, number: int) -> None:
-        plan = next(it for it in plan_points(self._experiment) if it.point.number == number)
+        plan = next(
+            planned for planned in plan_points(self._experiment) if planned.point.number == number
+        )
         arms = plan_arms(plan.experiment, self._catalogue)
         self.work_for(arms, self._open.of_arms(plan.experiment))
 

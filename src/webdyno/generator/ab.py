@@ -47,7 +47,9 @@ class ApacheBench(Instrument):
             return f"opens {MOST_CONNECTIONS} connections at most, not {load.connections}"
         if load.requests is not None and load.requests < load.connections:
             return f"can't share {load.requests} requests out among {load.connections} connections"
-        if any(may_be_compressed(with_headers(load.headers, it.headers)) for it in requests):
+        if any(
+            may_be_compressed(with_headers(load.headers, request.headers)) for request in requests
+        ):
             return "speaks HTTP/1.0, in which not every server compresses"
         return only_closed(load, requests)
 

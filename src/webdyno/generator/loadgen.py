@@ -121,7 +121,7 @@ class Loadgen:
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
         # In a network of our own nobody else can be reached.
-        ours = order.elsewhere or all(is_in_own_network(it.url) for it in order.requests)
+        ours = order.elsewhere or all(is_in_own_network(request.url) for request in order.requests)
         return order_json(order) | ({"allow_remote": True} if ours else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:

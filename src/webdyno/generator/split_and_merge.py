@@ -97,36 +97,36 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
     first = results[0]
     return LoadResult(
         schema=first.schema_version,
-        target=", ".join(dict.fromkeys(it.target for it in results)),
+        target=", ".join(dict.fromkeys(result.target for result in results)),
         loop=first.loop,
-        ended_by="late" if any(it.gave_up for it in results) else first.ended_by,
+        ended_by="late" if any(result.gave_up for result in results) else first.ended_by,
         lead_in_s=first.lead_in_s,
-        measured_s=fmean(it.measured_s for it in results),
-        drain_s=max(it.drain_s for it in results),
-        requests=_added([it.requests for it in results]),
-        by_status=_statuses(it.by_status for it in results),
-        failures=_added([it.failures for it in results]),
-        failure_samples=_samples(it.failure_samples for it in results),
-        bytes=_added([it.bytes for it in results]),
-        connections=_added([it.connections for it in results]),
-        idle_connections=_added_where_told(it.idle_connections for it in results),
+        measured_s=fmean(result.measured_s for result in results),
+        drain_s=max(result.drain_s for result in results),
+        requests=_added([result.requests for result in results]),
+        by_status=_statuses(result.by_status for result in results),
+        failures=_added([result.failures for result in results]),
+        failure_samples=_samples(result.failure_samples for result in results),
+        bytes=_added([result.bytes for result in results]),
+        connections=_added([result.connections for result in results]),
+        idle_connections=_added_where_told(result.idle_connections for result in results),
         keepalive=KeepAliveResult(
             asked=first.keepalive.asked,
-            server_closed=_of_all(sum, (it.keepalive.server_closed for it in results)),
+            server_closed=_of_all(sum, (result.keepalive.server_closed for result in results)),
         ),
-        rate_rps=sum(it.rate_rps for it in results),
-        offered_rps=_of_all(sum, (it.offered_rps for it in results)),
-        last_offered_rps=_of_all(sum, (it.last_offered_rps for it in results)),
-        response_time_us=_times([it.response_time_us for it in results]),
-        service_time_us=_times([it.service_time_us for it in results]),
-        connect_time_us=_times([it.connect_time_us for it in results]),
-        send_lag_us=_worst_lag([it.send_lag_us for it in results]),
-        client=_clients([it.client for it in results]),
-        windows=_windows([it.windows for it in results]),
-        whole=_wholes([it.all_of_it for it in results]) if first.whole else None,
-        tls=_added_where_told(it.tls for it in results),
-        endpoints=_endpoints(list(chain.from_iterable(it.endpoints for it in results))),
-        printed="\n".join(it.printed for it in results if it.printed) or None,
+        rate_rps=sum(result.rate_rps for result in results),
+        offered_rps=_of_all(sum, (result.offered_rps for result in results)),
+        last_offered_rps=_of_all(sum, (result.last_offered_rps for result in results)),
+        response_time_us=_times([result.response_time_us for result in results]),
+        service_time_us=_times([result.service_time_us for result in results]),
+        connect_time_us=_times([result.connect_time_us for result in results]),
+        send_lag_us=_worst_lag([result.send_lag_us for result in results]),
+        client=_clients([result.client for result in results]),
+        windows=_windows([result.windows for result in results]),
+        whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
+        tls=_added_where_told(result.tls for result in results),
+        endpoints=_endpoints(list(chain.from_iterable(result.endpoints for result in results))),
+        printed="\n".join(result.printed for result in results if result.printed) or None,
     )
 
 
@@ -143,19 +143,19 @@ def _added(parts: Sequence[Counts]) -> Counts:
     """Give counts of one kind, added field by field."""
     kind = type(parts[0])
     return kind.model_validate(
-        {name: _of_all(sum, (getattr(it, name) for it in parts)) for name in kind.model_fields}
+        {name: _of_all(sum, (getattr(part, name) for part in parts)) for name in kind.model_fields}
     )
 
 
 def _added_where_told(parts: Iterable[Counts | None]) -> Counts | None:
     """Give counts of what not all clients had to do, such as holding idle connections."""
-    told = [it for it in parts if it is not None]
+    told = [part for part in parts if part is not None]
     return _added(told) if told else None
 
 
 def _statuses(parts: Iterable[dict[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for status, count in chain.from_iterable(it.items() for it in parts):
+    for status, count in chain.from_iterable(part.items() for part in parts):
         total[status] = total.get(status, 0) + count
     return total
 
@@ -199,55 +199,55 @@ def _times(parts: Sequence[Times]) -> Times:
 
 def _worst_lag(parts: Sequence[SendLag]) -> SendLag:
     return SendLag(
-        budget=max(it.budget for it in parts),
-        p50=_of_all(max, (it.p50 for it in parts)),
-        p99=_of_all(max, (it.p99 for it in parts)),
-        max=_of_all(max, (it.max for it in parts)),
+        budget=max(part.budget for part in parts),
+        p50=_of_all(max, (part.p50 for part in parts)),
+        p99=_of_all(max, (part.p99 for part in parts)),
+        max=_of_all(max, (part.max for part in parts)),
     )
 
 
 def _clients(parts: Sequence[Client]) -> Client:
     return Client(
-        threads=sum(it.threads for it in parts),
-        cpu_user_s=sum(it.cpu_user_s for it in parts),
-        cpu_sys_s=sum(it.cpu_sys_s for it in parts),
-        busy=max(it.busy for it in parts),
-        stood_still_s=max(it.stood_still_s for it in parts),
-        still_windows=max(it.still_windows for it in parts),
-        left_out_windows=max(it.left_out_windows for it in parts),
-        wake_ups=_of_all(sum, (it.wake_ups for it in parts)),
-        busy_waits=any(it.busy_waits for it in parts),
+        threads=sum(part.threads for part in parts),
+        cpu_user_s=sum(part.cpu_user_s for part in parts),
+        cpu_sys_s=sum(part.cpu_sys_s for part in parts),
+        busy=max(part.busy for part in parts),
+        stood_still_s=max(part.stood_still_s for part in parts),
+        still_windows=max(part.still_windows for part in parts),
+        left_out_windows=max(part.left_out_windows for part in parts),
+        wake_ups=_of_all(sum, (part.wake_ups for part in parts)),
+        busy_waits=any(part.busy_waits for part in parts),
     )
 
 
 def _windows(parts: Sequence[Sequence[Window]]) -> list[Window]:
     """Join windows of the same number; a client whose load ended before has none of the last."""
-    return [_window([it for it in same if it is not None]) for same in zip_longest(*parts)]
+    return [_window([part for part in same if part is not None]) for same in zip_longest(*parts)]
 
 
 def _window(parts: Sequence[Window]) -> Window:
     return Window(
-        at_s=fmean(it.at_s for it in parts),
-        length_s=fmean(it.length_s for it in parts),
-        completed=sum(it.completed for it in parts),
+        at_s=fmean(part.at_s for part in parts),
+        length_s=fmean(part.length_s for part in parts),
+        completed=sum(part.completed for part in parts),
         lead_in=parts[0].lead_in,
-        cpu_s=_of_all(sum, (it.cpu_s for it in parts)),
-        stood_still=any(it.stood_still for it in parts),
+        cpu_s=_of_all(sum, (part.cpu_s for part in parts)),
+        stood_still=any(part.stood_still for part in parts),
     )
 
 
 def _wholes(parts: Sequence[Whole]) -> Whole:
     return Whole(
-        length_s=max(it.length_s for it in parts),
-        sent=_of_all(sum, (it.sent for it in parts)),
-        completed=sum(it.completed for it in parts),
-        by_status=_statuses(it.by_status for it in parts),
-        failures=_added([it.failures for it in parts]),
-        failure_samples=_samples(it.failure_samples for it in parts),
-        bytes=_added([it.bytes for it in parts]),
-        connections=_added([it.connections for it in parts]),
-        server_closed=_of_all(sum, (it.server_closed for it in parts)),
-        retried=_of_all(sum, (it.retried for it in parts)),
+        length_s=max(part.length_s for part in parts),
+        sent=_of_all(sum, (part.sent for part in parts)),
+        completed=sum(part.completed for part in parts),
+        by_status=_statuses(part.by_status for part in parts),
+        failures=_added([part.failures for part in parts]),
+        failure_samples=_samples(part.failure_samples for part in parts),
+        bytes=_added([part.bytes for part in parts]),
+        connections=_added([part.connections for part in parts]),
+        server_closed=_of_all(sum, (part.server_closed for part in parts)),
+        retried=_of_all(sum, (part.retried for part in parts)),
     )
 
 

@@ -87,7 +87,7 @@ def trees(name: str) -> list[Path]:
 
     Containers make some of their own below them, in each kind of version 1.
     """
-    places = dict.fromkeys(it.path for it in mounts() if it.kind in {"cgroup", "cgroup2"})
+    places = dict.fromkeys(mount.path for mount in mounts() if mount.kind in {"cgroup", "cgroup2"})
     return [Path(place) / f"webdyno-{name}" for place in places]
 
 

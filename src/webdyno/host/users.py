@@ -37,7 +37,10 @@ class ServerUser:
 
     def kept_out_by(self, path: Path) -> Path | None:
         """Give the folder on the way to `path`, or that itself, which this user may not enter."""
-        return next((it for it in (*reversed(path.parents), path) if not self._may_enter(it)), None)
+        return next(
+            (parent for parent in (*reversed(path.parents), path) if not self._may_enter(parent)),
+            None,
+        )
 
     def may_read(self, file: Path) -> bool:
         """Whether this user may read a file; not if it isn't there."""

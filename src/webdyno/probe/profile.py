@@ -49,7 +49,7 @@ class Perf:
             place = Path(exits.enter_context(folder))
             self.output = place / "output"
             pipes = [place / name for name in ("control", "ack")]
-            self._control, self._ack = (_pipe(it, exits) for it in pipes)
+            self._control, self._ack = (_pipe(pipe, exits) for pipe in pipes)
             self._process = exits.enter_context(self._started(*pipes))
             exits.callback(self._process.kill)
             os.sched_setaffinity(self._process.pid, self._beside)

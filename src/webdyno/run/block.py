@@ -93,7 +93,11 @@ def run_block(point: RunningPoint, number: int) -> None:
 
 def give_up(point: RunningPoint, number: int, differences: Sequence[Finding]) -> None:
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
-    unlike = {it.arm: it.what for it in reversed(differences) if it.arm is not None}
+    unlike = {
+        difference.arm: difference.what
+        for difference in reversed(differences)
+        if difference.arm is not None
+    }
     staying = len(point.racing()) - len(unlike)
     if not question_of(point.experiment).spares_arms or staying < 2 or len(unlike) > staying:
         point.keep_stop(Stop("different-answers", differences[0].what))

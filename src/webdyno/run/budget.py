@@ -92,8 +92,10 @@ def _is_started_own(service: Service) -> bool:
 def _starts_own(experiment: Experiment, catalogue: Catalogue) -> bool:
     """Whether an arm is an application whose start nobody knows."""
     points = plan_points(experiment)
-    stacks = (catalogue.stack(it.stack) for plan in points for it in plan.experiment.arms.values())
-    return any(_is_started_own(it.services[it.front].service) for it in stacks)
+    stacks = (
+        catalogue.stack(arm.stack) for plan in points for arm in plan.experiment.arms.values()
+    )
+    return any(_is_started_own(stack.services[stack.front].service) for stack in stacks)
 
 
 def _slot_s(load: Load, usual_s: float) -> float:

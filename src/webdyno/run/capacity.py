@@ -97,9 +97,11 @@ def next_trial(
     if len(trials) >= MOST_TRIALS:
         return None
     known = by_rate(searched)
-    passes = {it.rate_rps: _passes(it, settings) for it in known}
-    unclear = next((it for it in known if passes[it.rate_rps] is None), None)
-    collapsed = any(it.purpose == "recovery" and not it.holds for it in trials)
+    passes = {level.rate_rps: _passes(level, settings) for level in known}
+    unclear = next((level for level in known if passes[level.rate_rps] is None), None)
+    collapsed = any(
+        past_trial.purpose == "recovery" and not past_trial.holds for past_trial in trials
+    )
     fresh = collapsed and not trials[-1].holds
     if unclear is not None:
         return _ask(unclear.rate_rps, LONGER, settings, fresh=fresh)
@@ -112,7 +114,7 @@ def next_trial(
         too_low = lower < closed_rps * FIRST_SHARE * LOWEST_SHARE
         given_up = too_low or client_too_slow(known)
         return None if given_up else _ask(lower, SHORT, settings, fresh=True)
-    if not any(it.purpose == "recovery" for it in trials) and not trials[-1].holds:
+    if not any(past_trial.purpose == "recovery" for past_trial in trials) and not trials[-1].holds:
         return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
     return _narrow(searched, passing, failing, settings, fresh=fresh)
 
@@ -133,7 +135,9 @@ def _narrow(
         share = SHORT if apart > NEAR else LONGER
         middle_rps = sqrt(passing.rate_rps * failing.rate_rps)
         return _ask(middle_rps, share, settings, fresh=fresh)
-    decided = sum(it.length_s >= _decides_s(it.rate_rps, settings) for it in trials)
+    decided = sum(
+        past_trial.length_s >= _decides_s(past_trial.rate_rps, settings) for past_trial in trials
+    )
     crossing_rps = capacity_of(trials) if decided < DECIDING else None
     return _ask(crossing_rps, 1.0, settings, fresh=fresh) if crossing_rps else None
 
@@ -160,7 +164,7 @@ def _decides_s(rate_rps: float, settings: CapacitySettings) -> float:
 
 def _least_answers(settings: CapacitySettings) -> int:
     """Give the fewest answers of which all have to be right for a rate to pass."""
-    allowed = min(it.allowed for it in settings.objectives)
+    allowed = min(objective.allowed for objective in settings.objectives)
     return ceil(log(RISK) / log(1 - allowed))
 
 
@@ -268,7 +272,9 @@ class _Search:
 
 def closed_rps(data: PointData, arm: str) -> float:
     """Give what an arm answered in the second half of its pilot, in a closed loop."""
-    pilots = [it for it in data.records if isinstance(it, PilotRecord) and it.arm == arm]
+    pilots = [
+        record for record in data.records if isinstance(record, PilotRecord) and record.arm == arm
+    ]
     if not pilots:
         return SLOWEST_RPS
     answers = pilots[-1].answers[len(pilots[-1].answers) // 2 :]
@@ -292,7 +298,11 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
     What is late by the longest time that any objective allows is late by all of them. None where
     failures alone count: these are known only when they have timed out.
     """
-    timed = [(it.within_s, it.allowed) for it in objectives if it.within_s is not None]
+    timed = [
+        (objective.within_s, objective.allowed)
+        for objective in objectives
+        if objective.within_s is not None
+    ]
     if not timed:
         return None
     after_s, allowed = max(timed)

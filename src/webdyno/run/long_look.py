@@ -147,14 +147,14 @@ def _confirmed(
 def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> LongLookRecord:
     """Give what is kept of a stretch."""
     load, used = slot
-    windows = [it for it in load.counted_windows if it.length_s > 0.9 * window_s]
+    windows = [window for window in load.counted_windows if window.length_s > 0.9 * window_s]
     return LongLookRecord(
         arm=arm.name,
         started_at=datetime.now(UTC),
         took_s=0.0,
         window_s=window_s,
-        responses=[it.completed for it in windows],
-        failed=[it.failed for it in windows],
+        responses=[window.completed for window in windows],
+        failed=[window.failed for window in windows],
         client_pauses=_client_pauses(load),
         samples=_after(used.course, lead_in_s),
         server_cpus=used.server_cpus,
@@ -181,9 +181,9 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
 def _client_pauses(load: LoadResult) -> list[Stall]:
     """Give the windows in which the load generator itself stood still."""
     return [
-        Stall(at_s=it.at_s - load.lead_in_s, length_s=it.length_s, cause="client")
-        for it in load.counted_windows
-        if it.stood_still
+        Stall(at_s=window.at_s - load.lead_in_s, length_s=window.length_s, cause="client")
+        for window in load.counted_windows
+        if window.stood_still
     ]
 
 

@@ -105,7 +105,7 @@ def _tell_shorter_windows(point: RunningPoint) -> None:
     has_windows = question.loading.has_windows and point.experiment.measure.slot_s is None
     if not has_windows or not question.tells_shorter_windows:
         return
-    found_s = max(it.window_s for it in pilots(point.data).values())
+    found_s = max(pilot.window_s for pilot in pilots(point.data).values())
     window_s = slot_settings(point.data).window_s
     if window_s < found_s:
         point.progress.notice(

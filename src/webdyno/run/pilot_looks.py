@@ -148,7 +148,7 @@ def series_of(
 
 def _answers(result: LoadResult) -> list[int]:
     """Give the answers in each whole window."""
-    return [it.completed for it in result.windows if it.length_s > WINDOW_S * 0.9]
+    return [window.completed for window in result.windows if window.length_s > WINDOW_S * 0.9]
 
 
 def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[float]:
@@ -253,19 +253,19 @@ def _pause(running: RunningBlock) -> bool:
 
 
 def _rates(looks: Sequence[PilotLook]) -> list[float]:
-    return [sum(it.answers) / (max(len(it.answers), 1) * WINDOW_S) for it in looks]
+    return [sum(look.answers) / (max(len(look.answers), 1) * WINDOW_S) for look in looks]
 
 
 def _worth(after: PilotLook, continuous: Sequence[PilotLook]) -> str:
-    joined = max(it.joined for it in [after, *continuous])
-    return worth(after.series(joined), [it.series(joined) for it in continuous])
+    joined = max(look.joined for look in [after, *continuous])
+    return worth(after.series(joined), [look.series(joined) for look in continuous])
 
 
 def _record(
     bursts: Sequence[PilotLook], after: PilotLook, told: str, continuous: PilotLook | None = None
 ) -> BurstsLook:
     return BurstsLook(
-        bursts=[it.answers for it in bursts],
+        bursts=[burst.answers for burst in bursts],
         after=after.answers,
         after_cpu_s=after.cpu_s,
         continuous=continuous.answers if continuous else [],

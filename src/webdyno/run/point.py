@@ -112,8 +112,8 @@ class RunningPoint:
         """Name the arms that failed, where the run goes on without them."""
         if not question_of(self.experiment).spares_arms:
             return set()
-        incidents = (it for it in self.data.records if isinstance(it, IncidentRecord))
-        return {it.arm for it in incidents if it.arm is not None}
+        incidents = (record for record in self.data.records if isinstance(record, IncidentRecord))
+        return {incident.arm for incident in incidents if incident.arm is not None}
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
         """Whether a run goes on when these have failed."""

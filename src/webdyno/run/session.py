@@ -111,7 +111,9 @@ def measure_run(
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, backend, exits)
-        folder.secrets = {it for point in points for arm in point.arms for it in arm.secrets}
+        folder.secrets = {
+            secret for point in points for arm in point.arms for secret in arm.secrets
+        }
         hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)

@@ -107,9 +107,11 @@ class Contender:
         first = self.rounds[0].head.experiment if self.rounds else asked
         draw = rng_of(first.measure.seed, len(self.rounds), "settings")
         fresh = next_settings(self.space, tried, CANDIDATES, draw.getrandbits(SEED_BITS))
-        known = sorted(tried, key=lambda it: -it.gain)
+        known = sorted(tried, key=lambda candidate: -candidate.gain)
         again = known[:1] if fresh else known[: CANDIDATES // 2]
-        candidates = [it.settings for it in again] + list(fresh[: CANDIDATES - len(again)])
+        candidates = [candidate.settings for candidate in again] + list(
+            fresh[: CANDIDATES - len(again)]
+        )
         if len(candidates) < FEWEST_IN_RACE - 1:
             return None
         arms = {DEFAULT: self.arm}
@@ -184,7 +186,7 @@ def final_experiment(
         arms[it.default_arm] = side.arm
         if it.settings:
             arms[it.arm] = side.arm.with_knobs(it.settings)
-    if not any(it.settings for it in found):
+    if not any(candidate.settings for candidate in found):
         return None
     return experiment.replace(
         title=f"{' and '.join(side.name for side in sides)}, tuned",

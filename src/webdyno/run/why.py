@@ -208,12 +208,12 @@ def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]
     the capacity goes by objectives, and stays one.
     """
     here = experiment.arms[arm]
-    changed = {f"{arm}, {it.knob} = {shown_value(it.tried)}": it for it in advice}
+    changed = {f"{arm}, {piece.knob} = {shown_value(piece.tried)}": piece for piece in advice}
     arms = {name: here.with_knobs({it.knob: it.tried}) for name, it in changed.items()}
     kept = experiment.measure.model_dump(
         include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
     )
-    if experiment.capacity is None and any(it.mends for it in advice):
+    if experiment.capacity is None and any(piece.mends for piece in advice):
         kept["decide_on"] = CPU_TIME
     return experiment.derived(
         f"What would make {arm} faster",
@@ -226,7 +226,10 @@ def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]
 
 def _headers(arm: str, experiment: Experiment) -> set[str]:
     """Name what headers an arm's requests have, in small letters."""
-    headers = [experiment.load_of(arm).headers, *(it.headers for it in experiment.requests_of(arm))]
+    headers = [
+        experiment.load_of(arm).headers,
+        *(request.headers for request in experiment.requests_of(arm)),
+    ]
     return {name.lower() for each in headers for name in each}
 
 

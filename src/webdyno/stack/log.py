@@ -114,7 +114,7 @@ def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
     for line in lines:
         if IN_USE not in line.lower():
             continue
-        ports = [int(it) for it in _PORT.findall(line) if int(it) >= LEAST_PORT]
+        ports = [int(port) for port in _PORT.findall(line) if int(port) >= LEAST_PORT]
         if ports and own not in ports:
             return ports[-1]
     return None

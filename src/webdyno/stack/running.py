@@ -252,12 +252,17 @@ class RunningStack:
     def wardens(self) -> list[int]:
         """The processes whose descendants the services are; no part of the stack themselves."""
         processes = [service.process for service in self._started]
-        return [it.warden_pid for it in processes if isinstance(it, ServerProcess)]
+        return [process.warden_pid for process in processes if isinstance(process, ServerProcess)]
 
     def found(self) -> list[int]:
         """Processes that ran before; with their descendants they are services of this stack."""
         processes = [service.process for service in self._started]
-        return [pid for it in processes if isinstance(it, FoundProcess) for pid in it.roots()]
+        return [
+            pid
+            for process in processes
+            if isinstance(process, FoundProcess)
+            for pid in process.roots()
+        ]
 
     @property
     def network_pid(self) -> int | None:

@@ -264,7 +264,7 @@ class RunningService:
         if self.is_container:
             return []
         own = f":{self.address.port}"
-        return [it for it in addresses(self.pids()) if not it.endswith(own)]
+        return [address for address in addresses(self.pids()) if not address.endswith(own)]
 
     def is_elsewhere(self) -> bool:
         """Whether it surely listens at another address: at its port, or at another for long."""
