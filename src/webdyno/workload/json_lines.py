@@ -80,9 +80,8 @@ def _caddy(found: dict[str, Any], before: bytes) -> Access:
         _text(request["uri"]),
         int(found["status"]),
         _length(found.get("size")),
-        None,
-        took_of_caddy(found.get("duration")),
-        remarks,
+        took_s=took_of_caddy(found.get("duration")),
+        remarks=remarks,
     )
 
 

@@ -62,7 +62,7 @@ def read_common(line: bytes) -> Access | None:
         if envoy or found is None:
             return _envoy(envoy) if envoy else None
     time, request, status, length, _, agent, rest = found.groups()
-    method, target = request_line(request)
+    asked = request_line(request)
     first_quoted = _FIRST_QUOTED.match(rest) if agent and rest else None
     address, remarks = client(
         _client(line[: found.start()]), first_quoted[1] if first_quoted else b""
@@ -71,13 +71,11 @@ def read_common(line: bytes) -> Access | None:
         common_time(time) if time[2:3] == b"/" else _iso_time(time),
         address,
         agent or b"",
-        method,
-        target,
+        *asked,
         int(status),
         0 if length == b"-" else int(length),
-        None,
-        took_after_line(rest) if rest else None,
-        remarks,
+        took_s=took_after_line(rest) if rest else None,
+        remarks=remarks,
     )
 
 
@@ -105,19 +103,17 @@ def _client(head: bytes) -> bytes:
 def _envoy(found: re.Match[bytes]) -> Access:
     """Read Envoy's own format and Istio's: its times are milliseconds, the client is forwarded."""
     time, request, status, length, behind_ms, listed, agent = found.groups()
-    method, target = request_line(request)
+    asked = request_line(request)
     address, remarks = client(b"", listed)
     return Access(
         _iso_time(time),
         address,
         agent,
-        method,
-        target,
+        *asked,
         int(status),
         int(length),
-        None,
-        0.0 if behind_ms == b"-" else took_in_bounds(int(behind_ms) / 1e3),
-        remarks,
+        took_s=0.0 if behind_ms == b"-" else took_in_bounds(int(behind_ms) / 1e3),
+        remarks=remarks,
     )
 
 
@@ -134,11 +130,11 @@ def read_haproxy(line: bytes) -> Access | None:
     if found is None:
         return None
     address, time, server_ms, status, length, captured, request = found.groups()
-    method, target = request_line(request)
+    asked = request_line(request)
     # The server's own time is -1 where none was asked.
     took_s = took_in_bounds(int(server_ms) / 1e3)
     return Access(
-        common_time(time), address, captured, method, target, int(status), int(length), None, took_s
+        common_time(time), address, captured, *asked, int(status), int(length), None, took_s
     )
 
 
@@ -148,21 +144,15 @@ def read_load_balancer(line: bytes) -> Access | None:
     if found is None:
         return None
     time, address, target_s, status, length, request, agent = found.groups()
-    method, target = request_line(request)
-    try:
-        time_s = moment_of(time.decode())
-    except (ValueError, OverflowError):
-        raise NoRequest("has a time that there never was") from None
+    asked = request_line(request)
     return Access(
-        time_s,
+        _iso_time(time),
         address,
         agent,
-        method,
-        target,
+        *asked,
         0 if status == b"-" else int(status),
         int(length),
-        None,
-        took_of_number(target_s.decode()),
+        took_s=took_of_number(target_s.decode()),
     )
 
 
@@ -172,11 +162,11 @@ def read_uvicorn(line: bytes) -> Access | None:
     if found is None:
         return None
     address, request, status = found.groups()
-    method, target = request_line(request)
+    asked = request_line(request)
     time_s = stamp(line[: found.start()])
     if time_s is None:
         raise NoRequest("has no time")
-    return Access(time_s, address, b"", method, target, int(status), 0)
+    return Access(time_s, address, b"", *asked, int(status), 0)
 
 
 class W3c:
@@ -226,9 +216,8 @@ class W3c:
             _bytes(target),
             int(found["sc-status"]),
             int(found.get("sc-bytes", "0").replace("-", "0")),
-            None,
-            self._took_s(found),
-            (*remarks, *by_proxy),
+            took_s=self._took_s(found),
+            remarks=(*remarks, *by_proxy),
         )
 
     def _took_s(self, found: dict[str, str]) -> float | None:
