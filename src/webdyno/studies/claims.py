@@ -64,12 +64,12 @@ def _matches(claim: Claim, point: Point) -> bool:
 def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
     if not judged:
         why = "no finished block at its levels; a longer --budget or --full measures there"
-        return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
+        return _untold(generator, why)
     if claim.is_figure:
         return _figures(generator, claim, judged)
     found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
     if not found:
-        return _not_told(generator, claim)
+        return _untold(generator, f"{generator} doesn't tell {claim.metric}")
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
@@ -81,8 +81,7 @@ def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgemen
     )
 
 
-def _not_told(generator: GeneratorName, claim: Claim) -> Told:
-    why = f"{generator} doesn't tell {claim.metric}"
+def _untold(generator: GeneratorName, why: str) -> Told:
     return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
 
 
@@ -103,9 +102,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         why = "a figure of another machine; no ratio on one machine can answer it"
         why += _limits(limited)
         return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
-    if spoilt:
-        return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=spoilt[0])
-    return _not_told(generator, claim)
+    return _untold(generator, spoilt[0] if spoilt else f"{generator} doesn't tell {claim.metric}")
 
 
 def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
