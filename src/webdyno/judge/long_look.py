@@ -12,9 +12,9 @@ from math import exp
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import chdtri, stdtrit
+from scipy.special import chdtri
 
-from webdyno.judge.interval import LARGEST_LOG, Logs
+from webdyno.judge.interval import LARGEST_LOG, Logs, t_quantile
 from webdyno.judge.look_course import (
     FEWEST_READINGS,
     MOST_CHANGE,
@@ -244,7 +244,7 @@ def _relative_error(values: Logs, least: float) -> float:
 
 
 def _around(centre: float, relative_error: float, n: int) -> Interval:
-    half = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * relative_error
+    half = t_quantile(n, CONFIDENCE) * relative_error
     factor = exp(min(half, LARGEST_LOG))
     return Interval(low=centre / factor, estimate=centre, high=centre * factor)
 

@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
-from webdyno.judge.interval import TINY, Logs, fitted_line
+from webdyno.judge.interval import TINY, Logs, fitted_line, t_quantile
 from webdyno.judge.look_records import (
     LookReadings,
     Windows,
@@ -119,7 +118,7 @@ def _mean_of(values: Logs) -> Interval:
     """Give the mean of batches, with Student's t of their scatter."""
     centre = float(values.mean())
     error = float(values.std(ddof=1)) / len(values) ** 0.5
-    half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
+    half = t_quantile(len(values), CONFIDENCE) * error
     return Interval(low=max(centre - half, 0.0), estimate=centre, high=centre + half)
 
 
@@ -252,7 +251,7 @@ def _change(
     error = spread * (memory / len(first) + memory / len(last)) ** 0.5
     if abs(change) < max(SMALLEST_DRIFT, DRIFT_SDS * error):
         return None
-    half = float(stdtrit(len(first) + len(last) - 2, (1 + CONFIDENCE) / 2)) * error
+    half = t_quantile(len(first) + len(last) - 1, CONFIDENCE) * error
     return Drift(
         metric=metric,
         change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),

@@ -174,9 +174,14 @@ class Windows(NamedTuple):
 def windows_of(record: LongLookRecord) -> Windows:
     """Join neighbouring windows of a record until they are long enough."""
     joined = _windows_as_one(record)
-    whole = len(record.responses) // joined * joined
-    counts = np.array(record.responses[:whole], dtype=float).reshape(-1, joined).sum(axis=1)
-    return Windows(np.asarray(counts), record.window_s * joined)
+    counts = sums_of(np.array(record.responses, dtype=float), joined)
+    return Windows(counts, record.window_s * joined)
+
+
+def sums_of(values: Logs, size: int) -> Logs:
+    """Add up so many values at a time; what is left over at the end is left out."""
+    whole = len(values) // size * size
+    return np.asarray(values[:whole].reshape(-1, size).sum(axis=1))
 
 
 def _windows_as_one(record: LongLookRecord) -> int:

@@ -21,6 +21,7 @@ from webdyno.judge.look_records import (
     Windows,
     moved,
     stretches,
+    sums_of,
     windows_of,
     with_begins,
 )
@@ -134,13 +135,15 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
     )
 
 
-def is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:
+def _is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:
     """Whether what looks like a stall is a stretch of failures: answers came, but wrong ones."""
-    end_s = stall.at_s + stall.length_s
-    covered_s = sum(
-        max(0.0, min(end_s, it.at_s + it.length_s) - max(stall.at_s, it.at_s)) for it in failing
-    )
-    return covered_s > stall.length_s / 2
+    return sum(_common_s(stall, it) for it in failing) > stall.length_s / 2
+
+
+def _common_s(stall: Stall, other: Stall | Failing) -> float:
+    """Give how much of the time of a stall is that of something else, too."""
+    end_s = min(stall.at_s + stall.length_s, other.at_s + other.length_s)
+    return max(0.0, end_s - max(stall.at_s, other.at_s))
 
 
 class Others:
@@ -156,18 +159,15 @@ class Others:
 
         Several causes may have come together; then it is the one that took most.
         """
-        took_s = self.took_s(stall.at_s, stall.length_s)
+        took_s = self.took_s(stall)
         if sum(took_s.values()) < EXCUSING_SHARE * stall.length_s:
             return None
         return max(took_s, key=took_s.__getitem__)
 
-    def took_s(self, at_s: float, length_s: float) -> dict[StallCause, float]:
-        """Give for how long of a time each of them can have kept the servers from answering."""
-        begin_s, end_s, read = at_s, at_s + length_s, self._read
-        paused_s = sum(
-            max(0.0, min(end_s, pause.at_s + pause.length_s) - max(begin_s, pause.at_s))
-            for pause in self._record.client_pauses
-        )
+    def took_s(self, stall: Stall) -> dict[StallCause, float]:
+        """Give for how long of it each of them can have kept the servers from answering."""
+        begin_s, end_s, read = stall.at_s, stall.at_s + stall.length_s, self._read
+        paused_s = sum(_common_s(stall, pause) for pause in self._record.client_pauses)
         if not read.tell:
             return {"client": paused_s}
         # Where webdyno itself had no CPU for long, the whole machine stood still.
@@ -178,7 +178,7 @@ class Others:
         stolen_s = max(read.during(read.stolen_s, begin_s, end_s), 0.0) / self._cpus
         return {
             "client": max(paused_s, gap_s, client_waited_s),
-            "stopped": length_s * read.stopped_share(begin_s, end_s),
+            "stopped": stall.length_s * read.stopped_share(begin_s, end_s),
             "hypervisor": stolen_s,
             # Servers that sleep don't mind who has their CPUs.
             "other-programs": min(others_s, read.waited_during(read.waited_s, begin_s, end_s)),
@@ -233,7 +233,7 @@ def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall
 def stalls_in(record: LongLookRecord) -> list[Stall]:
     """Find all stalls in one stretch, whoever caused them; failures are none."""
     failing = failing_in(record)
-    return [it for it in _quiet(windows_of(record)) if not is_failing(it, failing)]
+    return [it for it in _quiet(windows_of(record)) if not _is_failing(it, failing)]
 
 
 def _quiet(windows: Windows) -> Iterator[Stall]:
@@ -248,8 +248,7 @@ def _quiet(windows: Windows) -> Iterator[Stall]:
         return
     usual = float(np.median(busy))
     quiet = counts < QUIET_SHARE * usual
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], quiet, [False]]).astype(np.int8)))
-    for begin, end in edges.reshape(-1, 2):
+    for begin, end in _in_a_row(quiet):
         at_edge = begin == 0 or end == len(counts)
         if at_edge and end - begin < LONG_EDGE:
             continue  # it may be the load's own beginning or end
@@ -260,6 +259,12 @@ def _quiet(windows: Windows) -> Iterator[Stall]:
             length_s=(end - begin + before + after) * window_s,
             cause=None,
         )
+
+
+def _in_a_row(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Give where those that are set begin and end."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return ((int(begin), int(end)) for begin, end in edges.reshape(-1, 2))
 
 
 def _lacking(counts: Logs, window: int, usual: float) -> float:
@@ -311,14 +316,14 @@ def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:
 
 def _slowed_by(others: Others, usually: dict[StallCause, float], slow: SlowStretch) -> bool:
     """Whether half of what was lost was taken by others, beyond what they usually take."""
-    took_s = others.took_s(slow.at_s, slow.length_s)
+    took_s = others.took_s(slow.as_stall())
     more_s = sum(max(took_s[by] - usually.get(by, 0.0) * slow.length_s, 0.0) for by in took_s)
     return more_s >= EXCUSING_SHARE * (1 - slow.level) * slow.length_s
 
 
 def _course(counts: Logs, window_s: float, without: Sequence[Stall]) -> _Course | None:
     size = max(round(PART_S / window_s), 1)
-    parts, part_s = _parts(counts, size), size * window_s
+    parts, part_s = sums_of(counts, size), size * window_s
     if len(parts) < FEWEST_PARTS:
         return None
     looked_at = np.ones(len(parts), dtype=bool)
@@ -334,17 +339,11 @@ def _slow_stretches(course: _Course) -> list[SlowStretch]:
     logs = np.log(np.maximum(shares, TINY))
     spread = MAD_TO_SD * float(np.median(np.abs(logs[looked_at])))
     is_slow = looked_at & (logs < min(float(np.log(SLOW_LEVEL)), -SLOW_SDS * spread))
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_slow, [False]]).astype(np.int8)))
     return [
-        _stretch(shares, int(begin), int(end), part_s)
-        for begin, end in edges.reshape(-1, 2)
+        _stretch(shares, begin, end, part_s)
+        for begin, end in _in_a_row(is_slow)
         if end - begin >= IN_A_ROW and begin > 0 and end < len(shares)
     ]
-
-
-def _parts(counts: Logs, size: int) -> Logs:
-    whole = len(counts) // size * size
-    return np.asarray(counts[:whole].reshape(-1, size).sum(axis=1))
 
 
 def _stretch(shares: Logs, begin: int, end: int, part_s: float) -> SlowStretch:

@@ -17,9 +17,8 @@ from math import ceil, exp, log, sqrt
 from typing import Literal, Self
 
 import numpy as np
-from scipy.special import stdtrit
 
-from webdyno.judge.interval import Logs
+from webdyno.judge.interval import Logs, fitted_line
 
 FEWEST_ANSWERS = 25
 """Windows are joined until they have so many answers on average: counting noise is 20 % then."""
@@ -187,13 +186,9 @@ def change_points(values: Logs, penalty: float) -> list[int]:
 def _significant_change(levels: Logs) -> float:
     """Give the change over the stretch on the fitted line, 0 where it may be chance."""
     n = len(levels)
-    place = np.arange(n) - (n - 1) / 2
-    spread = float(place @ place)
-    slope = float(place @ levels) / spread
-    rest = levels - levels.mean() - slope * place
-    error = sqrt(float(rest @ rest) / (n - 2) / spread)
-    sure = abs(slope) > float(stdtrit(n - 2, 1 - TREND_ALPHA / 2)) * error
-    return slope * (n - 1) if sure else 0.0
+    line = fitted_line(np.arange(n, dtype=float), levels)
+    sure = abs(line.slope) > line.half_width(1 - TREND_ALPHA)
+    return line.slope * (n - 1) if sure else 0.0
 
 
 def autocorrelation_time(values: Logs) -> float:

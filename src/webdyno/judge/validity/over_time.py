@@ -15,7 +15,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.interval import Estimate, estimate
+from webdyno.judge.interval import Estimate, estimate, fitted_line
 from webdyno.judge.long_look import (
     MORE_OPEN,
     drift_words,
@@ -124,9 +124,7 @@ def _over_the_block(block: Block, arm: str) -> float | None:
     if len(points) < 2:
         return None
     position, logs = np.array([p for p, _ in points]), np.log([rate for _, rate in points])
-    centred = position - position.mean()
-    slope = float(centred @ logs) / float(centred @ centred)
-    return slope * float(np.ptp(position))
+    return fitted_line(position, logs).slope * float(np.ptp(position))
 
 
 def _inside_slots(block: Block, arm: str) -> float | None:
