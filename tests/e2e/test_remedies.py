@@ -74,7 +74,7 @@ def broken(folder: RunFolder) -> set[tuple[str, str | None]]:
 def skip_if_disturbed(folder: RunFolder, rule: str) -> None:
     """Trends are bounded, not remedied, where other programs leave few slots to see them in."""
     slots = folder.data().points[0].slots
-    rules = [rule for rule in SLOT_RULES if rule.bounded]
+    rules = [rule for rule in SLOT_RULES.values() if rule.bounded]
     disturbed = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
     if (rule, "odd") not in remedies(folder) and len(disturbed) > len(slots) / 3:
         pytest.skip("other programs had the servers' CPUs")

@@ -1,24 +1,18 @@
 """The value of each metric in a block, computed from its slots."""
 
-from csv import DictReader
-from io import StringIO
 from random import Random
 
 import pytest
 from pydantic import ValidationError
 
-from builders import START, SimulatedArm, load_result, response_times, run_head, simulated_run
-from webdyno.judge import judge
-from webdyno.judge.point_data import Block, PointData, RunData
-from webdyno.judge.sweep import judge_sweep
+from builders import START, load_result, response_times, run_head
+from webdyno.judge.point_data import Block, PointData
 from webdyno.judge.validity import left_out_slots
 from webdyno.model.histogram import Histogram
-from webdyno.model.judgement import Metric, Verdict
 from webdyno.model.load_result import Bytes, Client, Failures, Requests, Whole, Window
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import (
     METRICS,
-    MetricRule,
     answer_bytes,
     metric_rule,
     metrics_told_by,
@@ -26,8 +20,6 @@ from webdyno.model.metrics import (
     server_cpu_us,
 )
 from webdyno.model.records import BlockRecord, ServerUse, SlotRecord
-from webdyno.report.summary import summary_csv
-from webdyno.report.view import run_view
 
 
 def slot(
@@ -190,28 +182,3 @@ def test_what_slots_cannot_tell_is_left_out() -> None:
 def test_an_unknown_deciding_metric_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(ValidationError, match="can be rate_rps, server_cpu_us, response_p50_us"):
         Measure.model_validate({"decide_on": name})
-
-
-PEAK = MetricRule(
-    Metric(name="threads", label="threads of the servers", unit="threads", better="lower"),
-    kind="memory",
-    block_value=lambda slots: float(len(slots)),
-    saying="{a} has {ratio}× the threads of {b}",
-)
-
-
-def test_a_metric_is_added_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(METRICS, "threads", PEAK)
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
-    measure = Measure(seed=1, decide_on="threads")
-    experiment = run.head.experiment.model_copy(update={"measure": measure})
-    head = run.head.model_copy(update={"experiment": experiment})
-
-    judgement = judge(PointData.of(head, run.records))
-    assert judgement.verdict is Verdict.EQUIVALENT
-    assert judgement.headline.startswith("apache has 1.00× the threads of nginx")
-    assert "threads" in [metric.name for metric in judgement.metrics]
-
-    view = run_view(RunData(head, run.records), judge_sweep(RunData(head, run.records)))
-    rows = list(DictReader(StringIO(summary_csv(view))))
-    assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}

@@ -96,7 +96,7 @@ def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
 
 def _undisturbed(data: PointData) -> PointData:
     """Keep the slots that show only the arm: a noisy neighbour's coming or going is no trend."""
-    rules = [rule for rule in SLOT_RULES if rule.bounded]
+    rules = [rule for rule in SLOT_RULES.values() if rule.bounded]
     return data.without(
         (slot.block, slot.slot) for slot in data.slots if any(rule.broken(slot) for rule in rules)
     )

@@ -5,7 +5,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from webdyno.own import command, configuration, image, revision, url
 from webdyno.own.target import (
     GeneratedService,
     OwnKeys,
+    OwnKind,
     Provide,
     TargetSpec,
     Tell,
@@ -33,20 +34,14 @@ from webdyno.own.target import (
     split_knobs,
 )
 
-KINDS: dict[str, Callable[[TargetSpec], GeneratedService]] = {
-    "cmd": command.make,
-    "rev": revision.make,
-    "conf": configuration.make,
-    "image": image.make,
-    "url": url.make,
+KINDS: dict[str, OwnKind] = {
+    "cmd": OwnKind(command.make, turns_knobs=True, by_line=True),
+    "rev": OwnKind(revision.make, turns_knobs=True, by_line=True),
+    "conf": OwnKind(configuration.make, turns_knobs=True, has_root=True),
+    "image": OwnKind(image.make),
+    "url": OwnKind(url.make, runs_already=True),
 }
 """By the word before the colon."""
-
-DECLARING = {"cmd", "rev", "conf"}
-"""Kinds whose command finds the values of knobs in its environment, or whose file has places for
-them."""
-STARTED_BY_LINE = {"cmd", "rev"}
-"""Kinds that a line of shell starts, which finds services behind it in its environment."""
 OWN_SITE = "own"
 """The site of arms of which nobody knows what they serve."""
 
@@ -184,26 +179,27 @@ class _Resolver:
         """Give the name in the catalogue of a stack that a user wrote."""
         if not is_own(stack):
             return stack
-        kind, _, text = stack.partition(":")
+        word, _, text = stack.partition(":")
+        kind = KINDS[word]
         if "\0" in stack:
             raise Mistake(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
         if not text.strip():
             raise Mistake(
-                f"{place.rstrip(':')}: nothing stands behind {kind}:, docs/own.md shows what can"
+                f"{place.rstrip(':')}: nothing stands behind {word}:, docs/own.md shows what can"
             )
-        if kind == "url" and (fixed := {"memory", "cpus"}.intersection(arm)):
+        if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(arm)):
             raise Mistake(
                 f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
                 "let webdyno start it, with cmd:"
             )
-        if kind == "url" and self.bench == "netns":
+        if kind.runs_already and self.bench == "netns":
             raise Mistake(
                 f"{place}: what runs already isn't in the network of --bench netns; let webdyno "
                 "start it, with cmd:"
             )
-        if keys.root and kind != "conf":
+        if keys.root and not kind.has_root:
             raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
-        if (keys.services or keys.prepare) and kind not in STARTED_BY_LINE:
+        if (keys.services or keys.prepare) and not kind.by_line:
             what = "services stand" if keys.services else "prepare is for what stands"
             raise Mistake(
                 f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
@@ -211,10 +207,11 @@ class _Resolver:
         secret_values(keys.environment.values(), os.environ)
         folder = self._folder_of(keys, place)
         declared, _ = split_knobs(arm.get("knobs"))
-        if declared and kind not in DECLARING:
+        if declared and not kind.turns_knobs:
+            able = ", ".join(f"{word}:" for word, it in KINDS.items() if it.turns_knobs)
             raise Mistake(
-                f"{place}: knobs can be declared for a command or a configuration (cmd:, rev:, "
-                f"conf:), and this is {stack}"
+                f"{place}: knobs can be declared for a command or a configuration ({able}), and "
+                f"this is {stack}"
             )
         spec = TargetSpec(
             written=stack,
@@ -232,14 +229,14 @@ class _Resolver:
                 declared, lambda where: f"{place}: knobs.{'.'.join(map(str, where))}"
             ),
         )
-        return self._keep(kind, self._make(kind, spec), text)
+        return self._keep(word, self._make(kind, spec), text)
 
-    def _make(self, kind: str, spec: TargetSpec) -> GeneratedService:
+    def _make(self, kind: OwnKind, spec: TargetSpec) -> GeneratedService:
         """Make what is asked for, once for all arms that are alike."""
         same = replace(spec, place="")
         made = next((made for known, made in self.known if known == same), None)
         if made is None:
-            made = KINDS[kind](spec)
+            made = kind.make(spec)
             self.known.append((same, made))
         return made
 
@@ -249,11 +246,11 @@ class _Resolver:
             raise Mistake(f"{place}: there is no folder {folder}, in which it is to run")
         return folder
 
-    def _keep(self, kind: str, made: GeneratedService, text: str) -> str:
+    def _keep(self, word: str, made: GeneratedService, text: str) -> str:
         content = json.dumps([made.service, made.files, made.behind], sort_keys=True)
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
-        name = "-".join(filter(None, (kind, slug, digest)))
+        name = "-".join(filter(None, (word, slug, digest)))
         if self.made is None:
             self.made = Workspace()
             atexit.register(self.made.remove)

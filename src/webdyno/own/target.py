@@ -106,6 +106,21 @@ class GeneratedService:
     """Names of the catalogue's services behind it, by role."""
 
 
+@dataclass(frozen=True)
+class OwnKind:
+    """A kind of own systems: how one becomes a service, and which keys of an arm it understands."""
+
+    make: Callable[[TargetSpec], GeneratedService]
+    turns_knobs: bool = False
+    """Its command finds the values of knobs in its environment, or its file has places for them."""
+    by_line: bool = False
+    """A line of shell starts it, which finds services behind it in its environment."""
+    has_root: bool = False
+    """Its document root can be exchanged."""
+    runs_already: bool = False
+    """Somebody else has started it, where and as he liked."""
+
+
 def _protocol_knob(choices: Sequence[str]) -> Mapping[str, Any]:
     """Give the knob by which a load says what clients speak with a service."""
     help_ = "What clients speak; the load sets it."

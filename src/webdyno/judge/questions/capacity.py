@@ -18,7 +18,7 @@ from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.compare import Loading, Question
 from webdyno.judge.stop import Stop, used_up
-from webdyno.judge.validity import certificate, keepalive, run, valid_for
+from webdyno.judge.validity import FIRST_RULES, keepalive, run, valid_for
 from webdyno.judge.validity.answers import NON_2XX, WRONG_BODY
 from webdyno.judge.validity.client import client_was_the_limit
 from webdyno.judge.validity.rule import Rule, RunRule, note
@@ -226,16 +226,13 @@ class CapacitySearch(Loading):
 
     settings: CapacitySettings
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        run.SESSIONS,
-        run.INCIDENT,
-        certificate.CERTIFICATE,
-        *OWN_RULES,
-        run.FEW_BLOCKS,
-    )
     shows: ClassVar[str] = "capacity"
     has_windows: ClassVar[bool] = False
     look_s: ClassVar[float] = CONFIRMED_S
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Give those of trials, which ask for too much by intent."""
+        return (*FIRST_RULES, *OWN_RULES, run.FEW_BLOCKS)
 
     def working_arms(self, data: PointData) -> Collection[str]:
         """Name the arms of which a capacity was found."""

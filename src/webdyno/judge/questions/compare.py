@@ -26,8 +26,7 @@ from webdyno.judge.stop import (
     worth_patience,
 )
 from webdyno.judge.validity import (
-    LASTING_RULES,
-    RULES,
+    all_rules,
     findings_of,
     left_out_slots,
     rule_of_most,
@@ -50,8 +49,6 @@ where that is too short to tell more than slots do."""
 class Loading:
     """How arms are loaded in a block: in slots, with the load that the experiment says."""
 
-    rules: ClassVar[tuple[Rule, ...]] = RULES
-    """By which what was measured is believed or not."""
     shows: ClassVar[str] = "valid slot"
     """What an arm has to have in some block."""
     has_windows: ClassVar[bool] = True
@@ -59,9 +56,13 @@ class Loading:
     look_s: ClassVar[float] = LOOK_S
     """How long the long look at an arm is, where the budget is long enough."""
 
+    def rules(self) -> tuple[Rule, ...]:
+        """Give those by which what was measured is believed or not."""
+        return all_rules()
+
     def working_arms(self, data: PointData) -> Collection[str]:
         """Name the arms that have something to show; what passes by is no reason to have none."""
-        lasting = left_out_slots(data, LASTING_RULES)
+        lasting = left_out_slots(data, lasting=True)
         return {slot.arm for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
     def block_s(self, arms: int) -> float | None:
@@ -243,7 +244,7 @@ class Question:
 
     def findings(self, data: PointData) -> list[Finding]:
         """Apply the rules of validity."""
-        return findings_of(data, self.loading.rules)
+        return findings_of(data, self.loading.rules())
 
     def judge(self, data: PointData) -> Judgement:
         """Judge a point, finished or not."""

@@ -194,7 +194,7 @@ def advice_evidence(data: PointData, arm: str) -> AdviceEvidence:
         answer_bytes=answer_bytes(slots),
         keeps_connections=data.experiment.load_of(arm).keepalive == "always",
         busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
-        broken=frozenset(rule.name for rule in SLOT_RULES if rule.too_many(slots)),
+        broken=frozenset(rule.name for rule in SLOT_RULES.values() if rule.too_many(slots)),
     )
 
 
@@ -216,7 +216,7 @@ def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gai
 
 def _mended_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
     """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
-    rule = next((it for it in SLOT_RULES if it.name == advice.mends), None)
+    rule = SLOT_RULES.get(advice.mends or "")
     if rule is None:
         return 0
     broken, still_broken = (

@@ -20,26 +20,22 @@ from webdyno.model.judgement import Finding, LeftOutSlot
 from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.records import BlockRecord, PilotRecord
 
-SLOT_RULES: tuple[SlotRule, ...] = (
-    *answers.RULES,
-    *servers.SLOT_RULES,
-    *keepalive.RULES,
-    *client.RULES,
-    *network.SLOT_RULES,
-    *servers.HOST_RULES,
-)
-"""Rules that each slot keeps or breaks by itself."""
+SLOT_RULES: dict[str, SlotRule] = {
+    rule.name: rule
+    for rule in (
+        *answers.RULES,
+        *servers.SLOT_RULES,
+        *keepalive.RULES,
+        *client.RULES,
+        *network.SLOT_RULES,
+        *servers.HOST_RULES,
+    )
+}
+"""Rules that each slot keeps or breaks by itself, by name."""
 
-LASTING_RULES = tuple(rule for rule in SLOT_RULES if rule.tolerated < DISTURBANCES_TOLERATED)
-"""Those of them whose causes don't pass by themselves."""
-
-_BOUNDED = {rule.name for rule in SLOT_RULES if rule.bounded}
-
-RULES: tuple[Rule, ...] = (
-    run.SESSIONS,
-    run.INCIDENT,
-    certificate.CERTIFICATE,
-    *SLOT_RULES,
+FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, certificate.CERTIFICATE)
+"""Those that are told before them."""
+LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,
     network.LINK_BOUND,
     *over_time.TRENDS,
@@ -49,7 +45,7 @@ RULES: tuple[Rule, ...] = (
     run.FEW_SAMPLES,
     run.FEW_BLOCKS,
 )
-"""All of them, in the order in which they are told."""
+"""Those that are told after them."""
 
 WRONG_ANSWERS = ("non-2xx", "wrong-body", "truncated", "malformed", "timeouts", "resets", "refused")
 FOLLOWS_FROM = {
@@ -65,10 +61,15 @@ FOLLOWS_FROM = {
 SHORT_RUN = "few-blocks"
 
 
+def all_rules() -> tuple[Rule, ...]:
+    """Give the rules of runs that are measured in slots, in the order in which they are told."""
+    return (*FIRST_RULES, *SLOT_RULES.values(), *LAST_RULES)
+
+
 @derived
-def findings_of(data: PointData, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+def findings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[Finding]:
     """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
-    found = [finding for rule in rules for finding in rule.findings(data)]
+    found = [finding for rule in rules or all_rules() for finding in rule.findings(data)]
     causes = without_consequences(found, data.measure.decide_on)
     return sorted(causes, key=lambda finding: finding.severity != "invalid")
 
@@ -94,9 +95,17 @@ def _spoils(finding: Finding, metric: str) -> bool:
 
 
 @derived
-def left_out_slots(data: PointData, rules: tuple[SlotRule, ...] = SLOT_RULES) -> list[LeftOutSlot]:
-    """List the slots that break a rule, and those that hold a stall which a long look counts."""
-    broken = [left_out for rule in rules for left_out in rule.left_out(data.slots)]
+def left_out_slots(data: PointData, *, lasting: bool = False) -> list[LeftOutSlot]:
+    """List the slots that break a rule, and those that hold a stall which a long look counts.
+
+    With `lasting` only rules count whose causes don't pass by themselves.
+    """
+    broken = [
+        left_out
+        for rule in SLOT_RULES.values()
+        if not lasting or rule.tolerated < DISTURBANCES_TOLERATED
+        for left_out in rule.left_out(data.slots)
+    ]
     return broken + [
         LeftOutSlot(
             block=slot.block,
@@ -114,7 +123,8 @@ def left_out_slots(data: PointData, rules: tuple[SlotRule, ...] = SLOT_RULES) ->
 
 def only_disturbed(left_out: LeftOutSlot) -> bool:
     """Tell whether a slot was left out for what could be bounded as well."""
-    return left_out.rule in _BOUNDED
+    rule = SLOT_RULES.get(left_out.rule)
+    return rule is not None and rule.bounded
 
 
 def left_out_words(data: PointData) -> str:

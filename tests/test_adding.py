@@ -1,0 +1,191 @@
+"""What can be added in one place is added here, and used: nothing else has to know of it."""
+
+import sys
+from collections.abc import Iterator
+from csv import DictReader
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+import webdyno.generator
+from builders import SimulatedArm, simulated_run
+from webdyno.definitions import Catalogue, CommandLine, Draft, settings
+from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
+from webdyno.host.this_machine import Bench
+from webdyno.judge import judge
+from webdyno.judge.point_data import PointData, RunData
+from webdyno.judge.sweep import judge_sweep
+from webdyno.judge.validity import SLOT_RULES
+from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
+from webdyno.model.judgement import Metric, Verdict
+from webdyno.model.load import Load
+from webdyno.model.measure import Measure
+from webdyno.model.metrics import METRICS, MetricRule
+from webdyno.model.mistake import Mistake
+from webdyno.own import command
+from webdyno.own.arms import KINDS, resolve
+from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
+from webdyno.report.summary import summary_csv
+from webdyno.report.view import run_view
+from webdyno.stack.starting import start_stack
+
+ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+THREADS = MetricRule(
+    Metric(name="threads", label="threads of the servers", unit="threads", better="lower"),
+    kind="memory",
+    block_value=lambda slots: float(len(slots)),
+    saying="{a} has {ratio}× the threads of {b}",
+)
+
+
+def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METRICS, "threads", THREADS)
+    run = simulated_run(ARMS, blocks=6)
+    measure = Measure(seed=1, decide_on="threads")
+    experiment = run.head.experiment.model_copy(update={"measure": measure})
+    head = run.head.model_copy(update={"experiment": experiment})
+
+    judgement = judge(PointData.of(head, run.records))
+    assert judgement.verdict is Verdict.EQUIVALENT
+    assert judgement.headline.startswith("apache has 1.00× the threads of nginx")
+    assert "threads" in [metric.name for metric in judgement.metrics]
+
+    view = run_view(RunData(head, run.records), judge_sweep(RunData(head, run.records)))
+    rows = list(DictReader(StringIO(summary_csv(view))))
+    assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}
+
+
+THIRD = SlotRule(
+    name="third-block",
+    broken=lambda slot: slot.block == 3,
+    what=lambda slots: f"{len(slots)} slots are of the third block",
+    remedy="Measure anything but a third block.",
+    tolerated=DISTURBANCES_TOLERATED,
+)
+
+
+def test_a_rule_of_validity(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SLOT_RULES, THIRD.name, THIRD)
+    run = simulated_run(ARMS, blocks=8)
+    judgement = judge(run.data)
+    assert {(it.rule, it.severity) for it in judgement.findings} == {(THIRD.name, "note")}
+    assert {it.block for it in judgement.left_out} == {3}
+    view = run_view(run.whole, judge_sweep(run.whole))
+    assert "slots are of the third block" in " ".join(str(view.points[0].judgement).split())
+
+
+SLOTH = '''
+"""A load generator that asks once a second, written for a test."""
+
+from collections.abc import Sequence
+
+from webdyno.generator.instrument import Done, Instrument, only_closed
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.load import Load
+from webdyno.model.load_result import Failures, KeepAliveResult, LoadResult, Requests
+from webdyno.readers.facts import Tool, patterns
+from webdyno.readers.run import Run
+
+SLOTH = Tool(
+    name="sloth",
+    opening="sloth",
+    patterns=patterns(r"sloth: (?P<requests>INT) in (?P<duration_s>NUM) at (?P<rate_rps>NUM)"),
+)
+
+
+class Sloth(Instrument):
+    """`sloth`: one request, then sleep."""
+
+    name = "sloth"
+    package = "bash"
+    version_flag = "--version"
+    reader = SLOTH
+
+    def fault(self, load: Load, requests: Sequence[object]) -> str | None:
+        return only_closed(load, requests)
+
+    def command(self, order: LoadOrder, cpus: int) -> list[str]:
+        return ["echo", "sloth: 1 in 1.0 at 1.0"]
+
+    def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
+        return LoadResult(
+            schema=1,
+            target=order.requests[0].url,
+            loop="closed",
+            measured_s=run.duration_s,
+            requests=Requests(completed=run.requests),
+            by_status={},
+            failures=Failures(),
+            keepalive=KeepAliveResult(asked=order.load.keepalive),
+            rate_rps=run.rate_rps,
+            client=done.client(threads=1),
+        )
+
+
+PROGRAM = Sloth()
+'''
+
+
+@pytest.fixture
+def sloth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """One more file in the package, for as long as a test lasts."""
+    (tmp_path / "sloth.py").write_text(SLOTH)
+    monkeypatch.setattr(webdyno.generator, "__path__", [*webdyno.generator.__path__, str(tmp_path)])
+    yield "sloth"
+    sys.modules.pop("webdyno.generator.sloth", None)
+
+
+def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
+    assert sloth in programs()
+    experiment = Catalogue.load().experiment("static-hello", settings([f"generator={sloth}"]))
+    assert experiment.generator == sloth
+    order = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
+    with program(sloth).new([0]) as generator:
+        assert generator.slot(order).rate_rps == 1.0
+
+
+def test_what_it_can_not_do_or_tell_is_refused_with_the_flag(sloth: str) -> None:
+    catalogue = Catalogue.load()
+    for wrong, told in [
+        (["load.loop=open", "load.rate_per_s=5"], "closed loop only"),
+        (["measure.decide_on=response_p99_us"], "distribution of response times"),
+        (['load.paths=["/hello.txt", "/100.txt"]'], "one path only"),
+    ]:
+        with pytest.raises(Mistake, match=rf"--set generator=sloth: .*{told}"):
+            catalogue.experiment("static-hello", settings([f"generator={sloth}", *wrong]))
+
+
+def test_a_program_that_nobody_registered_is_told_with_those_that_are_there() -> None:
+    with pytest.raises(Mistake, match="no load generator named 'sloth'; choose from loadgen, ab"):
+        program("sloth")
+
+
+def folder(spec: TargetSpec) -> GeneratedService:
+    """`folder:PATH`: what lies in a folder, served by Python."""
+    serve = f"{sys.executable} -m http.server --bind $HOST --directory '{spec.text}' $PORT"
+    return command.make(replace(spec, text=serve))
+
+
+def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "folder", OwnKind(folder))
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public/hello.txt").write_text("hello")
+    arms = {"mine": {"stack": "folder:public"}, "nginx": {"stack": "nginx"}}
+    draft = Draft.of(CommandLine({"arms": arms}, {}), [])
+    draft, catalogue = resolve(draft, Catalogue.load(), tmp_path, lambda _: None, lambda _: None)
+    stack, site = catalogue.stack(draft.data["arms"]["mine"]["stack"]), catalogue.site("own")
+    kept = tmp_path / "kept"
+    with (
+        start_stack(stack, {}, site, folder=kept, bench=Bench()) as running,
+        urlopen(f"{running.url}/hello.txt") as answer,  # noqa: S310 (our own server)
+    ):
+        assert answer.read() == b"hello"
+    knobs = {"mine": {"stack": "folder:public", "knobs": {"n": {"type": "switch"}}}}
+    with pytest.raises(Mistake, match=r"knobs can be declared for .* this is folder:public"):
+        resolve(
+            Draft.of(CommandLine({"arms": knobs}, {}), []),
+            *(Catalogue.load(), tmp_path, lambda _: None, lambda _: None),
+        )
