@@ -91,6 +91,18 @@ def test_a_revision_that_cannot_be_had_is_told(
     check_refusal(repository, done, says)
 
 
+def test_how_many_threads_our_libraries_have_is_no_variable_of_builds_and_servers(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    tell = "echo ${OPENBLAS_NUM_THREADS-none}"
+    (repository / "webdyno.toml").write_text(
+        f"[app]\nbuild = '{tell} >built'\nstart = 'cat built; {tell}; exit 3'\n"
+    )
+    done = webdyno("duel", "rev:.", CMD, folder=repository)
+    assert re.search("\n +none\n +none", done.stderr), done.stderr
+
+
 def test_a_secret_in_the_environment_stays_out_of_the_folder(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

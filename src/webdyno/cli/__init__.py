@@ -16,6 +16,7 @@ from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.text import printable
 
 STDOUT, STANDARD_STREAMS = 1, 3
+THREADS = "OPENBLAS_NUM_THREADS"
 
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
@@ -29,6 +30,7 @@ def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     end_by_signals()
     _prepare_output()
+    _leave_matrices_one_thread()
     sys.exit(run_command(sys.argv[1:]))
 
 
@@ -42,6 +44,16 @@ def _prepare_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _leave_matrices_one_thread() -> None:
+    """Keep numpy's and scipy's OpenBLAS from a thread for each CPU, once they are imported.
+
+    Ours are small: such threads mostly spin while they wait for each other. Only libraries get to
+    know of it: variables in `os.environ` would be those of builds and of other commands of users.
+    """
+    if THREADS not in os.environ:
+        os.putenv(THREADS, "1")
 
 
 def app(called: str | None = None) -> App:
