@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.texts import RECORDED, ab, audited, outputs, recorded
+from variants import further
 from webdyno.audit.judge import MOST_FINDINGS, audit_lines
 from webdyno.readers.lines import LONGEST_LINE, NumberedLine
 
@@ -96,7 +97,7 @@ def test_figures_that_agree_are_never_said_to_disagree(
     assert not rules & {"rate-times-time", "transfer-times-time", "document-size"}
 
 
-@pytest.mark.parametrize("name", ["ab-404.txt", "redis.txt", "wrk2.txt", "autobench.csv"])
+@pytest.mark.parametrize("name", ["ab-404.txt", "redis.txt", "wrk2.txt", further("autobench.csv")])
 def test_memory_does_not_grow_with_the_text(name: str) -> None:
     def numbered(count: int) -> Iterator[NumberedLine]:
         for number, text in zip(range(count), cycle(recorded(name).splitlines()), strict=False):

@@ -38,6 +38,7 @@ def test_drawn_hosts_are_a_fleet_of_machines_with_verdicts(run: Path, tmp_path: 
     assert found.varieties == []
 
 
+@pytest.mark.long
 def test_what_many_hosts_leave_behind_grows_with_them_and_the_page_hardly(run: Path) -> None:
     few, many = (cost_of(run, hosts, blocks=6) for hosts in (25, 100))
     assert 3.9 < many.disk_bytes / few.disk_bytes < 4.1

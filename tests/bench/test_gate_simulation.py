@@ -5,6 +5,7 @@ from math import sqrt
 import pytest
 
 from gate_simulation import World, gates
+from variants import further
 from webdyno.model.gate import GateAnswer
 
 GATES = 120
@@ -40,7 +41,7 @@ def test_what_lies_at_the_tolerance_passes_in_at_most_five_per_cent() -> None:
     assert share(World(0.05, "quiet", endpoints=1), GateAnswer.PASS) <= allowed(0.05)
 
 
-@pytest.mark.parametrize("endpoints", [1, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("endpoints", [1, further(3)])
 def test_many_claims_at_their_margins_fail_in_at_most_five_per_cent(endpoints: int) -> None:
     """The worst case for the risk that Holm shares out: every claim has its chance of bad luck."""
     world = World(0.0, "restless", endpoints, at_margin=True)

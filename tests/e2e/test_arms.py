@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from e2e.commands import QUICK, left_behind, webdyno
+from e2e.commands import QUICK, run_blocks, webdyno_here
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -31,11 +31,12 @@ UNCUT = [it.replace("slot_s=0.1", "slot_s=0.5") for it in QUICK]
 
 def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Path) -> None:
     (tmp_path / "pages.toml").write_text(TWO_PAGES)
-    done = webdyno("run", "pages.toml", *UNCUT, "--out=r", folder=tmp_path)
-    assert "different bodies" not in done.stdout, done.stderr
-    assert "differs from small" in done.stdout
-    assert "load.paths: /100KB.txt, not /100.txt" in " ".join(done.stdout.split())
-    records = RunFolder.open(tmp_path / "r").records()
+    told = run_blocks(1, "run", "pages.toml", *UNCUT, folder=tmp_path)
+    told += webdyno_here("report", "run", folder=tmp_path).stdout
+    assert "different bodies" not in told
+    assert "differs from small" in told
+    assert "load.paths: /100KB.txt, not /100.txt" in " ".join(told.split())
+    records = RunFolder.open(tmp_path / "run").records()
     certificate = next(it for it in records if isinstance(it, CertificateRecord))
     paths = {arm: [it.path for it in answers] for arm, answers in certificate.answers.items()}
     assert paths == {"small": ["/100.txt"], "large": ["/100KB.txt"]}
@@ -45,4 +46,3 @@ def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Pat
     }
     assert completed["large"] == {30}
     assert min(completed["small"]) > 30
-    assert left_behind(tmp_path) == []

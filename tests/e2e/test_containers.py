@@ -25,6 +25,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from variants import further
 from webdyno.model.mistake import Trouble
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.own.podman import podman
@@ -205,7 +206,7 @@ services:
 """
 
 
-@pytest.mark.parametrize("by", ["compose file", pytest.param("image", marks=pytest.mark.long)])
+@pytest.mark.parametrize("by", ["compose file", further("image")])
 def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str) -> None:
     """With a volume that all of them have, which none may make a second time."""
     check = "    healthcheck: {test: [CMD, /server, is-there, /shared/done]}\n"
@@ -223,7 +224,10 @@ def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str)
     ("change", "says"),
     [
         (("NEEDS: /shared/done", "NEEDS: /none"), r"exit code 5; .*\n(.*\n)* +nothing there"),
-        (("[/server, once]", "[/server, x, /none]"), "the service once, which others wait for,.*4"),
+        further(
+            ("[/server, once]", "[/server, x, /none]"),
+            "the service once, which others wait for,.*4",
+        ),
         (("is-there, /shared/done", "is-there, /none"), "waiting until data is healthy: /server"),
         (('PORT: "81"', 'PORT: "82"'), r"has its service data listen on port 82, and web is asked"),
     ],
@@ -242,7 +246,7 @@ def test_what_goes_wrong_among_services_is_told(
     assert left_behind(home) == []
 
 
-@pytest.mark.parametrize("ends_by", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("ends_by", [signal.SIGKILL, further(signal.SIGINT)])
 def test_nothing_is_left_however_webdyno_ends(home: Path, ends_by: signal.Signals) -> None:
     with started_webdyno("up", "image:.", "--env=PORT=81", folder=home) as process:
         assert process.stdout

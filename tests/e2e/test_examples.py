@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, run_blocks, webdyno_here
+from variants import further
 from webdyno.cli.exits import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("express", "fastapi", "flask", "go", "rack")
+NAMES = ("express", "go", *map(further, ("fastapi", "flask", "rack")))
 
 
 def made(name: str, folder: Path) -> Path:

@@ -10,6 +10,7 @@ import pytest
 
 from e2e.commands import FEW, QUICK, left_behind, run_blocks, statuses, webdyno, webdyno_here
 from e2e.own import SERVER
+from variants import further
 from webdyno.cli.exits import Exit
 from webdyno.run.folder import RunFolder
 
@@ -104,7 +105,7 @@ TOOLS = {
 """What a folder holds, and stand-ins for the tools that aren't on every machine."""
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", ["cargo", *map(further, ("pnpm", "maven"))])
 def test_what_init_writes_for_a_tool_builds_and_starts(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, run_blocks, statuses, webdyno
+from variants import further
 from webdyno.model.records import CertificateRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
@@ -153,7 +154,13 @@ SECURE = {
 
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [*((name, "https") for name in SECURE), ("nginx", "h2"), ("haproxy", "h2")],
+    [
+        ("apache", "https"),
+        ("lighttpd", "https"),
+        *(further(name, "https") for name in ("nginx", "caddy", "haproxy")),
+        ("nginx", "h2"),
+        ("haproxy", "h2"),
+    ],
 )
 def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, protocol: str) -> None:
     home = open_folder
@@ -168,7 +175,7 @@ def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, prot
     assert statuses(home) == {"200"}
 
 
-@pytest.mark.parametrize("name", ["caddy", "haproxy"])
+@pytest.mark.parametrize("name", ["haproxy", further("caddy")])
 def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) -> None:
     home = open_folder
     (home / "public").mkdir()
@@ -211,9 +218,9 @@ server { listen 80; listen 443 ssl http2; server_name shop.example;
     ("flags", "answer"),
     [
         (("--host=shop.example",), "shop.example "),
-        (("--set=load.headers.Host=shop.example:81",), "shop.example "),
-        (("--curl=curl -H 'Host: shop.example' http://x/",), "shop.example "),
-        (("--host=shop.example", "--set=load.protocol=https"), "shop.example shop.example"),
+        further(("--set=load.headers.Host=shop.example:81",), "shop.example "),
+        further(("--curl=curl -H 'Host: shop.example' http://x/",), "shop.example "),
+        further(("--host=shop.example", "--set=load.protocol=https"), "shop.example shop.example"),
         (("--host=shop.example", "--set=load.protocol=h2"), "shop.example shop.example"),
     ],
     ids=["host", "header", "curl", "https", "h2"],

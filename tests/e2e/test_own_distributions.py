@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import FEW, run_blocks, statuses, webdyno
+from variants import further
 from webdyno.model.records import CertificateRecord
 from webdyno.run.folder import RunFolder
 
@@ -287,19 +288,19 @@ class Hello(BaseHTTPRequestHandler):
     ("server", "protocol"),
     [
         ("debians-apache", "http"),
-        ("red-hats-apache", "http"),
+        further("red-hats-apache", "http"),
         ("red-hats-apache", "https"),
         ("debians-nginx", "http"),
-        ("debians-site-of-nginx", "http"),
-        ("red-hats-nginx", "http"),
-        ("haproxy", "http"),
-        ("lighttpd", "http"),
-        ("caddy", "http"),
-        ("fedoras-haproxy", "http"),
+        further("debians-site-of-nginx", "http"),
+        further("red-hats-nginx", "http"),
+        further("haproxy", "http"),
+        further("lighttpd", "http"),
+        further("caddy", "http"),
+        further("fedoras-haproxy", "http"),
         ("fedoras-haproxy", "https"),
         ("fedoras-lighttpd", "http"),
-        ("fedoras-lighttpd", "https"),
-        ("fedoras-caddy", "http"),
+        further("fedoras-lighttpd", "https"),
+        further("fedoras-caddy", "http"),
         ("fedoras-caddy", "https"),
     ],
 )

@@ -14,6 +14,7 @@ from report import runs
 from report.test_claims import page_of_claims
 from report.test_fleet import RUN as FLEETS_RUN
 from report.test_fleet import fleet_of
+from variants import further
 from webdyno.report.fleet import fleet_page
 from webdyno.report.page import write_report
 
@@ -30,6 +31,8 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
+UNLIKE = {"capacities", "decided", "gated", "hostile", "no_block", "probed", "two_factors"}
+"""Kinds whose pages have little in common; the others' are made of the same parts."""
 CHARTS = {"ratios", "latency", "slots", "cpu"}
 SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
 
@@ -99,7 +102,7 @@ class Visit:
         return int(self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [it if it in UNLIKE else further(it) for it in KINDS])
 def test_page_is_whole_quiet_and_fits(browser: Browser, pages: Pages, kind: str) -> None:
     screens: list[tuple[int, Scheme]] = [(1280, "light"), (400, "dark")]
     for width, scheme in screens:
@@ -144,7 +147,7 @@ def serious_faults(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["decided", "two_factors", "invalid", "censored", "gated", "one_block"]
+    "kind", ["decided", "two_factors", *map(further, ("invalid", "censored", "gated", "one_block"))]
 )
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(
     browser: Browser, pages: Pages, kind: str

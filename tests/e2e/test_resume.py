@@ -21,6 +21,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from variants import further
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import (
@@ -88,7 +89,7 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path: Pat
     assert left_behind(tmp_path) == []
 
 
-@pytest.mark.parametrize("looks", [0, 1])
+@pytest.mark.parametrize("looks", [further(0), 1])
 def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None:
     with started_webdyno("run", *SIX, "--soak=4s", "--out=run", folder=tmp_path) as process:
         wait_for_kind(tmp_path, "stop", 1)

@@ -7,6 +7,7 @@ from urllib.request import urlopen
 import pytest
 
 from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
+from variants import further
 from webdyno.cli import app
 from webdyno.cli.exits import Exit
 from webdyno.definitions import Catalogue
@@ -26,7 +27,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("stack", ["nginx", "apache-event", "caddy"])
+@pytest.mark.parametrize("stack", ["nginx", *map(further, ("apache-event", "caddy"))])
 def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("".join(line(it, size=SIZES[it]) for it in SIZES))
     given = ("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")

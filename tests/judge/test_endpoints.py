@@ -67,6 +67,7 @@ def test_the_endpoint_that_got_slower_is_named_and_no_other() -> None:
     assert figures.rate_rps == pytest.approx(1_000)
 
 
+@pytest.mark.long
 def test_twenty_alike_endpoints_hardly_ever_look_different_anywhere() -> None:
     names = {f"/{n}": 1_000.0 + n for n in range(20)}
     wrong = 0

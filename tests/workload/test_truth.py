@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from variants import further
 from webdyno.workload.traffic import Manner, traffic_of
 from workload.made import BEGIN_S, read, zipf_draws
 
@@ -38,7 +39,7 @@ def made_log(seed: int, together: int) -> str:
     return "\n".join(text for time_s, text in sorted(lines) if time_s <= starts[-1])
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [1, further(2)])
 @pytest.mark.parametrize("together", [1, 20])
 def test_a_log_gives_back_what_it_was_made_with(tmp_path: Path, seed: int, together: int) -> None:
     found = traffic_of(read(tmp_path / "a.log", made_log(seed, together)), Manner()).workload

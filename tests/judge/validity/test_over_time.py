@@ -9,6 +9,7 @@ import pytest
 
 from builders import SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, BLOCKS, THIRD_S, found_in, run_with, with_thirds
+from variants import further
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.over_time import TRENDS
 from webdyno.model.records import Record, SlotRecord
@@ -124,7 +125,7 @@ def hiccups(rng: Random) -> float:
     return exp(rng.gauss(0, 0.01)) * (0.5 if rng.random() < 0.05 else 1.0)
 
 
-@pytest.mark.parametrize("noise", [lognormal, hiccups])
+@pytest.mark.parametrize("noise", [lognormal, further(hiccups)])
 def test_noise_inside_slots_is_seldom_taken_for_a_trend(noise: Callable[[Random], float]) -> None:
     run, rng = run_with(lambda slot: slot), Random(0)
     alarms = sum(bool(slot_trends(noisy(run, noise, rng))) for _ in range(RUNS))
