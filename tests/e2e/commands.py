@@ -17,6 +17,8 @@ from random import Random, SystemRandom
 
 import pytest
 
+from e2e import forked
+from e2e.forked import Forked
 from webdyno.cli import run_command
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -29,8 +31,8 @@ QUICK = (
     "--budget=1s",
 )
 """Makes a run as short as the method allows: six blocks of four short slots."""
-FEW = ("--set=load.connections=4", *QUICK)
-"""Does it with as few connections as a small server of Python stands."""
+FEW = ("--set=load.connections=4", "--set=measure.slot_s=0.05", *QUICK[1:])
+"""Does it with as few connections as a small server of Python stands, for half of the time."""
 PATIENCE_S = 120
 INTERRUPTED = 130
 
@@ -42,16 +44,8 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """
     draws = bool({"run", "duel", "gate", "resume"}.intersection(arguments[:1]))
     quicker = ["--no-report"] * (draws and "--report" not in arguments)
-    return subprocess.run(
-        [WEBDYNO, *arguments, *quicker],
-        cwd=folder,
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    words = [str(WEBDYNO), *arguments, *quicker]
+    return forked.run(words, cwd=folder, env=environment(folder), timeout=PATIENCE_S)
 
 
 def webdyno_here(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -76,17 +70,9 @@ def webdyno_here(*arguments: str, folder: Path) -> subprocess.CompletedProcess[s
 
 
 @contextmanager
-def started_webdyno(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+def started_webdyno(*arguments: str, folder: Path) -> Iterator[Forked]:
     """Start a command that the test will end, in a session of its own as a terminal gives it."""
-    with subprocess.Popen(
-        [WEBDYNO, *arguments],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with Forked([str(WEBDYNO), *arguments], cwd=folder, env=environment(folder)) as process:
         try:
             yield process
         finally:
@@ -121,7 +107,7 @@ def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
     return told
 
 
-def _wait_for_blocks(blocks: int, path: Path, process: subprocess.Popen[str]) -> None:
+def _wait_for_blocks(blocks: int, path: Path, process: Forked) -> None:
     """Wait until a block is going on after so many ended ones, or the run has ended without it.
 
     Not only until they have ended: Python loses a Ctrl-C that comes while it destroys objects, as

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.commands import FEW, run_blocks, webdyno
+from e2e.commands import QUICK, run_blocks, webdyno
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Bench
 from webdyno.model.records import SlotRecord
@@ -77,7 +77,7 @@ def test_two_revisions_begin_with_the_same_data_in_every_block(tmp_path: Path) -
         (tmp_path / name).write_text(text)
     commit(tmp_path)
     (tmp_path / "server.py").write_text(SERVER + "# changed\n")
-    run_blocks(2, "duel", "rev:.", "rev:main", *FEW, folder=tmp_path)
+    run_blocks(2, "duel", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path)
     run = tmp_path / "run"
     logs = list(run.glob("blocks/*/*/web.log"))
     assert len(logs) >= 4

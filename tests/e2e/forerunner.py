@@ -1,0 +1,78 @@
+"""Has imported webdyno, and forks off processes that run it: imports take most of a start's second.
+
+    python forerunner.py SOCKET
+
+An order comes with four files: a socket, on which its process's number and exit code are told, and
+the process's standard streams.
+"""
+
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+from importlib import import_module
+from typing import Any
+
+COMMANDS = ("capacity", "duel", "gate", "report", "resume", "run", "tune", "up", "why")
+"""What these need is imported; what other commands need they import themselves."""
+LARGEST_ORDER = 2**17
+
+
+def main() -> None:
+    """Run webdyno, in a child of a child for each order."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    cli = import_module("webdyno.cli")
+    for command in COMMANDS:
+        import_module(f"webdyno.cli.{command}")
+    gc.freeze()  # what is never looked at is never copied
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
+    while True:
+        order, files, _, _ = socket.recv_fds(orders, LARGEST_ORDER, 4)
+        if not order:
+            return
+        if os.fork() == 0:
+            break
+        for file in files:
+            os.close(file)
+    orders.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _wait_for_child(*files)
+    _become(json.loads(order), files)
+    cli.main()
+
+
+def _wait_for_child(told: int, *streams: int) -> None:
+    """Fork, and tell what becomes of the child; only the child comes back."""
+    child = os.fork()
+    if child == 0:
+        return
+    for stream in streams:
+        os.close(stream)
+    os.write(told, str(child).encode())
+    _, status = os.waitpid(child, 0)
+    os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+    os._exit(0)
+
+
+def _become(order: dict[str, Any], files: list[int]) -> None:
+    """Be as if this process had been started, in a session of its own as a terminal gives it."""
+    os.setsid()
+    _, *streams = files
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for file in files:
+        os.close(file)
+    # Those of the forerunner were made for files that could be sought in.
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.argv = order["words"]
+
+
+if __name__ == "__main__":
+    main()
