@@ -14,6 +14,6 @@ BEGINS, ARMS = 2, 2
 def test_a_judgement_fits_each_search_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = searched(nginx=Arm(2_345), apache=Arm(6_789))  # of no other test
     fit = Mock(wraps=minimize)
-    monkeypatch.setattr("webdyno.model.crossing.minimize", fit)
+    monkeypatch.setattr("scipy.optimize.minimize", fit)
     judge(run.data)
     assert fit.call_count == BEGINS * BLOCKS * ARMS

@@ -11,7 +11,6 @@ from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import rate_rps
 from webdyno.model.records import SlotRecord
-from webdyno.report.capacity_chart import capacity_figure
 from webdyno.report.course_chart import course_figure
 from webdyno.report.drawing import (
     CROSS,
@@ -25,7 +24,7 @@ from webdyno.report.drawing import (
     drawn,
     values,
 )
-from webdyno.report.latency_chart import latency_figure
+from webdyno.report.latency_charts import capacity_figure, latency_figure
 from webdyno.report.tuning_chart import tuning_figure
 from webdyno.report.view import PointView
 
