@@ -80,7 +80,6 @@ def at_usual_priority() -> None:
 
 
 def unpack_parcel(parcel: bytes, place: Path) -> None:
-    """Unpack what `parcel_of` packed."""
     with tarfile.open(fileobj=io.BytesIO(parcel)) as file:
         # Python before 3.11.4 has no filter.
         file.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)

@@ -69,7 +69,6 @@ class Work:
     """How many are to measure it, each for itself."""
 
     def run_on(self, host: str, out: Path) -> Path:
-        """Name the folder of its run on a host."""
         return out / host / self.part
 
 
@@ -96,7 +95,6 @@ def missing_runs(works: Sequence[Work], out: Path) -> Counter[Work]:
 
 
 def _came_to_its_end(run: RunFolder) -> bool:
-    """Whether a run would measure nothing more."""
     return _stopped(run) or is_finished(run.data())
 
 
@@ -129,11 +127,9 @@ class HostRun:
 
     @property
     def came_to_nothing(self) -> bool:
-        """Whether it ended without having measured to its end."""
         return self.ended is not None and not self.measured
 
     def follow(self, says: Iterator[Piece | Ended], news: News) -> None:
-        """Write down what the host says, as it comes."""
         try:
             for told in says:
                 if isinstance(told, Ended):

@@ -227,7 +227,6 @@ def _words(order: StartNode) -> Iterator[str]:
 
 
 def follow_order(order: bytes) -> NodeAnswer:
-    """Carry out an order, and say what came of it."""
     try:
         told = NODE_ORDER.validate_json(order)
         return stop_node(told.address) if isinstance(told, StopNode) else start_node(told)

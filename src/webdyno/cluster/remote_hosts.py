@@ -169,7 +169,6 @@ class RemoteServers(ServersHost):
         )
 
     def stop(self, arm: str) -> None:
-        """Stop the front first."""
         for host in reversed(self._where.pop(arm, [])):
             self._agents[host].stop(arm)
 

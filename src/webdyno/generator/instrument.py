@@ -177,7 +177,6 @@ def printed_times(output: Output) -> Times:
 
 
 def us(ms: float | None) -> float | None:
-    """Give milliseconds as microseconds; what wasn't told stays so."""
     return None if ms is None else ms * 1000
 
 

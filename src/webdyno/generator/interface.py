@@ -110,7 +110,6 @@ class LoadOrder:
     rate and count of an open loop are those of all clients, who share one timetable."""
 
     def headers_of(self, request: SentRequest) -> Mapping[str, str]:
-        """Give all headers that a request is sent with."""
         return self.load.headers if request.headers is None else request.headers
 
     @property

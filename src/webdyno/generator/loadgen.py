@@ -96,7 +96,6 @@ class Loadgen:
 
     @property
     def pid(self) -> int | None:
-        """The engine's process; None when it isn't running."""
         return self._process.pid if self._process else None
 
     def slot(self, order: LoadOrder) -> LoadResult:

@@ -140,7 +140,6 @@ def _of_all(
 
 
 def _added(parts: Sequence[Counts]) -> Counts:
-    """Give counts of one kind, added field by field."""
     kind = type(parts[0])
     return kind.model_validate(
         {name: _of_all(sum, (getattr(part, name) for part in parts)) for name in kind.model_fields}

@@ -126,7 +126,6 @@ def mounts() -> list[Mount]:
 
 
 def mount_point() -> Path | None:
-    """Where control groups of version 2 are mounted, if they are."""
     return next((Path(mount.path) for mount in mounts() if mount.kind == "cgroup2"), None)
 
 

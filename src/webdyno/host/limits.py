@@ -138,7 +138,6 @@ class MemoryReading(NamedTuple):
     """How often the limit was hit and memory had to be taken back."""
 
     def since(self, earlier: "MemoryReading") -> MemoryLimitUse:
-        """Give what happened between an earlier reading and this one."""
         return MemoryLimitUse(
             limit_bytes=self.limit_bytes,
             peak_bytes=self.peak_bytes,

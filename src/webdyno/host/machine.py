@@ -68,7 +68,6 @@ def whole_split(allowed: Iterable[int], cores: Iterable[Sequence[int]]) -> CpuSp
 
 
 def allowed_cpus() -> set[int]:
-    """CPUs that this process may run on."""
     return os.sched_getaffinity(0)
 
 

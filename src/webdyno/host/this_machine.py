@@ -86,11 +86,9 @@ class Bench:
         return []
 
     def servers_socket(self) -> socket:
-        """Make a TCP socket where the servers are."""
         return socket()
 
     def client_socket(self) -> socket:
-        """Make a TCP socket where the client is."""
         return socket()
 
     def spawn(

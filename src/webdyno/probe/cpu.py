@@ -36,7 +36,6 @@ class CpuReading:
         return self.user_s + self.sys_s
 
     def since(self, earlier: "CpuReading") -> ServerUse:
-        """Give what was used between an earlier reading and this one."""
         return ServerUse(
             cpu_user_s=max(0.0, self.user_s - earlier.user_s),
             cpu_sys_s=max(0.0, self.sys_s - earlier.sys_s),

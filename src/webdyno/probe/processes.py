@@ -242,12 +242,10 @@ def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
 
 
 def _some(pids: list[int]) -> list[int]:
-    """Give some of many, spread evenly, the first one always."""
     return pids[:: -(-len(pids) // MOST_PROCESSES) or 1]
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process is stopped now; one that has ended isn't."""
     try:
         return read_quickly(f"/proc/{pid}/stat").rpartition(b")")[2].split(None, 1)[0] in STOPPED
     except (OSError, IndexError):

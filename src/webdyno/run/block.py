@@ -171,7 +171,6 @@ def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRec
 def _measure(
     running: RunningBlock, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
 ) -> None:
-    """Load the arms, a slot each time."""
     rest_s = times.rest_s
     for slot in slots:
         if rest_s and not running.waits_for_rest(rest_s):

@@ -283,12 +283,10 @@ def closed_rps(data: PointData, arm: str) -> float:
 
 
 def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
-    """Give an arm with the load of a trial at a rate."""
     return replace(arm, load=arm.load.replace(**settings.of_load, rate_per_s=rate_rps))
 
 
 def is_client_limited(record: SlotRecord) -> bool:
-    """Whether a trial may have failed because of the load generator."""
     return any(rule.broken(record) for rule in CLIENT_RULES)
 
 

@@ -179,7 +179,6 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
 
 
 def _client_pauses(load: LoadResult) -> list[Stall]:
-    """Give the windows in which the load generator itself stood still."""
     return [
         Stall(at_s=window.at_s - load.lead_in_s, length_s=window.length_s, cause="client")
         for window in load.counted_windows

@@ -60,7 +60,6 @@ def needs_pilot(experiment: Experiment) -> bool:
 
 
 def is_before_pilots(point: RunningPoint) -> bool:
-    """Whether there are pilots to come and none was yet."""
     return needs_pilot(point.experiment) and not point.finished_blocks and not pilots(point.data)
 
 

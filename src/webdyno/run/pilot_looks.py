@@ -45,7 +45,6 @@ class PilotLook:
 
     @property
     def joined(self) -> int:
-        """How many windows have answers enough together to tell a rate."""
         return windows_to_join(self.answers)
 
     def series(self, joined: int | None = None) -> list[Series]:
@@ -147,7 +146,6 @@ def series_of(
 
 
 def _answers(result: LoadResult) -> list[int]:
-    """Give the answers in each whole window."""
     return [window.completed for window in result.windows if window.length_s > WINDOW_S * 0.9]
 
 
@@ -206,7 +204,6 @@ def _is_tried(measure: Measure, *, works_on: bool) -> bool:
 
 
 def series_after(look: BurstsLook) -> list[Series]:
-    """Give the rate that was seen after bursts."""
     return PilotLook(answers=look.after).series()
 
 

@@ -96,7 +96,6 @@ class RunningPoint:
 
     @property
     def number(self) -> int:
-        """Its number among the points of the experiment."""
         return self.data.point.number
 
     @property
@@ -144,7 +143,6 @@ class RunningPoint:
         )
 
     def remedy(self) -> None:
-        """Carry out what the blocks so far ask for, tell it, and put it on record."""
         if not self.has_stopped and (due := due_remedy(self.data, self.used_s)):
             self.keep_remedy(due)
 

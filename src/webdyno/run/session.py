@@ -72,7 +72,6 @@ def begin_run(
 
 
 def folder_under_runs(name: str, began: datetime) -> Path:
-    """Name the folder of what nobody gave one for."""
     return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
@@ -139,12 +138,10 @@ def _look_longer(points: Sequence[RunningPoint]) -> None:
 
 
 def is_finished(run: RunData) -> bool:
-    """Tell whether a run would measure nothing more if it were resumed."""
     return rounds_are_over(run) and not any(map(lacking_looks, run.points))
 
 
 def rounds_are_over(run: RunData) -> bool:
-    """Tell whether a run would measure no further block."""
     return all(_has_stopped(data) or decide(data, used_s(data)) for data in run.points)
 
 

@@ -85,7 +85,6 @@ class Contender:
 
     @property
     def tried(self) -> list[TriedSettings]:
-        """All settings that were in finished blocks, each once."""
         return _tried(self.rounds, self.space)
 
     @property

@@ -248,7 +248,6 @@ def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:
 
 
 def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
-    """What templates see of a service, their own or another one."""
     return {
         "role": role.name,
         "protocol": role.service.protocol,

@@ -20,7 +20,6 @@ SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def needs_of(role: Role) -> dict[str, Need]:
-    """The needs of a role that count, given its knobs."""
     return {
         name: need
         for name, need in role.service.needs.items()
@@ -41,7 +40,6 @@ def find(need: Need) -> str | None:
 
 
 def missing(needs: Mapping[str, Need]) -> list[Need]:
-    """Give the needs that nothing on this machine meets."""
     return _missing(needs, _looked_for(needs))
 
 
@@ -128,7 +126,6 @@ def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> lis
 
 
 def packages_of(stack: Stack) -> list[str]:
-    """Name all packages that a stack is made of, there or not."""
     return sorted({need.apt for needs in _all_needs([stack], []) for need in needs.values()})
 
 

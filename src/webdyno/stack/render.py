@@ -82,7 +82,6 @@ class Filled:
 
 
 def without_empty(words: Sequence[str]) -> list[str]:
-    """Leave out the words of a command that came out empty."""
     return [word for word in words if word]
 
 

@@ -124,7 +124,6 @@ class RunningStack:
 
     @property
     def name(self) -> str:
-        """A name that no other running stack on this machine has."""
         return self._workspace.name
 
     @property
@@ -223,7 +222,6 @@ class RunningStack:
         return self._services
 
     def versions(self) -> dict[str, str]:
-        """By role: what the server says its version is."""
         return {role: service.version() for role, service in self._services.items()}
 
     def settings(self) -> dict[str, str]:
@@ -246,7 +244,6 @@ class RunningStack:
         return [pid for service in self._started for pid in service.pids()]
 
     def memory(self) -> MemoryReading | None:
-        """Where the memory limit stands; None without one."""
         return self.memory_limit.reading() if self.memory_limit else None
 
     def wardens(self) -> list[int]:

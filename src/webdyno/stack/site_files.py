@@ -57,7 +57,6 @@ class PreparedSite:
 
     @property
     def app(self) -> Path:
-        """Code of applications."""
         return self.folder / "app"
 
     @property
@@ -106,7 +105,6 @@ def prepare_site(site: Site, bench: Bench) -> PreparedSite:
 def site_view(
     site: Site, folder: Path, state: Path, knobs: Mapping[str, object]
 ) -> dict[str, object]:
-    """The site as templates see it; `folder` holds document root and app."""
     return {
         "root": str(folder / "root"),
         "app": str(folder / "app"),
@@ -234,7 +232,6 @@ def _content(path: str, file: MadeFile) -> bytes:
 
 
 def _sweep(sites: Path) -> None:
-    """Remove what was made long ago and isn't in use."""
     for kept in sites.glob("*/"):
         if time.time() - kept.stat().st_mtime < KEPT_FOR_S:
             continue

@@ -155,7 +155,6 @@ class Wire(io.RawIOBase):
         return self._reader
 
     def sendall(self, data: "ReadableBuffer") -> None:
-        """Send all of it in the time that is left."""
         with self._in_time():
             self._connection.sendall(data)
 
