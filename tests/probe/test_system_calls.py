@@ -10,7 +10,7 @@ from time import sleep
 import pytest
 
 from webdyno.host.machine import allowed_cpus
-from webdyno.probe.profile import ALL, OTHERS, PERF, SystemCalls, counts_of
+from webdyno.probe.profile import ALL_CALLS, OTHER_CALLS, PERF, SystemCalls, counts_of
 
 SAID = """\
 # started on Mon Nov 23 18:00:00 2026
@@ -25,7 +25,7 @@ SAID = """\
 
 def test_calls_are_counted_by_name_and_what_is_left_over_as_others() -> None:
     counts = counts_of(SAID.splitlines())
-    assert counts == {"epoll_wait": 700, "writev": 450, OTHERS: 50}
+    assert counts == {"epoll_wait": 700, "writev": 450, OTHER_CALLS: 50}
 
 
 def test_without_perf_nothing_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_without_perf_nothing_is_counted(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.skipif(os.geteuid() != 0, reason="tracepoints take root")
 def test_the_calls_of_a_program_are_seen() -> None:
     cpu = min(allowed_cpus())
-    if run([PERF, "stat", "-e", ALL, "true"], capture_output=True, check=False).returncode:
+    if run([PERF, "stat", "-e", ALL_CALLS, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this kernel has no tracepoints")
     calling = [sys.executable, "-c", "import os\nwhile True: os.stat('/')"]
     with Popen(calling) as process:
@@ -49,5 +49,5 @@ def test_the_calls_of_a_program_are_seen() -> None:
         process.kill()
     calls = looked.counts
     assert calls is not None
-    assert max(calls, key=lambda it: calls[it]) in {"newfstatat", "newstat", "stat", OTHERS}
+    assert max(calls, key=lambda it: calls[it]) in {"newfstatat", "newstat", "stat", OTHER_CALLS}
     assert sum(calls.values()) > 1000

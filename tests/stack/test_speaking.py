@@ -31,7 +31,7 @@ def reason(manners: Manners, protocol: str = "http", within_s: float = WITHIN_S)
 
 
 def test_a_body_that_is_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(sockets, "MOST_ANSWER_BYTES", 1 << 20)
     endless = b"HTTP/1.1 200 OK\r\nContent-Length: 3000000000\r\n\r\n" + bytes(2 << 20)
     assert "more than 1 MiB" in reason(saying(endless))
 

@@ -42,6 +42,17 @@ from webdyno.stack.ready import Address, wait_for_listener
 from webdyno.stack.sockets import free_port
 
 PROGRAM = "null-server"
+CONFIDENCE = 0.95
+NOISE_WARMUP_S, NOISE_SLOT_S = 0.2, 0.5
+"""As a pilot usually finds them for servers that are quick and steady."""
+BODY_BYTES = 100
+FEWEST_BLOCKS = 3
+RUN_LENGTHS_S = {"1 min": 60.0, "5 min": 300.0, "20 min": 1200.0}
+ABBA = (0, 1, 1, 0)
+CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
+LAG_RATE_PER_S = 1_000.0
+SLEEP_S, SLEEPS = 0.001, 500
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 @dataclass(frozen=True)
@@ -95,15 +106,6 @@ def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
 
     if not wait_for_listener(address, check_alive, is_own, bench.client_socket):
         raise Trouble("the null server has not accepted connections in time")
-
-
-CONFIDENCE = 0.95
-NOISE_WARMUP_S, NOISE_SLOT_S = 0.2, 0.5
-"""As a pilot usually finds them for servers that are quick and steady."""
-BODY_BYTES = 100
-FEWEST_BLOCKS = 3
-RUN_LENGTHS_S = {"1 min": 60.0, "5 min": 300.0, "20 min": 1200.0}
-ABBA = (0, 1, 1, 0)
 
 
 def measure_calibration(
@@ -194,12 +196,6 @@ def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
         raise Trouble("the client got no answers from the null server; is this machine very busy?")
     rate = log(answers[0] / answers[1])
     return rate, log(cpu_s[0] / cpu_s[1]) - rate
-
-
-CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
-LAG_RATE_PER_S = 1_000.0
-SLEEP_S, SLEEPS = 0.001, 500
-PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 def measure_ceiling(

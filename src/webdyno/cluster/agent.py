@@ -37,6 +37,11 @@ PIECE_BYTES = 2**20
 SAID_BYTES = 4000
 ENDS_WITHIN_S = 30
 """Includes the seconds that servers get to stop."""
+ROUND_TRIPS = 200
+SENDS_FOR_S = 1.0
+CHUNK = bytes(2**18)
+PATIENCE_S = 20.0
+"""How long either side waits for the other."""
 
 
 def webdyno_version() -> str:
@@ -153,13 +158,6 @@ def _unsent(files: Iterable[Path], run: Path, sent: dict[Path, int]) -> Iterator
                 start = sent.get(path, 0)
                 sent[path] = start + len(data)
                 yield Piece(PurePosixPath(path.relative_to(run)), start, data)
-
-
-ROUND_TRIPS = 200
-SENDS_FOR_S = 1.0
-CHUNK = bytes(2**18)
-PATIENCE_S = 20.0
-"""How long either side waits for the other."""
 
 
 def answer_link(address: str) -> Iterator[int]:

@@ -53,6 +53,8 @@ STOP = b'{"kind":"stop"'
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""
 INTERRUPTED_AGAIN_S = 0.5
+WORTH_PROCESSES_BYTES = 64 * 2**20
+"""Records of so many bytes take longer to judge than processes take to start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +240,6 @@ def _end_all(hosts: Sequence[Runner], running: Collection["Future[Any]"]) -> Non
         for host in hosts:
             host.interrupt()
         wait(running, timeout=INTERRUPTED_AGAIN_S)
-
-
-WORTH_PROCESSES_BYTES = 64 * 2**20
-"""Records of so many bytes take longer to judge than processes take to start."""
 
 
 def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:

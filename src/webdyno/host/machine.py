@@ -19,6 +19,27 @@ CORES_WITH_REST = 6
 CORES_PER_REST_CORE = 16
 CORES_WITH_A_REST = 4
 """The same for a host that has only servers, or only a client."""
+SYSCTLS = (
+    "net.core.somaxconn",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_wmem",
+    "fs.file-max",
+    "kernel.numa_balancing",
+    "kernel.sched_autogroup_enabled",
+    "vm.overcommit_memory",
+    "vm.swappiness",
+)
+"""What people tune for web servers, and what moves results by itself."""
 
 
 def split_cpus(
@@ -88,29 +109,6 @@ def _cpu_list(text: str) -> list[int]:
 
 def _flat(cores: list[list[int]]) -> list[int]:
     return sorted(cpu for core in cores for cpu in core)
-
-
-SYSCTLS = (
-    "net.core.somaxconn",
-    "net.core.netdev_max_backlog",
-    "net.core.rmem_max",
-    "net.core.wmem_max",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_max_syn_backlog",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_tw_reuse",
-    "net.ipv4.tcp_wmem",
-    "fs.file-max",
-    "kernel.numa_balancing",
-    "kernel.sched_autogroup_enabled",
-    "vm.overcommit_memory",
-    "vm.swappiness",
-)
-"""What people tune for web servers, and what moves results by itself."""
 
 
 def describe_machine(split: CpuSplit) -> Machine:

@@ -44,6 +44,22 @@ card is: a short one would add losses that nobody asked for."""
 NETEM_PACKETS = 100_000
 
 Command = list[str]
+PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
+"""What sets the network up, and the Debian packages that hold it."""
+CONGESTION_CONTROL = "ipv4/tcp_congestion_control"
+INHERITED = (
+    "core/somaxconn",
+    "ipv4/ip_local_port_range",
+    "ipv4/tcp_max_syn_backlog",
+    "ipv4/tcp_tw_reuse",
+    CONGESTION_CONTROL,
+    "ipv4/tcp_rmem",
+    "ipv4/tcp_wmem",
+)
+"""Kernel parameters in /proc/sys/net that a new namespace doesn't take over by itself."""
+STEADY = {"ipv4/tcp_slow_start_after_idle": "0"}
+"""An arm is idle while others have their slots. Under the steady load that slots stand for it
+wouldn't be, so TCP must not begin each of them anew."""
 
 
 class Namespace:
@@ -245,24 +261,6 @@ def _relay(cable: Namespace, settings: BenchSettings, engine: Path) -> None:
     )
     if said != "ready":
         raise Trouble(f"the bench's network can't be set up: {said or 'the relay ended'}")
-
-
-PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
-"""What sets the network up, and the Debian packages that hold it."""
-CONGESTION_CONTROL = "ipv4/tcp_congestion_control"
-INHERITED = (
-    "core/somaxconn",
-    "ipv4/ip_local_port_range",
-    "ipv4/tcp_max_syn_backlog",
-    "ipv4/tcp_tw_reuse",
-    CONGESTION_CONTROL,
-    "ipv4/tcp_rmem",
-    "ipv4/tcp_wmem",
-)
-"""Kernel parameters in /proc/sys/net that a new namespace doesn't take over by itself."""
-STEADY = {"ipv4/tcp_slow_start_after_idle": "0"}
-"""An arm is idle while others have their slots. Under the steady load that slots stand for it
-wouldn't be, so TCP must not begin each of them anew."""
 
 
 class NetnsBench(Bench):

@@ -24,6 +24,13 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 CpuTicks = tuple[int, int, int, int, int]
 """user, system, interrupts, idle, steal."""
+ROUNDS, ROUND_S = 400, 0.001
+"""Rounds are short, so that other programs leave some of them undisturbed."""
+PACKET = bytes(1_024)
+SURELY_MISSING = 0.05
+"""Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
+noise."""
+BUILT_WITH = b"CONFIG_PARAVIRT_TIME_ACCOUNTING=y"
 
 
 @dataclass(frozen=True)
@@ -139,15 +146,6 @@ def _pressure_since(earlier: dict[str, float]) -> PressureUse | None:
         memory_s=now["memory"] - earlier["memory"],
         io_s=now["io"] - earlier["io"],
     )
-
-
-ROUNDS, ROUND_S = 400, 0.001
-"""Rounds are short, so that other programs leave some of them undisturbed."""
-PACKET = bytes(1_024)
-SURELY_MISSING = 0.05
-"""Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
-noise."""
-BUILT_WITH = b"CONFIG_PARAVIRT_TIME_ACCOUNTING=y"
 
 
 @cache

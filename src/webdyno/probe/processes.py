@@ -21,6 +21,10 @@ from webdyno.stack.service import RunningService
 
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9
 """Fields of /proc/PID/stat after the program's name: proc(5) fields 10 and 12."""
+MOST_PROCESSES = 8
+"""Most processes of a service that are checked: reading hundreds would disturb what is measured."""
+STOPPED = (b"T", b"t")
+"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
@@ -210,13 +214,6 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
         except OSError:
             return None
     return total
-
-
-MOST_PROCESSES = 8
-"""Most processes of a service that are checked: reading hundreds would disturb what is measured."""
-
-STOPPED = (b"T", b"t")
-"""By a signal, and by a debugger: proc(5), /proc/PID/stat."""
 
 
 def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:

@@ -31,6 +31,42 @@ PERF = "perf"
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
 ANSWERS_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
+SAMPLED_HZ = 997
+"""A prime number, so as not to keep step with what a server does at a beat."""
+IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
+SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
+CALLS = {
+    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
+    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
+    "sending": {
+        "write",
+        "writev",
+        "sendto",
+        "sendmsg",
+        "sendfile64",
+        "sendfile",
+        "sendmmsg",
+        "setsockopt",
+    },
+    "files": {
+        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
+        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
+    },
+    "waiting for events": {
+        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
+        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
+    },
+    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
+}
+OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
+NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
+FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
+COMPILED = re.compile(r"^(?:/tmp/perf-\d+\.map|//anon|\[JIT\].*|\[anon.*)$")
+"""Where `perf` finds what a program compiles while it runs; by process, unlike its own code."""
+KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
+ALL_CALLS = "raw_syscalls:sys_enter"
+OTHER_CALLS = "others"
+ENTERED_CALL = re.compile(r"\bsyscalls:sys_enter_(\w+)")
 
 
 class Perf:
@@ -112,41 +148,6 @@ def read_by_perf(*arguments: str) -> str:
     if done.returncode:
         raise Trouble(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
     return done.stdout
-
-
-SAMPLED_HZ = 997
-"""A prime number, so as not to keep step with what a server does at a beat."""
-IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
-SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
-CALLS = {
-    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
-    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
-    "sending": {
-        "write",
-        "writev",
-        "sendto",
-        "sendmsg",
-        "sendfile64",
-        "sendfile",
-        "sendmmsg",
-        "setsockopt",
-    },
-    "files": {
-        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
-        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
-    },
-    "waiting for events": {
-        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
-        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
-    },
-    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
-}
-OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
-NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
-FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
-COMPILED = re.compile(r"^(?:/tmp/perf-\d+\.map|//anon|\[JIT\].*|\[anon.*)$")
-"""Where `perf` finds what a program compiles while it runs; by process, unlike its own code."""
-KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 
 
 class Frame(NamedTuple):
@@ -263,11 +264,6 @@ def _own_code(frames: Sequence[Frame]) -> str:
     return f"{re.split(r'[-.]so|-[0-9]', program)[0] or 'unknown'}'s own code"
 
 
-ALL = "raw_syscalls:sys_enter"
-OTHERS = "others"
-ENTERED = re.compile(r"\bsyscalls:sys_enter_(\w+)")
-
-
 class SystemCalls:
     """Counts while it is entered; `counts` are there afterwards, by call, if any can be had."""
 
@@ -280,7 +276,9 @@ class SystemCalls:
     def __enter__(self) -> Self:
         self._exits = ExitStack()
         with suppress(Trouble):
-            events = ",".join([ALL, *(f"syscalls:sys_enter_{call}" for call in known_calls())])
+            events = ",".join(
+                [ALL_CALLS, *(f"syscalls:sys_enter_{call}" for call in known_calls())]
+            )
             options = ("stat", "--field-separator=;", f"--event={events}", "--all-cpus")
             self._perf = self._exits.enter_context(Perf(options, self._cpus, self._beside))
         return self
@@ -297,7 +295,7 @@ class SystemCalls:
 def known_calls() -> list[str]:
     """Name the calls that have a meaning to profiles and a tracepoint of their own."""
     listed = read_by_perf("list", "syscalls:sys_enter_*")
-    return sorted(OF_CALL.keys() & set(ENTERED.findall(listed)))
+    return sorted(OF_CALL.keys() & set(ENTERED_CALL.findall(listed)))
 
 
 def counts_of(lines: Iterable[str]) -> dict[str, int]:
@@ -310,7 +308,7 @@ def counts_of(lines: Iterable[str]) -> dict[str, int]:
     named = {
         event.partition("sys_enter_")[2]: count
         for event, count in counted.items()
-        if event != ALL and count
+        if event != ALL_CALLS and count
     }
-    rest = counted[ALL] - sum(named.values())
-    return named | ({OTHERS: rest} if rest > 0 else {})
+    rest = counted[ALL_CALLS] - sum(named.values())
+    return named | ({OTHER_CALLS: rest} if rest > 0 else {})

@@ -13,6 +13,8 @@ SAMPLE_EVERY_S = 0.1
 
 Look = Callable[[float], None]
 """Called with the seconds since the sampler's start."""
+Part = Model | Mapping[str, object] | float | None
+"""What a probe tells of a slot: a model of `model/readings.py`, or any figures by their names."""
 
 
 class Sampler:
@@ -44,10 +46,6 @@ class Sampler:
             at_s = time.monotonic() - self._began_s
             for look in self._looks:
                 look(at_s)
-
-
-Part = Model | Mapping[str, object] | float | None
-"""What a probe tells of a slot: a model of `model/readings.py`, or any figures by their names."""
 
 
 @dataclass(frozen=True)

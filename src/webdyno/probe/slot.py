@@ -36,6 +36,12 @@ PROBES: dict[str, Probe] = {
 }
 """By the name of their part of the readings. What costs most is read farthest from the load: in
 this order before the slot, in the opposite one after it."""
+MEMORY_EVERY_S = 0.25
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+MOST_LOOKED_AT = 8
+"""Most processes that are checked for being stopped and for waiting, and most threads of each."""
+MOST_PROCESSES = 64
+"""Most processes whose memory is read: reading hundreds would disturb what is measured."""
 
 
 class SlotProbe:
@@ -94,14 +100,6 @@ def _end(running: Generator[None, None, Part]) -> Any:  # noqa: ANN401 (the read
     except StopIteration as ended:
         return ended.value
     raise RuntimeError("a probe yields once")
-
-
-MEMORY_EVERY_S = 0.25
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-MOST_LOOKED_AT = 8
-"""Most processes that are checked for being stopped and for waiting, and most threads of each."""
-MOST_PROCESSES = 64
-"""Most processes whose memory is read: reading hundreds would disturb what is measured."""
 
 
 class Course:

@@ -20,6 +20,15 @@ from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
 from webdyno.stack.speaking import Conversation, NoAnswer
 
+WITHIN_S = 0.25
+"""An idle server answers within a millisecond; one whose workers are all taken not at all."""
+LARGEST_ANSWER_BYTES = 1 << 18
+FASTCGI_BEGIN, FASTCGI_PARAMS, FASTCGI_STDIN, FASTCGI_STDOUT = 1, 4, 5, 6
+FASTCGI_HEADER = struct.Struct(">BBHHBx")
+"""Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
+FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
+"""The body of a request's beginning: role 1, close the connection afterwards."""
+
 
 @dataclass(frozen=True)
 class OwnCounts:
@@ -118,16 +127,6 @@ def _whole(value: object) -> int:
         raise ValueError("a count is a whole number")  # noqa: TRY004 (the text is wrong)
     return value
 
-
-WITHIN_S = 0.25
-"""An idle server answers within a millisecond; one whose workers are all taken not at all."""
-LARGEST_ANSWER_BYTES = 1 << 18
-
-FASTCGI_BEGIN, FASTCGI_PARAMS, FASTCGI_STDIN, FASTCGI_STDOUT = 1, 4, 5, 6
-FASTCGI_HEADER = struct.Struct(">BBHHBx")
-"""Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
-FASTCGI_RESPONDER = struct.pack(">HB5x", 1, 0)
-"""The body of a request's beginning: role 1, close the connection afterwards."""
 
 ASKING_COUNTS = {
     "nginx": OwnCounts(requests=1, connections=1),

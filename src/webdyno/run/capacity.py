@@ -71,6 +71,12 @@ SURELY_MISSED = 4.0
 becomes of the rest: it ends then, instead of waiting for time-outs."""
 CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
 """Where one is broken, a trial may have failed because of the load generator."""
+SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
+"""Rates around a capacity, as shares of it."""
+LEAST_RATIO = 1.05
+"""Least ratio between two rates of a sweep: closer ones show nothing new."""
+CONNECTIONS_FACTOR = 8
+"""Factor from one number of connections to the next."""
 
 
 @dataclass(frozen=True)
@@ -305,14 +311,6 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
         return None
     after_s, allowed = max(timed)
     return AbortRule(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
-
-
-SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
-"""Rates around a capacity, as shares of it."""
-LEAST_RATIO = 1.05
-"""Least ratio between two rates of a sweep: closer ones show nothing new."""
-CONNECTIONS_FACTOR = 8
-"""Factor from one number of connections to the next."""
 
 
 def capacity_sweeps(

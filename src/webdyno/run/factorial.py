@@ -19,6 +19,9 @@ from webdyno.model.why import Design
 
 UNSET = "its default"
 LONGEST_NAME = 60
+MOST_SETTINGS = 15
+FULL = 3
+"""So many settings have all of their combinations measured."""
 
 
 def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
@@ -94,11 +97,6 @@ def _with(before: Arm, after: Arm, changed: list[str]) -> Arm:
         else:
             knobs.pop(name, None)
     return before.replace(**update)
-
-
-MOST_SETTINGS = 15
-FULL = 3
-"""So many settings have all of their combinations measured."""
 
 
 def two_level_design(settings: int) -> list[tuple[bool, ...]]:

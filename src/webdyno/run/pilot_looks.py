@@ -29,6 +29,9 @@ PIECE_S = 1.0
 LOAD_STARTS = 2
 LOAD_START_S, LOAD_START_RESPONSES = 0.3, 6
 PAUSE_S = 0.05
+REST_S = 0.1
+"""Servers that go to rest after a load do so within this time."""
+PERIOD_S = BURST_S + BURST_PAUSE_S
 
 
 @dataclass
@@ -156,11 +159,6 @@ def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[flo
     at_s, used_s = zip(*sampled, strict=True)
     edges_s = list(accumulate([WINDOW_S] * windows, initial=0.0))
     return [float(used) for used in np.diff(np.interp(edges_s, at_s, used_s))]
-
-
-REST_S = 0.1
-"""Servers that go to rest after a load do so within this time."""
-PERIOD_S = BURST_S + BURST_PAUSE_S
 
 
 def look_in_bursts(

@@ -17,6 +17,9 @@ from webdyno.model.stack import Site, Stack
 from webdyno.model.text import secret_values, with_secrets
 from webdyno.stack.ready import FirstRequest
 
+MOST_CERTIFIED = 20
+"""Paths whose answers are written down in each block, of each arm."""
+
 
 @dataclass(frozen=True)
 class PlannedRequest:
@@ -107,10 +110,6 @@ def _expectation(request: Request, path: str, site: Site) -> Expectation:
     if request.sha256 not in {None, page.body_sha256}:
         return Expectation(page.status, body_sha256=request.sha256)
     return Expectation(page.status, page.body_bytes, page.body_sha256)
-
-
-MOST_CERTIFIED = 20
-"""Paths whose answers are written down in each block, of each arm."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm
 from webdyno.stack.service import StackDied
 
+SHOWN_LINES = 15
+READ_BYTES = 16_384
+
 
 class Progress(Protocol):
     """Is told of each step of a run as it happens, to show it."""
@@ -215,10 +218,6 @@ def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
     """Put the user's own things into the state that every block begins with, and back after it."""
     log = point.folder.block_log(point.number, number, "state.log")
     return in_state(point.experiment.state, log, caller(point.folder.path))
-
-
-SHOWN_LINES = 15
-READ_BYTES = 16_384
 
 
 @contextmanager

@@ -33,6 +33,11 @@ MOST_DECODED_BYTES = 1 << 30
 
 ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
+MOST_LINES, MOST_LETTERS = 8, 100
+CUT_LETTERS = 40
+"""Number of letters shown before the first difference of two long lines."""
+WITHIN_S = 5.0
+INSTEAD = "…"
 
 
 def ask_all(
@@ -107,13 +112,6 @@ def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
     if not unpacking.eof:
         raise Undecodable(f"its {encoding} body is cut off, or unpacks to very many bytes")
     return page
-
-
-MOST_LINES, MOST_LETTERS = 8, 100
-CUT_LETTERS = 40
-"""Number of letters shown before the first difference of two long lines."""
-WITHIN_S = 5.0
-INSTEAD = "…"
 
 
 def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:

@@ -17,6 +17,23 @@ from webdyno.stack.service_graph import Role, resolve_services, resolve_stack
 
 SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Where servers are installed; not on the PATH of ordinary users."""
+INSTALL = r"""
+set -eu
+trap 'exit 130' INT TERM
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    # Debian starts a server once it is installed, on a public port. Forbid that as long as this
+    # script lives: should it be killed, the file that it leaves allows everything again.
+    printf '#!/bin/sh\nkill -0 %s 2>/dev/null && exit 101\nexit 0\n' $$ >"$policy"
+    chmod 755 "$policy"
+    trap 'rm -f "$policy"' EXIT
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@"
+"""
+"""Run by a shell as root; arguments are packages."""
+SHOWN_LINES = 15
 
 
 def needs_of(role: Role) -> dict[str, Need]:
@@ -99,25 +116,6 @@ def _servers_may_run(path: Path) -> bool:
 
 def _version_order(path: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", path)]
-
-
-INSTALL = r"""
-set -eu
-trap 'exit 130' INT TERM
-policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-    # Debian starts a server once it is installed, on a public port. Forbid that as long as this
-    # script lives: should it be killed, the file that it leaves allows everything again.
-    printf '#!/bin/sh\nkill -0 %s 2>/dev/null && exit 101\nexit 0\n' $$ >"$policy"
-    chmod 755 "$policy"
-    trap 'rm -f "$policy"' EXIT
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 -- "$@"
-"""
-"""Run by a shell as root; arguments are packages."""
-SHOWN_LINES = 15
 
 
 def missing_packages(stacks: Iterable[Stack], sites: Iterable[Site] = ()) -> list[str]:

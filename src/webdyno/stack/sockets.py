@@ -16,6 +16,9 @@ from webdyno.model.bench import OWN_NETWORKS
 from webdyno.model.format import size
 from webdyno.model.mistake import Trouble
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
 HOST = "127.0.0.1"
 LOWEST = 10_240
 MOST_PORTS = 1000
@@ -26,6 +29,8 @@ NETWORK_FROM = 16
 
 NewSocket = Callable[[], socket.socket]
 """Makes a TCP socket; on some benches in another network namespace than ours."""
+MOST_ANSWER_BYTES = 1 << 28
+"""Most bytes of one response on the wire, headers included: more is an endless stream, no page."""
 
 
 def free_port(
@@ -112,13 +117,6 @@ def _first_local_port() -> int:
         return 32_768
 
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer, WriteableBuffer
-
-MOST_BYTES = 1 << 28
-"""Most bytes of one response on the wire, headers included: more is an endless stream, no page."""
-
-
 class TooMuch(Exception):  # noqa: N818 (it becomes a line of the certificate)
     """An answer that never ends, or takes too long; the message says which."""
 
@@ -195,8 +193,8 @@ class Wire(io.RawIOBase):
 
     def _count(self, came: int) -> None:
         self._came += came
-        if self._came > MOST_BYTES:
-            raise TooMuch(f"its answer has more than {MOST_BYTES >> 20} MiB")
+        if self._came > MOST_ANSWER_BYTES:
+            raise TooMuch(f"its answer has more than {MOST_ANSWER_BYTES >> 20} MiB")
 
 
 class _Kept(io.BufferedReader):
