@@ -28,7 +28,7 @@ from webdyno.model.mistake import Mistake
 from webdyno.own import command
 from webdyno.own.arms import KINDS, resolve
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
-from webdyno.report.summary import summary_csv
+from webdyno.report.csv_files import summary_csv
 from webdyno.report.view import run_view
 from webdyno.stack.starting import start_stack
 

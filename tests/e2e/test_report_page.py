@@ -16,7 +16,7 @@ from report.test_fleet import RUN as FLEETS_RUN
 from report.test_fleet import fleet_of
 from variants import further
 from webdyno.report.fleet import fleet_page
-from webdyno.report.page import write_report
+from webdyno.report.result_page import write_report
 
 Scheme = Literal["light", "dark"]
 

@@ -13,7 +13,7 @@ from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import BlockRecord
-from webdyno.report.page import write_report
+from webdyno.report.result_page import write_report
 from webdyno.report.view import run_view
 
 
@@ -75,7 +75,7 @@ def test_after_too_few_blocks_it_is_undecided() -> None:
 def test_the_report_tells_of_it(tmp_path: Path) -> None:
     run = searched(nginx=Arm(15_000))
     view = run_view(run.whole, judge_sweep(run.whole))
-    assert [it.verdict for it in view.answers] == [Verdict.MEASURED]
+    assert [it.tone for it in view.answers] == [Verdict.MEASURED]
     write_report(tmp_path, view)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "nginx can take 15," in page

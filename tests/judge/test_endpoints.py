@@ -14,7 +14,7 @@ from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.load_result import EndpointResult
 from webdyno.model.records import SlotRecord
 from webdyno.model.request import Request
-from webdyno.report.summary import summary_csv
+from webdyno.report.csv_files import summary_csv
 from webdyno.report.view import run_view
 
 ANSWERS = 500

@@ -7,7 +7,7 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.point_data import RunData
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import SlotRecord
-from webdyno.report.autobench import COLUMNS, autobench_sheet
+from webdyno.report.csv_files import AUTOBENCH_COLUMNS, autobench_sheet
 
 ARMS = {
     "apache": SimulatedArm(rate_rps=990),
@@ -57,7 +57,7 @@ def test_columns_are_autobenchs() -> None:
     run = sweep([100.0])
     header, row = autobench_sheet(run.whole).splitlines()
     names = header.split(",")
-    assert names[:10] == ["dem_req_rate", *(f"{name}_apache-5.0" for name in COLUMNS)]
+    assert names[:10] == ["dem_req_rate", *(f"{name}_apache-5.0" for name in AUTOBENCH_COLUMNS)]
     assert len(names) == len(row.split(",")) == 19
     least, mean, most = (float(row.split(",")[n]) for n in (3, 4, 5))
     assert least < mean < most

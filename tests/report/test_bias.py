@@ -9,8 +9,7 @@ from webdyno.judge.sentences import sentence
 from webdyno.model.base import Interval
 from webdyno.model.format import between
 from webdyno.model.judgement import Bias, Comparison
-from webdyno.report import bias
-from webdyno.report.words import ratio_and_interval, sure_interval
+from webdyno.report.words import bias_sentences, bounded_words, ratio_and_interval
 
 
 def comparison(**update: object) -> Comparison:
@@ -20,12 +19,12 @@ def comparison(**update: object) -> Comparison:
 
 
 def test_nothing_is_said_where_nothing_disturbed() -> None:
-    assert list(bias.told(comparison())) == []
+    assert list(bias_sentences(comparison())) == []
 
 
 def test_both_intervals_and_the_causes_are_told() -> None:
     said = " ".join(
-        bias.told(
+        bias_sentences(
             comparison(
                 bounded=Interval(low=1.8, estimate=1.91, high=2.01),
                 biases=[
@@ -60,8 +59,8 @@ def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: 
 )
 def test_in_a_table_there_is_room_for_little(low: float, high: float, said: str) -> None:
     bounded = Interval(low=low, estimate=(low * high) ** 0.5, high=high)
-    assert bias.beside(comparison(bounded=bounded)) == said
-    assert bias.beside(comparison()) == ""
+    assert bounded_words(comparison(bounded=bounded)) == said
+    assert bounded_words(comparison()) == ""
 
 
 def test_a_ratio_that_is_a_bound_is_marked() -> None:
@@ -87,4 +86,4 @@ def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> N
     assert found.bounded
     wide = between(found.bounded)
     assert f"interval {wide} with all bounds of disturbance" in sentence(found)
-    assert sure_interval(found) == wide.replace(" to ", "–")
+    assert bounded_words(found) == wide.replace(" to ", "–")

@@ -14,11 +14,11 @@ from webdyno.model.base import Interval
 from webdyno.model.capacity import objective
 from webdyno.model.machine import Ceiling
 from webdyno.model.records import SlotRecord
-from webdyno.report.drawing import Figure
+from webdyno.report.document import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.latency_charts import latency_rows, trial_rows
 from webdyno.report.point_charts import point_figures, slot_rows
-from webdyno.report.ratio_charts import ratio_figure, ratio_row
+from webdyno.report.run_charts import ratio_figure, ratio_row
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:

@@ -10,7 +10,13 @@ from rich.console import Console
 from report import runs
 from webdyno.model.base import Interval
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
-from webdyno.report.claims import claim_blocks, claim_sentence, claims_page, markdown
+from webdyno.report.claims import (
+    claim_sentence,
+    claims_digest,
+    claims_markdown,
+    claims_page,
+)
+from webdyno.report.terminal import print_document
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
 RATIO: Any = {"experiment": "x", "arms": ["nginx"], "against": "apache", "above": 1.0}
@@ -32,22 +38,20 @@ ROWS = [
 ]
 BLOCKS = """\
 deathmatch
-
-holds  nginx is [red]twice[/] as fast
+  holds         nginx is [red]twice[/] as fast
   published     2×
   done right    2.00× (1.90–2.10) to 3.20× (3.00–3.40)
   as published  ab: can't be told
   why           it is so
 
-can't be told  caches help
-  why  no such tool
-
+  can't be told  caches help
+  why            no such tool
 """
 
 
 def printed(width: int) -> str:
     output = StringIO()
-    Console(file=output, width=width, markup=False).print(claim_blocks(ROWS))
+    print_document(Console(file=output, width=width, markup=False), claims_digest(ROWS))
     return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
 
 
@@ -60,15 +64,17 @@ def test_it_fits_into_narrow_terminals() -> None:
 
 
 def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
-    lines = markdown(ROWS).splitlines()
+    lines = claims_markdown(ROWS).splitlines()
     assert lines[0].startswith("| study | claim | published | done right | as published |")
-    assert lines[2].startswith("| deathmatch | nginx is [red]twice[/] as fast | 2× | 2.00× (1.90")
+    assert lines[2].startswith(
+        "| deathmatch | nginx is \\[red\\]twice\\[/\\] as fast | 2× | 2.00× (1.90"
+    )
     assert lines[2].endswith("| ab: can't be told | holds | it is so |")
 
 
 def test_a_bar_in_a_text_does_not_end_its_cell() -> None:
     row = ROWS[1].model_copy(update={"why": "a|b"})
-    assert markdown([row]).splitlines()[2].endswith("| a\\|b |")
+    assert claims_markdown([row]).splitlines()[2].endswith("| a\\|b |")
 
 
 def test_how_many_hold_is_said_in_a_sentence() -> None:

@@ -8,8 +8,8 @@ import pytest
 from report import runs
 from webdyno.judge.point_data import PointData
 from webdyno.model.run import arm_folder, block_path
-from webdyno.report.configurations import configuration_differences, file_differences, files_of
-from webdyno.report.page import html_page
+from webdyno.report.details import configuration_differences, file_differences, files_of
+from webdyno.report.result_page import html_page
 
 NGINX = """\
 pid /tmp/webdyno-0/live/{live}/nginx/nginx.pid;

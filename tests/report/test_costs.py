@@ -8,7 +8,7 @@ from report import runs
 from webdyno.judge import judge
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.report.costs import Cost, costs
+from webdyno.report.details import Cost, costs
 from webdyno.report.point_charts import host_figure, host_rows
 
 

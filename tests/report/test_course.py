@@ -7,9 +7,9 @@ from judge.stretches import Truth, stretch
 from report import runs
 from webdyno.model.long_look import LookEnd
 from webdyno.model.records import LongLookRecord
-from webdyno.report.course import sentences
-from webdyno.report.course_chart import course_figure, course_rows
-from webdyno.report.summary import summary_csv
+from webdyno.report.around_blocks import how_it_changes
+from webdyno.report.csv_files import summary_csv
+from webdyno.report.long_charts import course_figure, course_rows
 
 PARTS = 8
 
@@ -50,7 +50,7 @@ def test_without_parts_there_is_no_chart() -> None:
 
 
 def test_slopes_are_told_for_each_arm() -> None:
-    told = sentences(runs.seen(soaked()).points[0].judgement.looks)
+    told = how_it_changes(runs.seen(soaked()).points[0].judgement.looks)
     assert [line.partition(",")[0] for line in told] == ["nginx", "apache-event"]
     assert all("server CPU time per request" in line and "memory" in line for line in told)
 

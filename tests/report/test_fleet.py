@@ -6,16 +6,18 @@ import re
 from rich.console import Console
 
 from builders import SimulatedArm, simulated_run
-from webdyno.judge.fleet import (
-    JudgedMachine,
-    JudgedPoint,
-    judge_fleet,
-    judge_machine,
-)
+from webdyno.judge.fleet import JudgedMachine, JudgedPoint, judge_fleet, judge_machine
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.several_runs import FleetJudgement
-from webdyno.report.fleet import fleet_page, named, print_fleet, shared_values, shown_machines
+from webdyno.report.fleet import (
+    fleet_document,
+    fleet_page,
+    named,
+    shared_values,
+    shown_machines,
+)
+from webdyno.report.terminal import print_document
 
 ARMS = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}
 RUN = simulated_run(ARMS, blocks=6)
@@ -59,7 +61,7 @@ def _times(it: Comparison, factor: float) -> Comparison:
 
 def printed(fleet: FleetJudgement) -> str:
     said = io.StringIO()
-    print_fleet(Console(file=said, width=100), RUN.head, fleet)
+    print_document(Console(file=said, width=100), fleet_document(RUN.head, fleet))
     return said.getvalue()
 
 

@@ -8,20 +8,21 @@ from rich.console import Console
 from report import runs
 from report.test_gate_in_ci import FAIL, OPEN, PASS
 from webdyno.model.gate import GateJudgement
-from webdyno.report.gate import print_gate
-from webdyno.report.markdown import summary
-from webdyno.report.page import html_page
+from webdyno.report.gate import gate_document
+from webdyno.report.result import summary
+from webdyno.report.result_page import html_page
+from webdyno.report.terminal import print_document
 
 
 def printed(found: GateJudgement, width: int = 100) -> str:
     console = Console(width=width, record=True, markup=False, highlight=False)
-    print_gate(console, found)
+    print_document(console, gate_document(found))
     return console.export_text()
 
 
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
-    assert text.startswith("✗ FAIL  more than 5 % slower: /b_c server CPU time per request")
+    assert text.startswith(" ✗ FAIL   more than 5 % slower: /b_c server CPU time per request")
     row = next(line for line in text.splitlines() if "100.0 → 130.0 µs" in line)
     assert "+28 to +32 %" in row
     assert row.rstrip().endswith("worse")
@@ -31,12 +32,12 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=80)
     assert "  server CPU time per request: worse" in text
-    assert "    100.0 → 130.0 µs, +28 to +32 % (noise" in text
+    assert "    base → head: 100.0 → 130.0 µs; worse by: +28 to +32 %; noise:" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:
-    assert printed(PASS).startswith("✓ PASS  not more than 5 % slower")
-    assert printed(OPEN).startswith("? CAN'T TELL  1 of 2 are open: ")
+    assert printed(PASS).startswith(" ✓ PASS   not more than 5 % slower")
+    assert printed(OPEN).startswith(" ? CAN'T TELL   1 of 2 are open: ")
 
 
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
@@ -48,4 +49,4 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
 
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
-    assert "**fail**: more than 5 % slower: /hello.txt " in summary(runs.seen(runs.gated()))
+    assert "**✗ FAIL**: more than 5 % slower: /hello.txt " in summary(runs.seen(runs.gated()))

@@ -8,8 +8,8 @@ import pytest
 
 from report import runs
 from report.approved import assert_as_approved
-from webdyno.report.markdown import summary
-from webdyno.report.pictures import write_charts
+from webdyno.report.result import summary
+from webdyno.report.result_page import write_charts
 
 PNG = b"\x89PNG"
 

@@ -8,9 +8,9 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, certificate_record
 from report import runs
 from webdyno.model.mistake import Trouble
-from webdyno.report.bias import beside
-from webdyno.report.page import html_page, prose, write_report
-from webdyno.report.words import within_a_block
+from webdyno.report.page import prose
+from webdyno.report.result_page import html_page, write_report
+from webdyno.report.words import bounded_words, within_a_block
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 HALF_A_MEGABYTE = 500_000
@@ -86,10 +86,10 @@ def test_it_says_how_to_repeat_the_run() -> None:
 def test_second_lines_of_intervals_are_shown_and_explained() -> None:
     quiet, disturbed = page(runs.decided()), page(runs.disturbed())
     (found,) = runs.seen(runs.disturbed()).deciding[0].compared
-    assert beside(found) in disturbed
+    assert bounded_words(found) in disturbed
     assert "with all bounds of disturbance counted, on which" in disturbed
     assert "with all bounds of disturbance counted, on which" not in quiet
-    p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if it.of_times)
+    p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if "percentile" in it.title)
     assert all(within_a_block(row.value) in quiet for row in p99.rows)
     assert "the percentile of one typical start lies" in quiet
 

@@ -8,7 +8,7 @@ import pytest
 from report import runs
 from webdyno.judge.validity import counting_share, left_out_slots, used_s
 from webdyno.model.records import BlockRecord, SlotRecord
-from webdyno.report.summary import summary_csv
+from webdyno.report.csv_files import summary_csv
 
 
 def test_the_share_of_time_in_windows_that_count() -> None:

@@ -9,13 +9,15 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from report.approved import assert_as_approved
 from webdyno.judge.runs import compare_sweeps
-from webdyno.report.run_comparison import print_comparison
+from webdyno.report.run_comparison import comparison_document
+from webdyno.report.terminal import print_document
 
 
 def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
     output = StringIO()
     compared = compare_sweeps(before.whole, after.whole)
-    print_comparison(Console(file=output, width=width), after.head, compared)
+    document = comparison_document(after.head, compared)
+    print_document(Console(file=output, width=width), document)
     return output.getvalue()
 
 

@@ -10,15 +10,15 @@ from rich.console import Console
 from report import runs
 from report.approved import assert_as_approved
 from webdyno.model.knob import TunedSide, TuningStep
-from webdyno.report.search import MOST_STEPS, print_search
-from webdyno.report.tuning import settings_toml
+from webdyno.report.terminal import print_document
+from webdyno.report.tuning import MOST_STEPS, search_document, settings_toml
 
 NGINX, NODE = runs.tuned().head.experiment.tuning
 
 
 def printed(*sides: TunedSide, width: int = 80) -> str:
     output = StringIO()
-    print_search(Console(file=output, width=width), sides)
+    print_document(Console(file=output, width=width), search_document(sides))
     return output.getvalue()
 
 

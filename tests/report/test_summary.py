@@ -5,7 +5,7 @@ import pytest
 
 from builders import SimulatedRun
 from report import runs
-from webdyno.report.summary import COLUMNS, summary_csv
+from webdyno.report.csv_files import COLUMNS, summary_csv
 
 Lines = list[dict[str, str]]
 

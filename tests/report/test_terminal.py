@@ -13,7 +13,8 @@ from rich.console import Console
 from builders import SimulatedRun
 from report import runs
 from report.approved import assert_as_approved
-from webdyno.report.terminal import print_report
+from webdyno.report.result import digest
+from webdyno.report.terminal import print_document
 
 PAGE = Path("/runs/2026-03-14-static-hello/report.html")
 
@@ -21,7 +22,7 @@ PAGE = Path("/runs/2026-03-14-static-hello/report.html")
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, color_system="standard" if terminal else None)
-    print_report(console, runs.seen(run), str(PAGE))
+    print_document(console, digest(runs.seen(run)), str(PAGE))
     return output.getvalue()
 
 
@@ -127,7 +128,9 @@ def test_markup_in_names_is_text() -> None:
 
 
 def test_what_draws_charts_is_not_imported_for_the_terminal() -> None:
-    program = "import sys, webdyno.report.terminal; print('altair' in sys.modules)"
+    program = (
+        "import sys, webdyno.report.result, webdyno.report.terminal; print('altair' in sys.modules)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )

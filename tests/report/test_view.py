@@ -5,14 +5,14 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
 from webdyno.model.judgement import ArmValue, QuantileRange, Verdict
-from webdyno.report.view import why_nothing
+from webdyno.report.view import why_no_figures
 from webdyno.report.words import within_a_block
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:
     view = runs.seen(runs.decided())
     assert not view.several
-    assert [answer.verdict for answer in view.answers] == [Verdict.FASTER]
+    assert [answer.tone for answer in view.answers] == [Verdict.FASTER]
     assert view.sentences == []
     assert view.points[0].deciding == view.deciding[0]
     assert "rate_rps" not in {table.metric.name for table in view.points[0].beside}
@@ -28,7 +28,7 @@ def test_where_the_client_was_the_limit_of_both_the_answer_is_what_the_run_was_j
     arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
     view = runs.seen(simulated_run(arms, blocks=8))
     (answer,) = view.answers
-    assert answer.verdict is view.points[0].judgement.verdict is Verdict.SLOWER
+    assert answer.tone is view.points[0].judgement.verdict is Verdict.SLOWER
     assert "the load generator was the limit of both apache and nginx" in answer.sentence
 
 
@@ -59,8 +59,8 @@ def test_a_percentile_of_a_typical_block(
 
 def test_findings_of_several_points_are_told_once() -> None:
     view = runs.seen(runs.broken_point())
-    groups = {group.rule: group for group in view.findings}
-    assert groups["wrong-status"].severity == "invalid"
+    groups = {group.name: group for group in view.findings}
+    assert groups["wrong-status"].tone is Verdict.INVALID
     assert groups["wrong-status"].told[0] == (
         "nginx at 1 of 6 points (connections = 1, keepalive = always)"
     )
@@ -86,10 +86,10 @@ def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
     view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, blocks=6))
     assert view.deciding == []
     assert (
-        why_nothing(view.points)
+        why_no_figures(view.points)
         == "No slot counts for what decides: each broke a rule, as the findings say."
     )
-    assert "ended before" in why_nothing(runs.seen(runs.no_block()).points)
+    assert "ended before" in why_no_figures(runs.seen(runs.no_block()).points)
 
 
 def test_nothing_measured_is_no_error() -> None:

@@ -21,7 +21,7 @@ from webdyno.model.metrics import CAPACITY
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome
-from webdyno.report.claims import markdown
+from webdyno.report.claims import claims_markdown
 from webdyno.run.budget import need_s, reduce_levels
 from webdyno.studies.claims import claimed_range, judge_claim, outcome_at
 from webdyno.studies.further import RESERVE, blocks_to_decide, further_blocks, next_round
@@ -139,7 +139,7 @@ def test_a_figure_of_another_machine_is_shown_without_a_verdict() -> None:
     assert row.outcome is Outcome.SHOWN
     (found,) = row.told[0].found
     assert found.estimate == pytest.approx(400, rel=0.1)
-    assert "0.4 ms" in markdown([row])
+    assert "0.4 ms" in claims_markdown([row])
     wrong = judged(figure(), run(SimulatedArm(wrong_status=503)))
     assert (wrong.outcome, wrong.told[0].found) == (Outcome.UNTOLD, [])
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from webdyno.audit.reader import Document, read_items
+from webdyno.audit.reader import AuditedText, read_items
 from webdyno.audit.rules import (
     AuditRule,
     Evidence,
@@ -16,7 +16,7 @@ from webdyno.audit.rules import (
     sides,
     tables,
 )
-from webdyno.audit.tables import Table
+from webdyno.audit.tables import TextTable
 from webdyno.audit.unread import UnreadPart, outside
 from webdyno.model.base import Model
 from webdyno.readers.lines import NumberedLine
@@ -31,7 +31,7 @@ OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
     *connections.OUTPUT_RULES,
     *figures.RULES,
 )
-DOCUMENT_RULES: tuple[AuditRule[Document], ...] = (
+DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
     *sides.RULES,
     *tables.RULES,
     *connections.DOCUMENT_RULES,
@@ -102,7 +102,7 @@ class Audit(Model):
 
 def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
     """Read a text in one pass and judge it."""
-    document, found = Document(), _Findings()
+    document, found = AuditedText(), _Findings()
     for item in read_items(lines):
         if isinstance(item, Output):
             for rule in OUTPUT_RULES:
@@ -146,17 +146,17 @@ class _Findings:
         )
 
 
-def _read(document: Document) -> list[Read]:
-    items: list[Output | Table | Command] = [
+def _read(document: AuditedText) -> list[Read]:
+    items: list[Output | TextTable | Command] = [
         *document.of(Output),
-        *(table for table in document.of(Table) if not table.is_list),
+        *(table for table in document.of(TextTable) if not table.is_list),
         *document.of(Command),
     ]
     found = [_part(item) for item in items]
     return sorted(found, key=lambda part: part.first_line)
 
 
-def _not_read(document: Document) -> list[Read]:
+def _not_read(document: AuditedText) -> list[Read]:
     read = [(each.first_line, each.last_line) for each in _read(document)]
     return [
         Read(kind=part.kind, first_line=part.first_line, last_line=part.last_line)
@@ -164,9 +164,9 @@ def _not_read(document: Document) -> list[Read]:
     ]
 
 
-def _part(item: Output | Table | Command) -> Read:
+def _part(item: Output | TextTable | Command) -> Read:
     if isinstance(item, Output):
         return Read(kind=item.tool, first_line=item.first_line, last_line=item.last_line)
-    if isinstance(item, Table):
+    if isinstance(item, TextTable):
         return Read(kind=TABLE, first_line=item.first_line, last_line=item.last_line)
     return Read(kind=COMMAND, first_line=item.line, last_line=item.line)

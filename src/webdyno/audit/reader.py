@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined, find_command, hints
-from webdyno.audit.tables import Table, TableReader
+from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers.facts import Facts, Tool
 from webdyno.readers.json_outputs import JsonObject, JsonReader
@@ -18,7 +18,7 @@ from webdyno.readers.tools import after_all, opened_by
 from webdyno.readers.tools.ab import LABELS
 from webdyno.readers.tools.redis import redis_quiet
 
-Item = Output | Table | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
+Item = Output | TextTable | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
 Kind = TypeVar("Kind")
 
 MOST_KEPT = 2000
@@ -45,7 +45,7 @@ _SHAPES = {
 _PERCENT = re.compile(r"\d{2,3}%$")
 
 
-class Document:
+class AuditedText:
     """The beginning of a text: as much of it as can be compared."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Document:
         kept = self._items[type(item)]
         if len(kept) < MOST_KEPT:
             kept.append(item)
-        elif isinstance(item, Output | Table | Command):
+        elif isinstance(item, Output | TextTable | Command):
             self.left_out += 1
 
     def of(self, kind: type[Kind]) -> list[Kind]:

@@ -46,7 +46,7 @@ _STRONG = re.compile(r"[\t|]")
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """A column of a table as it was written."""
 
     heading: str
@@ -76,18 +76,18 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table with rows of figures."""
 
     first_line: int
     last_line: int
-    columns: tuple[Column, ...]
+    columns: tuple[TextColumn, ...]
     unit: Unit | None
     """What its title says that the figures are."""
     row_lines: tuple[int, ...] = ()
 
     @property
-    def measured(self) -> list[Column]:
+    def measured(self) -> list[TextColumn]:
         """Its columns of measurements; the first column is the key."""
         return [column for column in self.columns[1:] if column.is_measured]
 
@@ -98,23 +98,23 @@ class Table:
         return len(others) == 1 and not labels.heading and not any(labels.figures)
 
     @property
-    def turned(self) -> "Table | None":
+    def turned(self) -> "TextTable | None":
         """The table whose columns are its rows; None where it has no headings or many rows."""
         labels, *sides = self.columns
         if len(labels.cells) > MOST_COLUMNS or not all(side.heading for side in sides):
             return None
         rows = zip(*(side.cells for side in sides), strict=True)
         columns = [
-            Column(label, cells, labels.decimal_comma)
+            TextColumn(label, cells, labels.decimal_comma)
             for label, cells in zip(labels.cells, rows, strict=True)
         ]
         return replace(
             self,
-            columns=(Column("", tuple(side.heading for side in sides)), *columns),
+            columns=(TextColumn("", tuple(side.heading for side in sides)), *columns),
             row_lines=(self.first_line,) * len(sides),
         )
 
-    def named(self, heading: str) -> Column | None:
+    def named(self, heading: str) -> TextColumn | None:
         return next((each for each in self.columns if each.heading == heading), None)
 
 
@@ -129,7 +129,7 @@ class TableReader:
     _lines: list[int] = field(default_factory=list)
     _above: list[NumberedLine] = field(default_factory=list)
 
-    def take(self, line: NumberedLine) -> list[Table]:
+    def take(self, line: NumberedLine) -> list[TextTable]:
         """Look at the next line; gives the table that it ends."""
         text = line.text.translate(_FRAME)
         cells = split(text)
@@ -154,7 +154,7 @@ class TableReader:
         width = len(self._header[1]) if self._header else len(self._rows[0]) if self._rows else 0
         return any(figures) and width == len(cells) and _STRONG.search(text) is not None
 
-    def _row(self, line: NumberedLine, cells: list[str]) -> list[Table]:
+    def _row(self, line: NumberedLine, cells: list[str]) -> list[TextTable]:
         other_table = self._rows and len(self._rows[0]) != len(cells)
         ended = self.end() if other_table else []
         if len(self._rows) < MOST_ROWS:
@@ -164,7 +164,7 @@ class TableReader:
             self._lines[-1] = line.number
         return ended
 
-    def end(self) -> list[Table]:
+    def end(self) -> list[TextTable]:
         """Give the table that was under way, if it is one."""
         rows, self._rows = self._rows, []
         lines, self._lines = self._lines, []
@@ -179,10 +179,10 @@ class TableReader:
             _DECIMAL_POINT.search(cell) for row in rows for cell in row[1:]
         )
         columns = zip(names, zip(*rows, strict=True), strict=True)
-        table = Table(
+        table = TextTable(
             first_line=top,
             last_line=lines[-1],
-            columns=tuple(Column(name, tuple(cells), comma) for name, cells in columns),
+            columns=tuple(TextColumn(name, tuple(cells), comma) for name, cells in columns),
             unit=self._unit(top, names),
             row_lines=tuple(lines),
         )

@@ -6,13 +6,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, print_table
 from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
 from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json
 from webdyno.cli.quantities import parse_connections, parse_size
-from webdyno.model.machine import Calibration
+from webdyno.model.machine import Calibration, MeasuredCeiling
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)
@@ -71,41 +70,39 @@ def calibrate(
 
 
 def _show(out: Console, calibration: Calibration) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("body", "connections", "requests/s", "Mbit/s", "client busy", "limit"):
-        table.add_column(heading, justify="left" if heading == "limit" else "right")
-    for ceiling in calibration.ceilings:
-        kept = "" if ceiling.keepalive == "always" else " new each time"
-        table.add_row(
-            f"{ceiling.body_bytes:,} B",
-            f"{ceiling.connections}{kept}",
-            f"{ceiling.rate_rps:,.0f}",
-            f"{ceiling.body_bytes_per_s * 8 / 1e6:,.0f}",
-            f"{ceiling.client_busy:.0%}",
-            ceiling.limited_by,
-        )
     out.print("The most that this client reaches, against a server that does nothing\n")
-    out.print(table)
-    lags = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("late by, µs", "median", "99 %", "most"):
-        lags.add_column(heading, justify="right" if heading != "late by, µs" else "left")
-    for name, lag in (("timers", calibration.timer_lag), ("requests", calibration.send_lag)):
-        lags.add_row(name, f"{lag.p50_us:,.0f}", f"{lag.p99_us:,.0f}", f"{lag.max_us:,.0f}")
+    headings = ("body", "connections", "requests/s", "Mbit/s", "client busy", "limit")
+    print_table(headings, map(_ceiling, calibration.ceilings), headings[:-1])
     out.print()
-    out.print(lags)
-    noise = Table(box=None, pad_edge=False, header_style="bold")
+    lags = (("timers", calibration.timer_lag), ("requests", calibration.send_lag))
+    late = [
+        (name, *(f"{it:,.0f}" for it in (lag.p50_us, lag.p99_us, lag.max_us))) for name, lag in lags
+    ]
+    percentiles = ("median", "99 %", "most")
+    print_table(("late by, µs", *percentiles), late, percentiles)
+    out.print()
     lengths = list(calibration.noise[0].visible)
-    for heading in ("differences seen after", *lengths):
-        noise.add_column(heading, justify="right" if heading in lengths else "left")
     labels = {"rate_rps": "requests per second", "server_cpu_us": "server CPU per request"}
-    for found in calibration.noise:
-        widths = (f"{found.visible[length]:.1%}" for length in lengths)
-        noise.add_row(labels[found.metric], *widths)
-    out.print()
-    out.print(noise)
+    noise = [
+        (labels[it.metric], *(f"{it.visible[length]:.1%}" for length in lengths))
+        for it in calibration.noise
+    ]
+    print_table(("differences seen after", *lengths), noise, lengths)
     blocks = calibration.noise[0].blocks
     out.print(
         f"extrapolated from {blocks} blocks of the null server against itself, by t · sd / √n; "
         "real servers may be noisier",
         style="dim",
+    )
+
+
+def _ceiling(found: MeasuredCeiling) -> tuple[str, ...]:
+    kept = "" if found.keepalive == "always" else " new each time"
+    return (
+        f"{found.body_bytes:,} B",
+        f"{found.connections}{kept}",
+        f"{found.rate_rps:,.0f}",
+        f"{found.body_bytes_per_s * 8 / 1e6:,.0f}",
+        f"{found.client_busy:.0%}",
+        found.limited_by,
     )

@@ -132,7 +132,7 @@ def _sweep(run: Path, how: RunFlags) -> Exit:
         if _measured_sweep(run / name, sweep, run, how) is Exit.INTERRUPTED:
             return Exit.INTERRUPTED
     if how.report:
-        from webdyno.report.page import write_report
+        from webdyno.report.result_page import write_report
 
         write_report(run, seen.view)  # again: now with links to what stands beside it
     return Exit.OK

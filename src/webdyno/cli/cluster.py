@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from rich.table import Table
 
-from webdyno.cli.console import plain_console, tell
+from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.hosts import cluster_hosts
 from webdyno.model.command import command
@@ -84,7 +83,7 @@ def _check(head: str | None) -> Exit:
         measure_links(looked)
     fit = [it for it in looked if not it.why_not]
     console = plain_console()
-    console.print(_table(looked))
+    print_table(COLUMNS, map(_row, looked))
     for it in looked:
         if it.why_not:
             console.print(it.why_not, soft_wrap=True)
@@ -154,18 +153,16 @@ def _told_of_end(it: "Launched") -> bool:
     return True
 
 
-def _table(looked: Sequence["CheckedHost"]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("host", "CPUs", "memory", "kernel", "to the first and back", "a connection"):
-        table.add_column(heading, overflow="fold")
-    for it in looked:
-        machine, link = it.machine, it.link
-        table.add_row(
-            it.host.name,
-            str(len(machine.cpus)) if machine else "?",
-            size(machine.memory_bytes) if machine else "?",
-            machine.kernel if machine else "?",
-            f"{significant(link.round_trip_us)} µs" if link else "",
-            f"{number(link.rate_bits_per_s / 1e6)} Mbit/s" if link else "",
-        )
-    return table
+COLUMNS = ("host", "CPUs", "memory", "kernel", "to the first and back", "a connection")
+
+
+def _row(looked: "CheckedHost") -> tuple[str, ...]:
+    machine, link = looked.machine, looked.link
+    return (
+        looked.host.name,
+        str(len(machine.cpus)) if machine else "?",
+        size(machine.memory_bytes) if machine else "?",
+        machine.kernel if machine else "?",
+        f"{significant(link.round_trip_us)} µs" if link else "",
+        f"{number(link.rate_bits_per_s / 1e6)} Mbit/s" if link else "",
+    )

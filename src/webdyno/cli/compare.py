@@ -45,7 +45,8 @@ def compare(
         webdyno compare before after
     """
     from webdyno.judge.runs import compare_sweeps
-    from webdyno.report.run_comparison import print_comparison
+    from webdyno.report.run_comparison import comparison_document
+    from webdyno.report.terminal import print_document
 
     runs = [RunFolder.open(path) for path in (before, after)]
     compared = compare_sweeps(*(run.data() for run in runs))
@@ -53,5 +54,5 @@ def compare(
     if json:
         console.out(compared.model_dump_json(indent=2), highlight=False)
     else:
-        print_comparison(console, runs[1].head, compared)
+        print_document(console, comparison_document(runs[1].head, compared))
     return EXITS[compared.verdict]

@@ -4,10 +4,11 @@ Names of arms, levels, paths, titles, what servers answered and logged: square b
 no markup, and control characters, which could move a terminal's cursor, are shown as what they are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from webdyno.model.text import printable
@@ -31,6 +32,21 @@ class _PlainConsole(Console):
             renderable = renderable.copy()
             renderable.plain = printable(renderable.plain)
         return super().render(renderable, options)
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    figures: Collection[str] = (),
+) -> None:
+    """Print rows below headings; `figures` are the columns that are lined up at their ends."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        justify: JustifyMethod = "right" if heading in figures else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    plain_console().print(table)
 
 
 def tell(text: str) -> None:

@@ -201,7 +201,8 @@ def show_spread(folder: Path) -> Exit:
     """Judge each point that came to its end, and print it with its machine."""
     from webdyno.cluster.dispatch import finished_runs, work_at_points
     from webdyno.judge.sweep import judge_sweep
-    from webdyno.report.spread import MachinePoint, print_spread
+    from webdyno.report.run_comparison import MachinePoint, spread_document
+    from webdyno.report.terminal import print_document
 
     experiment = _experiment_of(folder)
     works, judged = work_at_points(experiment), []
@@ -212,7 +213,7 @@ def show_spread(folder: Path) -> Exit:
             judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
     if not judged:
         raise Trouble(f"{folder}: no point was measured to its end")
-    print_spread(plain_console(), experiment, judged, len(works))
+    print_document(plain_console(), spread_document(experiment, judged, len(works)))
     if len(judged) < len(works):
         return Exit.FAILED
     verdicts = {it.at.judgement.verdict for it in judged}

@@ -4,10 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rich.table import Table
 from rich.text import Text
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import print_table
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.machine import Machine
@@ -41,13 +40,9 @@ def doctor(*, catalog: CatalogDirs = ()) -> None:
         _engine(),
         *_package_checks(Catalogue.load(catalog)),
     ]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("", "what", "found", "what that means"):
-        table.add_column(heading, overflow="fold")
-    for check in checks:
-        mark = Text("ok", "green") if check.good else Text("!", "yellow")
-        table.add_row(mark, check.what, check.found, check.meaning)
-    plain_console().print(table)
+    good, bad = Text("ok", "green"), Text("!", "yellow")
+    rows = [(good if it.good else bad, it.what, it.found, it.meaning) for it in checks]
+    print_table(("", "what", "found", "what that means"), rows)
 
 
 def _cpu_checks(machine: Machine) -> Iterator[Check]:

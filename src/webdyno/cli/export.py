@@ -46,7 +46,7 @@ def export(
 
 
 def _write_autobench(folder: RunFolder, file: Path) -> Exit:
-    from webdyno.report.autobench import autobench_sheet
+    from webdyno.report.csv_files import autobench_sheet
 
     sheet = autobench_sheet(folder.data())
     with writing(file):

@@ -67,8 +67,9 @@ def show_fleet(
     """
     from webdyno.cluster.dispatch import judged_machines
     from webdyno.judge.fleet import judge_fleet
-    from webdyno.report.fleet import fleet_page, print_fleet
+    from webdyno.report.fleet import fleet_document, fleet_page
     from webdyno.report.page import make_again
+    from webdyno.report.terminal import print_document
 
     machines = judged_machines(runs)
     found = judge_fleet(machines)
@@ -76,7 +77,7 @@ def show_fleet(
     if json:
         console.out(found.model_dump_json(indent=2), highlight=False)
     else:
-        print_fleet(console, head, found)
+        print_document(console, fleet_document(head, found))
     if page is not None:
         reports = {
             name: relpath(run / PAGE_FILE, page.parent)

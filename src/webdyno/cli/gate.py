@@ -132,7 +132,8 @@ def gate(
         webdyno gate --write results     # gate.md, junit.xml and others
     """
     from webdyno.own.project import Project, ProjectSource
-    from webdyno.report.gate import print_gate
+    from webdyno.report.gate import gate_document
+    from webdyno.report.terminal import print_document
 
     if path and setup.traffic.given:
         raise Mistake(
@@ -148,7 +149,7 @@ def gate(
             tell(f"--head {new.asked} {lacking}")
         answer = GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
         leave_behind(answer, ci)
-        print_gate(plain_console(), answer)
+        print_document(plain_console(), gate_document(answer))
         return GATE_EXITS[answer.answer]
     served = site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())

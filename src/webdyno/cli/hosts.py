@@ -172,7 +172,7 @@ def tell_of_failures(runs: Sequence["HostRun"]) -> None:
 
 def write_reports(runs: Iterable[Path]) -> None:
     """Draw the reports of finished runs."""
-    from webdyno.report.page import write_report
+    from webdyno.report.result_page import write_report
     from webdyno.report.view import see
 
     for run in runs:

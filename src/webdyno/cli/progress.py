@@ -125,7 +125,7 @@ class RunProgress:
         if self._telling.verbose:
             from webdyno.judge.look_course import course_of
             from webdyno.judge.stalls import stalls_of
-            from webdyno.report.course import part_words
+            from webdyno.report.around_blocks import part_words
 
             for figures in course_of([part], stalls_of(part)):
                 self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")

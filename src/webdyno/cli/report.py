@@ -78,8 +78,8 @@ def report(
 def _write(
     seen: "JudgedRun", markdown: Path | None, json: Path | None, charts: Path | None
 ) -> list[Path]:
-    from webdyno.report.markdown import summary
-    from webdyno.report.pictures import write_charts
+    from webdyno.report.result import summary
+    from webdyno.report.result_page import write_charts
 
     judged, view = seen
     written = []

@@ -31,12 +31,13 @@ def show_result(
     exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
     points, which is printed alone.
     """
-    from webdyno.report.terminal import print_report
+    from webdyno.report.result import digest
+    from webdyno.report.terminal import print_document
     from webdyno.report.view import see
 
     judged, view = seen or see(folder.data())
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
-    print_report(plain_console(), view, page)
+    print_document(plain_console(), digest(view), page)
     if view.gate:
         code = GATE_EXITS[view.gate.answer]
     else:
@@ -44,7 +45,7 @@ def show_result(
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
     if report:
-        from webdyno.report.page import write_report
+        from webdyno.report.result_page import write_report
 
         write_report(folder.path, view)
     return code

@@ -4,10 +4,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from webdyno.cli.console import plain_console
+from webdyno.cli.console import plain_console, print_table
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.format import setting_value
@@ -31,19 +30,11 @@ def stacks(
     catalogue = Catalogue.load(catalog)
     console = plain_console()
     if name is None:
-        console.print(_overview(catalogue))
+        rows = [(it.name, it.title, _sites(catalogue, it)) for it in catalogue.stacks.values()]
+        print_table(("stack", "what it is", "sites"), rows)
         console.print("\n'webdyno stacks NAME' shows a stack's knobs.", style="dim")
     else:
         _show_stack(catalogue, catalogue.stack(name), console)
-
-
-def _overview(catalogue: Catalogue) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("stack", "what it is", "sites"):
-        table.add_column(heading, overflow="fold")
-    for stack in catalogue.stacks.values():
-        table.add_row(stack.name, stack.title, ", ".join(_sites(catalogue, stack)))
-    return table
 
 
 def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
@@ -53,18 +44,19 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
-    console.print(f"sites     {', '.join(_sites(catalogue, stack))}\n")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("knob", "values", "default", "tuned", "what it does"):
-        table.add_column(heading, overflow="fold")
-    for name, target in stack.exposed_knobs().items():
-        knob = target.knob
-        table.add_row(name, knob.range(), setting_value(knob.default), _tuned(knob), knob.help)
-    console.print(table)
+    console.print(f"sites     {_sites(catalogue, stack)}\n")
+    knobs = {name: target.knob for name, target in stack.exposed_knobs().items()}
+    print_table(
+        ("knob", "values", "default", "tuned", "what it does"),
+        [
+            (name, it.range(), setting_value(it.default), _tuned(it), it.help)
+            for name, it in knobs.items()
+        ],
+    )
 
 
-def _sites(catalogue: Catalogue, stack: Stack) -> list[str]:
-    return [site.name for site in catalogue.sites_for(stack)]
+def _sites(catalogue: Catalogue, stack: Stack) -> str:
+    return ", ".join(site.name for site in catalogue.sites_for(stack))
 
 
 def _tuned(knob: Knob) -> str:

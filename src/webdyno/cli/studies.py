@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
-from rich.table import Table
 
-from webdyno.cli.console import plain_console, tell
+from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.cli.exits import Exit
 from webdyno.cli.flags import USUAL_TIME, BudgetFlag, RunFlags, Yes
 from webdyno.cli.measure import measure, measure_on
@@ -68,7 +67,7 @@ def studies(
     """
     known = read_studies()
     if not names and not all_:
-        plain_console().print(_overview(known.values()))
+        _overview(known.values())
         return Exit.OK
     if unknown := [name for name in names if name not in known]:
         raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
@@ -78,14 +77,9 @@ def studies(
     return _repeat(wanted, budget_s, folder, yes=yes)
 
 
-def _overview(known: Iterable[Publication]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("study", "what it is", "claims", "experiments"):
-        table.add_column(heading, overflow="fold")
-    for study in known:
-        experiments = ", ".join(study.experiments)
-        table.add_row(study.name, study.title, str(len(study.claims)), experiments)
-    return table
+def _overview(known: Iterable[Publication]) -> None:
+    rows = [(it.name, it.title, str(len(it.claims)), ", ".join(it.experiments)) for it in known]
+    print_table(("study", "what it is", "claims", "experiments"), rows)
 
 
 class _Plan(NamedTuple):
@@ -105,8 +99,9 @@ class _Plan(NamedTuple):
 
 
 def _repeat(wanted: Sequence[Publication], budget_s: float, folder: Path, *, yes: bool) -> Exit:
-    from webdyno.report.claims import claim_blocks, claims_page, markdown, outcomes
+    from webdyno.report.claims import claims_digest, claims_markdown, claims_page, outcomes
     from webdyno.report.page import make_again
+    from webdyno.report.terminal import print_document
 
     catalogue = Catalogue.load()
     for study in wanted:
@@ -126,11 +121,12 @@ def _repeat(wanted: Sequence[Publication], budget_s: float, folder: Path, *, yes
     )
     rows = [row for study in wanted for row in _rows(study, folder, failures)]
     console = plain_console()
-    console.print(claim_blocks(rows))
+    print_document(console, claims_digest(rows))
+    console.print()
     names = [study.name for study in wanted]
     again = command("studies", *names, "--budget", f"{budget_s:g}s", "--out", folder)
     then = make_again(again)
-    write_whole(folder / CLAIMS_FILE, markdown(rows), then)
+    write_whole(folder / CLAIMS_FILE, claims_markdown(rows), then)
     page = folder / CLAIMS_PAGE
     write_whole(page, claims_page(wanted, rows, _reported(wanted, folder), again), then)
     found = ", ".join(f"{number} × {outcome}" for outcome, number in outcomes(rows).items())

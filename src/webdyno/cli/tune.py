@@ -71,7 +71,8 @@ def tune(
 
     To leave a knob alone, set it: --set arms.nginx-phpfpm.knobs.children=16
     """
-    from webdyno.report.search import print_search
+    from webdyno.report.terminal import print_document
+    from webdyno.report.tuning import search_document
     from webdyno.run.tuning import FINAL_BLOCKS, FINAL_BUDGET_S, Contender, final_experiment
 
     if find_spec("optuna") is None:
@@ -99,7 +100,7 @@ def tune(
     found = [side.summary() for side in sides]
     has_final = (folder / FINAL / HEAD_FILE).exists()
     if not has_final:
-        print_search(plain_console(), found)
+        print_document(plain_console(), search_document(found))
     if not is_over:
         tell(f"interrupted; the same command with --out {folder} goes on")
         return Exit.INTERRUPTED

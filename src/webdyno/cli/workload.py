@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.table import Table
 
-from webdyno.cli.console import plain_console, tell
+from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.cli.exits import Exit
 from webdyno.model import format as text
 from webdyno.model.command import command
@@ -214,22 +214,15 @@ def _tell_few(rate_rps: float, speed: float) -> None:
 
 
 def _print(found: Workload) -> None:
-    facts, fidelity = Table.grid(padding=(0, 2)), Table(box=None, pad_edge=False)
+    facts = Table.grid(padding=(0, 2))
     for name, said in _facts(found):
         facts.add_row(name, said)
-    for heading in ("", "log", "load", ""):
-        fidelity.add_column(heading, justify="right" if heading else "left")
-    for line in found.fidelity:
-        fidelity.add_row(
-            line.what,
-            _value(line.log),
-            _value(line.load),
-            {True: "agree", False: "differ", None: "can't be told"}[line.agrees],
-        )
+    agrees = {True: "agree", False: "differ", None: "can't be told"}
+    rows = [(it.what, _value(it.log), _value(it.load), agrees[it.agrees]) for it in found.fidelity]
     console = plain_console()
     console.print(facts)
     console.print("\nHow well the load agrees with the log")
-    console.print(fidelity)
+    print_table(("", "log", "load", ""), rows, ("log", "load"))
 
 
 def _value(value: float | None) -> str:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line
-from webdyno.own.haproxy_read import LISTENING, ConfigLine, Section, Word, choose_bind, sections
+from webdyno.own.haproxy_read import (
+    LISTENING,
+    ConfigLine,
+    ConfigSection,
+    Word,
+    choose_bind,
+    sections,
+)
 from webdyno.own.passing import PassedOn
 from webdyno.own.relocation import (
     HOST,
@@ -83,7 +90,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    def __init__(self, request: RelocationRequest, found: Sequence[Section]) -> None:
+    def __init__(self, request: RelocationRequest, found: Sequence[ConfigSection]) -> None:
         self.changes: list[str] = []
         self.passed_on: list[PassedOn] = []
         self.logs = False
@@ -119,7 +126,7 @@ class _Mover:
             else:
                 yield from self._section(section)
 
-    def _section(self, section: Section) -> Iterator[Line]:
+    def _section(self, section: ConfigSection) -> Iterator[Line]:
         for line in section.lines:
             if (new := self._line(section.kind, line)) is not None:
                 self.passed_on += passed_on(line)
@@ -207,7 +214,7 @@ class _Mover:
         self.changes.append(f"left out: {line.text.strip()} ({why})")
 
 
-def _folder(request: RelocationRequest, found: Sequence[Section]) -> Path:
+def _folder(request: RelocationRequest, found: Sequence[ConfigSection]) -> Path:
     """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
     home = request.file.parent
     said = [it.values[1:3] for section in found for it in section.named("default-path")]

@@ -58,7 +58,7 @@ class ConfigLine:
 
 
 @dataclass
-class Section:
+class ConfigSection:
     """A section; the lines before the first one have a kind without a name."""
 
     kind: str
@@ -71,26 +71,26 @@ class Section:
         return [it for it in self.lines if it.name in names]
 
 
-def sections(request: RelocationRequest) -> list[Section]:
+def sections(request: RelocationRequest) -> list[ConfigSection]:
     """Read all sections; raise Mistake where a variable has no value.
 
     Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
     """
     reader = _Reader(request)
-    found = [Section("", "")]
+    found = [ConfigSection("", "")]
     more = sorted(request.file.parent.glob("conf.d/[!.]*.cfg"))
     request.notes.extend(f"reads {it} as well, as Red Hat's HAProxy does" for it in more)
     for line in (line for file in (request.file, *more) for line in request.files.lines(file)):
         read = reader.line(line)
         if read.name in SECTIONS:
-            found.append(Section(read.name, next(iter(read.values[1:]), "")))
+            found.append(ConfigSection(read.name, next(iter(read.values[1:]), "")))
         found[-1].lines.append(read)
     reader.variables.demand_all()
     _inherit_modes(found)
     return found
 
 
-def _inherit_modes(found: Iterable[Section]) -> None:
+def _inherit_modes(found: Iterable[ConfigSection]) -> None:
     """Give each section its mode: its own, or that of the defaults it follows or names."""
     named: dict[str, str] = {}
     last = "tcp"
@@ -168,11 +168,11 @@ class MeasuredBind:
     """What is measured."""
 
     port: int
-    section: Section
+    section: ConfigSection
     bind: ConfigLine
 
 
-def choose_bind(request: RelocationRequest, sections: Sequence[Section]) -> MeasuredBind:
+def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -> MeasuredBind:
     """Choose; raise Mistake where nothing listens that could be asked."""
     listening = [it for it in sections if it.kind in LISTENING]
     if not listening:
@@ -208,7 +208,7 @@ def ports(bind: ConfigLine) -> Iterator[int]:
                 yield int(found[1])
 
 
-def why_unlikely(request: RelocationRequest, section: Section) -> str:
+def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
     """Say what speaks against a section as the one that is measured; empty if nothing does."""
     passes = section.named("use_backend", "default_backend", "server", "server-template")
     texts = [" ".join(it.values) for it in section.lines]

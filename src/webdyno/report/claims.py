@@ -1,42 +1,50 @@
-"""What became of studies' claims: in the terminal a block for each, tables as Markdown and page."""
+"""What became of studies' claims: a block for each in the terminal, tables as Markdown and page."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from itertools import groupby
-from typing import Any, NamedTuple
-
-from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from typing import NamedTuple
 
 from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.format import MISSING, count, quantity, quantity_bounds, ratio_bounds, times
+from webdyno.model.format import (
+    DASH,
+    MISSING,
+    count,
+    quantity,
+    quantity_bounds,
+    ratio_bounds,
+    times,
+)
+from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import metric_rule
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
-from webdyno.report.conditions import machine_facts
-from webdyno.report.page import templates
+from webdyno.report import document as doc
+from webdyno.report.conditions import machine_facts, when
+from webdyno.report.markdown import table_lines
+from webdyno.report.page import html
 
 HEADINGS = ("study", "claim", "published", "done right", "as published", "outcome", "why")
-STYLES = {
-    Outcome.HOLDS: "bold green",
-    Outcome.FAILS: "bold red",
-    Outcome.UNDECIDED: "bold yellow",
-    Outcome.UNTOLD: "bold yellow",
-    Outcome.SHOWN: "bold",
-}
 TONES = {
-    Outcome.HOLDS: "faster",
-    Outcome.FAILS: "slower",
-    Outcome.UNDECIDED: "undecided",
-    Outcome.UNTOLD: "undecided",
-    Outcome.SHOWN: "equivalent",
+    Outcome.HOLDS: Verdict.FASTER,
+    Outcome.FAILS: Verdict.SLOWER,
+    Outcome.UNDECIDED: Verdict.UNDECIDED,
+    Outcome.UNTOLD: Verdict.UNDECIDED,
+    Outcome.SHOWN: Verdict.EQUIVALENT,
 }
 """The verdict that has the same colour."""
+WORD_JOINER = "\u2060"
+HOW_TO_READ = (
+    "A claim is a range in which the ratio of two arms lies. It holds where the interval of the "
+    "ratio, all bounds of disturbance counted, lies inside of that range, and doesn't where it "
+    "lies outside of it; else it is undecided. What counts is how webdyno's own load engine "
+    "measures it, on fresh starts of both sides in turns; what the study's own instrument gives in "
+    "the same run stands beside it. An absolute figure belongs to the study's machine: ours is "
+    "shown, without a verdict."
+)
 
 
 def outcomes(rows: Sequence[ClaimRow]) -> dict[Outcome, int]:
@@ -60,37 +68,27 @@ def claim_sentence(rows: Sequence[ClaimRow]) -> str:
     )
 
 
-def claim_blocks(rows: Sequence[ClaimRow]) -> RenderableType:
-    """Give a block of lines per claim, under its study's name."""
-    parts: list[RenderableType] = []
-    for study, claims in groupby(rows, key=lambda row: row.study):
-        parts += [Text(study, style="bold underline"), Text()]
-        for row in claims:
-            parts += [_claim(row), Text()]
-    return Group(*parts)
+def claims_digest(rows: Sequence[ClaimRow]) -> doc.Document:
+    """Give each claim with what was published and measured, under its study's name."""
+    by_study = groupby(rows, key=lambda row: row.study)
+    return doc.Document(
+        "", "", [doc.Section(study, list(map(_claim, its))) for study, its in by_study]
+    )
 
 
-def _claim(row: ClaimRow) -> RenderableType:
-    said = [
-        (heading, Text(text))
-        for heading, text in zip(HEADINGS, _cells(row), strict=True)
-        if heading in {"published", "done right", "as published", "why"} and text != MISSING
-    ]
-    outcome = Text.assemble((str(row.outcome), STYLES[row.outcome]), "  ", row.claim.says)
-    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    for heading, text in said:
-        table.add_row(heading, text)
-    return Group(outcome, Padding(table, (0, 0, 0, 2)))
+def _claim(row: ClaimRow) -> doc.FactList:
+    words = _words(row)
+    said = zip(HEADINGS, words, strict=True)
+    told = [it for it in said if it[0] not in {"study", "claim", "outcome"} and it[1] != MISSING]
+    return doc.FactList([(row.outcome, words.claim), *told], TONES[row.outcome])
 
 
-def markdown(rows: Sequence[ClaimRow]) -> str:
+def claims_markdown(rows: Sequence[ClaimRow]) -> str:
     """Write the table as Markdown."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *map(_cells, rows)]
-    return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
+    return "\n".join(table_lines(HEADINGS, map(_words, rows))) + "\n"
 
 
-class Cells(NamedTuple):
+class ClaimWords(NamedTuple):
     """A row's texts; what wasn't measured or published is a dash."""
 
     study: str
@@ -102,10 +100,10 @@ class Cells(NamedTuple):
     why: str
 
 
-def _cells(row: ClaimRow) -> Cells:
+def _words(row: ClaimRow) -> ClaimWords:
     right = next((told for told in row.told if told.generator == OWN_GENERATOR), None)
     published = next((told for told in row.told if told.generator != OWN_GENERATOR), None)
-    return Cells(
+    return ClaimWords(
         study=row.study,
         claim=row.claim.says,
         published=row.claim.published or MISSING,
@@ -160,35 +158,48 @@ def claims_page(
     what is missing.
     """
     heads = list(measured.values())
-    return (
-        templates()
-        .get_template("claims.html")
-        .render(
-            title=studies[0].title if len(studies) == 1 else "Published comparisons, repeated",
-            version=version("webdyno"),
-            marks=[],
-            measured_at=min((head.started_at for head in heads), default=None),
-            counts=outcomes(rows),
-            tones=TONES,
-            sentence=claim_sentence(rows),
-            studies=[_study(study, rows, measured) for study in studies],
-            report_file=PAGE_FILE,
-            machine=machine_facts(heads[0].machine) if heads else [],
-            repeat=again,
-        )
+    then = f" · {when(min(head.started_at for head in heads))}" if heads else ""
+    counts = [(TONES[outcome], f"{n} × {outcome}") for outcome, n in outcomes(rows).items()]
+    machine = (
+        [doc.Section("Machine", [doc.FactList(machine_facts(heads[0].machine))])] if heads else []
     )
+    document = doc.Document(
+        studies[0].title if len(studies) == 1 else "Published comparisons, repeated",
+        f"What was published, and what came out when it was measured again{then}",
+        [
+            doc.Counts(counts, [claim_sentence(rows)]),
+            *(_study(study, rows, measured) for study in studies),
+            doc.Section("How to read it", [doc.Paragraph(HOW_TO_READ)]),
+            *([doc.Section("Machine", machine)] if machine else []),
+            doc.Section("How to repeat it", [doc.Code(again)]),
+        ],
+    )
+    return html(document, brand="webdyno studies", version=version("webdyno"))
 
 
 def _study(
     study: Publication, rows: Sequence[ClaimRow], measured: Mapping[str, RunHead]
-) -> dict[str, Any]:
-    return {
-        "title": study.title,
-        "setting": study.setting,
-        "reports": [name for name in study.experiments if name in measured],
-        "rows": [_cells(row) for row in rows if row.study == study.name],
-    }
+) -> doc.Section:
+    reports = [(it, f"{it}/{PAGE_FILE}") for it in study.experiments if it in measured]
+    links = doc.Links(reports, "Reports") if reports else doc.Paragraph("Not measured yet")
+    columns: dict[str, doc.Kind] = {"claim": "name", "published": "words", "done right": "words"}
+    columns |= {"its own instrument": "words", "outcome": "verdict"}
+    shown = [_cells(row) for row in rows if row.study == study.name]
+    table = doc.simple_table(columns, shown, "listed")
+    return doc.Section(study.title, [links, table], note=f"Then: {study.setting}")
 
 
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _cells(row: ClaimRow) -> list[doc.Cell | str]:
+    words = _words(row)
+    return [
+        doc.Cell(words.claim, below="" if words.why == MISSING else words.why),
+        words.published,
+        _unbroken(words.right),
+        doc.Cell(_unbroken(words.as_published), soft=True),
+        doc.Cell(row.outcome, TONES[row.outcome]),
+    ]
+
+
+def _unbroken(figures: str) -> str:
+    """Keep both ends of an interval on one line."""
+    return figures.replace(DASH, f"{WORD_JOINER}{DASH}{WORD_JOINER}")

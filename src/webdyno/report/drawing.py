@@ -8,7 +8,7 @@ are not part of the charts: the page has one above each, which wraps on narrow s
 import re
 import resource
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -162,38 +162,6 @@ def values(rows: Rows) -> alt.InlineData:
 
 TOLD = alt.Description("told:N")
 """What a mark says when it is pointed at."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One chart."""
-
-    name: str
-    """Unique within a page."""
-    alt: str
-    """What a reader who can't see it should know."""
-    svg: str
-    heading: str = ""
-    narrow_svg: str = ""
-    """The same for a phone, where the chart can be drawn so narrow."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A chart, or several of a kind beside each other, with the words around."""
-
-    name: str
-    title: str
-    caption: str
-    """What is shown and how to read it."""
-    panels: tuple[Panel, ...]
-    by_arm: bool
-    """Whether colours tell arms apart, so that a legend is needed."""
-
-    def prefixed(self, prefix: str) -> "Figure":
-        """Give the figure under another name, for a page that has several of its kind."""
-        panels = tuple(replace(panel, name=prefix + panel.name) for panel in self.panels)
-        return replace(self, name=prefix + self.name, panels=panels)
 
 
 def demand_addresses() -> None:

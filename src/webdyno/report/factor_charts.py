@@ -15,21 +15,21 @@ import altair as alt
 from webdyno.model import format as text
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.judgement import Metric
+from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
     WIDTH_PX,
-    Figure,
     Layers,
-    Panel,
     Rows,
     arm_encodings,
     css_variable,
     drawn,
     values,
 )
-from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
-from webdyno.report.view import PointView, RunView, confidence
+from webdyno.report.ratio_tables import confidence_words
+from webdyno.report.run_charts import FACTOR, band_words, ratio_row
+from webdyno.report.view import PointView, RunView
 from webdyno.report.words import metric_label, metric_title, ratio_and_interval, value_and_interval
 
 PANEL_PX = 260
@@ -186,7 +186,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     return Figure(
         name="ratios",
         title=f"{metric_label(metric)}: each arm ÷ {against}",
-        caption=f"With {confidence(view.deciding)} intervals; {metric.better} is better. "
+        caption=f"With {confidence_words(view.deciding)} intervals; {metric.better} is better. "
         f"{band_words(compared)}",
         panels=_panels("ratios", view, rows, axis, upright),
         by_arm=True,

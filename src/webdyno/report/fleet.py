@@ -1,30 +1,38 @@
-"""What several machines say of one experiment: in the terminal, and as a page."""
+"""What several machines say of one experiment: in the terminal, and as a page.
+
+Each of a few machines is shown; of many those at both ends, and their sum.
+"""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from statistics import quantiles
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import RunHead
-from webdyno.model.several_runs import AcrossMachines, FleetJudgement, FleetPoint, Replicate
-from webdyno.report.drawing import Figure
-from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
-from webdyno.report.page import templates
-from webdyno.report.ratio_charts import ratio_panel
-from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import ArmAnswer
-from webdyno.report.words import SIGNS
+from webdyno.model.several_runs import AcrossMachines, FleetJudgement, Replicate
+from webdyno.report import document as doc
+from webdyno.report.page import html
+from webdyno.report.run_charts import ratio_panel
+from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
+AVERAGE, ANOTHER = "on average", "another machine"
+DIFFER = (
+    "The machines surely differ among each other by more than their blocks do (Welch's test, 5 %): "
+    "what isn't the same on all of them may be why."
+)
+HOW_TO_READ = (
+    "A machine counts once, however many blocks it measured. The average's interval holds the mean "
+    "of machines of this kind in 95 of 100 such fleets; the range of another machine holds the "
+    "ratio that one more of them would show. Neither speaks of machines of another kind. The "
+    "verdict is that of the average; all that disturbed the runs is counted against it."
+)
+MOST_LEFT_OUT = 5
+"""Of many machines so many are named of those that were left out."""
 APART = 20
 """Of so many machines each is shown."""
 AT_EACH_END = 5
@@ -32,6 +40,126 @@ NAMED = 4
 """So many of the machines that have something in common are named, unless there is one more."""
 VALUES = 8
 """So many values are told of what isn't the same on all of them: those that most of them have."""
+
+
+def fleet_document(head: RunHead, fleet: FleetJudgement) -> doc.Document:
+    """Say what the machines say; `head` is that of any of them."""
+
+    def compared(found: AcrossMachines, _: str) -> doc.Section:
+        differ = [doc.Paragraph(DIFFER)] if found.machines_differ else []
+        return doc.Section(f"{found.a} ÷ {found.b}", [_table(found), *differ])
+
+    return _document(head, fleet, compared)
+
+
+def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str], again: str) -> str:
+    """Give the page; `reports` are the addresses of the machines' own, by machine."""
+    many = len(fleet.machines) > APART
+
+    def compared(found: AcrossMachines, name: str) -> doc.Section:
+        figure = _figure(name, found)
+        return doc.Section(
+            "",
+            [
+                *([figure] if figure else []),
+                *_left_out(found, many=many),
+                *([doc.Paragraph(DIFFER)] if found.machines_differ else []),
+                *([_each_machine(found, reports)] if many else []),
+            ],
+        )
+
+    document = _document(head, fleet, compared)
+    links = [(machine, reports.get(machine, "")) for machine in fleet.machines]
+    blocks = [
+        *document.blocks,
+        *([] if many else [doc.Section("Machines", [doc.Links(links)])]),
+        doc.Section("How to read it", [doc.Paragraph(HOW_TO_READ)]),
+        doc.Section("How to repeat it", [doc.Code(again)]),
+    ]
+    return html(
+        doc.Document(document.title, document.about, blocks),
+        brand="webdyno fleet",
+        version=version("webdyno"),
+    )
+
+
+def _document(
+    head: RunHead, fleet: FleetJudgement, compared: Callable[[AcrossMachines, str], doc.Section]
+) -> doc.Document:
+    about = f"The same experiment on {text.count(len(fleet.machines), 'machine')}"
+    blocks: list[doc.Block] = []
+    for n, at in enumerate(fleet.points):
+        blocks.append(
+            doc.Headlines([as_headline(at.verdict, at.headline)], text.levels_text(at.levels))
+        )
+        blocks += [compared(it, f"machines-{n}-{m}") for m, it in enumerate(at.comparisons)]
+    if not fleet.points:
+        blocks.append(doc.Headlines([as_headline(Verdict.INVALID, why_no_verdict(fleet))]))
+    if fleet.left_out:
+        some = text.count(len(fleet.left_out), "point")
+        blocks.append(doc.Paragraph(f"{some} left out, which not all of them have.", look="soft"))
+    return doc.Document(head.experiment.title, about, [*blocks, _varieties(fleet)])
+
+
+def why_no_verdict(fleet: FleetJudgement) -> str:
+    """Say why there is no verdict at any point."""
+    if not fleet.mismatches:
+        return "No verdict: there is no point that all of the machines have measured."
+    name, unlike = next(iter(fleet.mismatches.items()))
+    told = "; ".join(f"{it.what} is {it.before} and {it.after}" for it in unlike)
+    return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
+
+
+RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "interval": "range", "verdict": "verdict"}
+
+
+def _table(found: AcrossMachines) -> doc.Table:
+    rows: list[list[doc.Cell | str]] = [
+        [it.label, *ratio_cells(it.ratio), verdict_cell(it.verdict) if it.verdict else ""]
+        for it in shown_machines(found.replicates)
+    ]
+    if found.mean and found.another:
+        average = doc.Cell(AVERAGE, strong=True)
+        rows += [
+            [average, *ratio_cells(found.mean), verdict_cell(found.verdict)],
+            [ANOTHER, "", text.ratio_bounds(found.another), ""],
+        ]
+    return doc.simple_table({"machine": "name", **RATIOS}, rows)
+
+
+def _left_out(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
+    mark = verdict_cell(Verdict.INVALID)
+    invalid = [it for it in found.replicates if it.why]
+    named = invalid[:MOST_LEFT_OUT] if many else invalid
+    said = [f"{it.machine}, left out: {it.why}" for it in named]
+    if more := len(invalid) - len(named):
+        said.append(f"{text.count(more, 'more machine')} left out.")
+    yield from (doc.Paragraph(it, label=mark.text, tone=mark.tone) for it in said)
+
+
+def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Folded:
+    """Give all of many machines, of which the chart shows but some."""
+    rows: list[list[doc.Cell | str]] = [
+        [
+            doc.Cell(it.machine, link=reports.get(it.machine, "")),
+            text.number(it.blocks),
+            *ratio_cells(it.ratio),
+            verdict_cell(it.verdict),
+        ]
+        for it in found.replicates
+    ]
+    table = doc.simple_table({"machine": "name", "blocks": "value", **RATIOS}, rows)
+    return doc.Folded(f"All {text.count(len(rows), 'machine')}", [table])
+
+
+def _varieties(fleet: FleetJudgement) -> doc.Block:
+    if not fleet.varieties:
+        return doc.Paragraph("Machines, versions and load generators are alike.", look="soft")
+    facts = [
+        (it.what, "; ".join(f"{value} ({on})" for value, on in shared_values(it.values)))
+        for it in fleet.varieties
+    ]
+    return doc.Section("What isn't the same on all of them", [doc.FactList(facts)])
 
 
 @dataclass(frozen=True)
@@ -99,108 +227,7 @@ def _half_of(shown: Sequence[Shown]) -> Shown:
     return Shown(label, half, reach=(min(ratios), max(ratios)))
 
 
-AVERAGE, ANOTHER = "on average", "another machine"
-DIFFER = (
-    "The machines surely differ among each other by more than their blocks do (Welch's test, 5 %): "
-    "what isn't the same on all of them may be why."
-)
-
-
-def print_fleet(console: Console, head: RunHead, fleet: FleetJudgement) -> None:
-    """Print what the machines say; `head` is that of any of them."""
-    width = min(console.width, WIDTH)
-    parts: list[RenderableType] = [
-        Text(head.experiment.title, style="bold"),
-        Text(f"The same experiment on {text.count(len(fleet.machines), 'machine')}", style="dim"),
-    ]
-    for at in fleet.points:
-        parts += [Text(), *_point(at, width)]
-    if not fleet.points:
-        parts += [Text(), answer_lines([ArmAnswer(Verdict.INVALID, why_nothing(fleet))], width)]
-    if fleet.left_out:
-        some = text.count(len(fleet.left_out), "point")
-        parts += [Text(), Text(f"{some} left out, which not all of them have.", style="dim")]
-    parts += [Text(), *_varieties(fleet, width)]
-    console.print(Group(*parts), width=width, highlight=False)
-
-
-def why_nothing(fleet: FleetJudgement) -> str:
-    """Say why there is no verdict at any point."""
-    if not fleet.mismatches:
-        return "No verdict: there is no point that all of the machines have measured."
-    name, unlike = next(iter(fleet.mismatches.items()))
-    told = "; ".join(f"{it.what} is {it.before} and {it.after}" for it in unlike)
-    return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
-
-
-def _point(at: FleetPoint, width: int) -> Iterator[RenderableType]:
-    if at.levels:
-        yield Text(text.levels_text(at.levels), style="bold")
-    yield answer_lines([ArmAnswer(at.verdict, at.headline)], width)
-    for it in at.comparisons:
-        yield Text()
-        yield Text(f"{it.a} ÷ {it.b}", style="bold")
-        yield Padding(_table(it), (0, 0, 0, INDENT))
-        if it.machines_differ:
-            yield wrapped(DIFFER, width)
-
-
-def _table(found: AcrossMachines) -> Table:
-    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify, overflow="fold")
-    table.add_row(*(Text(head, style="dim") for head in ("", "ratio", "interval", "verdict")))
-    for it in shown_machines(found.replicates):
-        table.add_row(it.label, *_ratio(it.ratio), _verdict(it.verdict) if it.verdict else "")
-    if found.mean and found.another:
-        table.add_row(Text(AVERAGE, "bold"), *_ratio(found.mean), _verdict(found.verdict))
-        table.add_row(ANOTHER, "", Text(text.ratio_bounds(found.another)))
-    return table
-
-
-def _ratio(ratio: Interval | None) -> tuple[str, str]:
-    return (text.times(ratio), text.ratio_bounds(ratio)) if ratio else (text.MISSING, "")
-
-
-def _verdict(verdict: Verdict) -> Text:
-    return Text(f"{SIGNS[verdict]} {verdict}", style=STYLES[verdict])
-
-
-def _varieties(fleet: FleetJudgement, width: int) -> Iterator[RenderableType]:
-    if not fleet.varieties:
-        yield Text("Machines, versions and load generators are alike.", style="dim")
-        return
-    yield Text("What isn't the same on all of them", style="bold")
-    for it in fleet.varieties:
-        told = "; ".join(f"{value} ({machines})" for value, machines in shared_values(it.values))
-        yield Padding(wrapped(f"{it.what}: {told}", width - INDENT), (0, 0, 0, INDENT))
-
-
-def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str], again: str) -> str:
-    """Give the page; `reports` are the addresses of the machines' own, by machine."""
-    return (
-        templates()
-        .get_template("fleet.html")
-        .render(
-            title=head.experiment.title,
-            version=version("webdyno"),
-            marks=[],
-            fleet=fleet,
-            points=[
-                (at, [_figure(f"machines-{n}-{m}", it) for m, it in enumerate(at.comparisons)])
-                for n, at in enumerate(fleet.points)
-            ],
-            nothing="" if fleet.points else why_nothing(fleet),
-            differ=DIFFER,
-            reports=reports,
-            many=len(fleet.machines) > APART,
-            shared_values=shared_values,
-            repeat=again,
-        )
-    )
-
-
-def _figure(name: str, found: AcrossMachines) -> Figure | None:
+def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
     shown = [it for it in shown_machines(found.replicates) if it.ratio]
     if found.mean and found.another:
         # Where another machine could show the opposite, its range has no verdict's colour.
@@ -216,7 +243,7 @@ def _figure(name: str, found: AcrossMachines) -> Figure | None:
             "The lowest and the highest ratios with their intervals; between them those of all "
             "machines (dot: median, thick line: the middle half, thin line: all)"
         )
-    return Figure(
+    return doc.Figure(
         name=name,
         title=f"{found.a} ÷ {found.b}",
         caption=f"{machines}, their average with its own interval, and where one more machine of "

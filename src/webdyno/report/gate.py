@@ -1,21 +1,15 @@
-"""A gate's answer: in the terminal, for the page, and as continuous integration reads it.
+"""A gate's answer: in the terminal, for its page, and what continuous integration reads of it.
 
-Formats: GitHub's job summary (Markdown) and workflow commands, JUnit XML as GitLab, Jenkins and
-GitHub's actions read it, Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format/),
-and the summary of k6 that GitLab's load-performance report is read from
-(https://docs.gitlab.com/ci/testing/load_performance_testing/).
+There is one function per format, all from the judgement: GitHub's job summary (Markdown) and
+workflow commands, JUnit XML as GitLab, Jenkins and GitHub's actions read it, Bencher Metric Format
+(https://bencher.dev/docs/reference/bencher-metric-format/), and the summary of k6 that GitLab's
+load-performance report is read from (https://docs.gitlab.com/ci/testing/load_performance_testing/).
 """
 
 import json
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 from xml.etree import ElementTree as Xml
-
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from webdyno.judge.questions.claims import worse_range
 from webdyno.model.command import as_called
@@ -23,22 +17,16 @@ from webdyno.model.format import MISSING, count, duration, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import metric_rule
-from webdyno.report.lines import GAP, INDENT, WIDTH, wrapped
-from webdyno.report.markdown import unmarked
+from webdyno.report import document as doc
+from webdyno.report.markdown import table_lines, unmarked
 
-SAID = {
-    GateAnswer.PASS: Text("✓ PASS", style="bold green"),
-    GateAnswer.FAIL: Text("✗ FAIL", style="bold red"),
-    GateAnswer.CANT_TELL: Text("? CAN'T TELL", style="bold yellow"),
-    GateAnswer.INVALID: Text("! NO ANSWER", style="bold red"),
+HEADLINES = {
+    GateAnswer.PASS: (Verdict.FASTER, "✓ PASS"),
+    GateAnswer.FAIL: (Verdict.SLOWER, "✗ FAIL"),
+    GateAnswer.CANT_TELL: (Verdict.UNDECIDED, "? CAN'T TELL"),
+    GateAnswer.INVALID: (Verdict.INVALID, "! NO ANSWER"),
 }
-TONES = {
-    GateAnswer.PASS: Verdict.FASTER,
-    GateAnswer.FAIL: Verdict.SLOWER,
-    GateAnswer.CANT_TELL: Verdict.UNDECIDED,
-    GateAnswer.INVALID: Verdict.INVALID,
-}
-"""The verdict that has the same colour."""
+"""The verdict that has the same colour, and the answer in large letters."""
 SIGNS = {
     GateAnswer.PASS: "✅ pass",
     GateAnswer.FAIL: "❌ fail",
@@ -53,91 +41,48 @@ LEVELS = {
     GateAnswer.INVALID: "warning",
 }
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-ROOM_FOR_A_TABLE = 96
-"""Columns below which the names of metrics would break in the table."""
 
 
-def print_gate(console: Console, gate: GateJudgement, page: str | None = None) -> None:
-    """Print the answer, each claim with its figures, what else is to be known, and the page.
+COLUMNS: dict[str, doc.Kind] = {
+    "what": "name",
+    "base → head": "value",
+    "worse by": "range",
+    "noise": "range",
+    "tolerated": "range",
+    "answer": "verdict",
+}
 
-    `page` is where that is, or the command that draws it.
-    """
-    width = min(console.width, WIDTH)
-    answer = SAID[gate.answer]
-    head = Table.grid(padding=(0, GAP, 0, 0))
-    head.add_column(no_wrap=True)
-    head.add_row(answer, wrapped(gate.headline, width - answer.cell_len - GAP))
-    parts: list[RenderableType] = [head, Text()]
+
+def gate_outcome(gate: GateJudgement) -> doc.Headline:
+    """Give the answer and why it is that."""
+    return doc.Headline(*HEADLINES[gate.answer], gate.headline)
+
+
+def gate_document(gate: GateJudgement) -> doc.Document:
+    """Give the answer, each claim with its figures, and what else is to be known."""
+    small = doc.Paragraph(small_print(gate), look="soft")
+    return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claimed(gate), small])
+
+
+def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
+    """Give each claim with its figures, and the notes."""
     if gate.claims:
-        parts += [_table(gate) if width >= ROOM_FOR_A_TABLE else _list(gate, width), Text()]
-    for note in gate.notes:
-        parts += [wrapped(as_called(note), width), Text()]
-    parts.append(wrapped(small_print(gate), width, "dim"))
-    if page:
-        parts += [Text(), Text.assemble(("Report  ", "dim"), (page, "underline"))]
-    console.print(Group(*parts), width=width, highlight=False)
+        endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
+        yield doc.Table(
+            columns=[doc.Column(it, kind, obvious=it == "what") for it, kind in COLUMNS.items()],
+            groups=[
+                doc.RowGroup([_row(it) for it in gate.claims if it.endpoint == endpoint], endpoint)
+                for endpoint in endpoints
+            ],
+            style="listed",
+        )
+    yield from (doc.Paragraph(as_called(note)) for note in gate.notes)
 
 
-class GateRow(NamedTuple):
-    """A claim in words."""
-
-    metric: str
-    figures: str
-    worse: str
-    noise: str
-    tolerated: str
-    answer: str
-
-
-HEADINGS = ("base → head", "worse by", "noise", "tolerated", "answer")
-
-
-def rows(gate: GateJudgement) -> dict[str, list[GateRow]]:
-    """Give what is claimed, by endpoint."""
-    endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
-    return {endpoint: list(_rows_of(gate, endpoint)) for endpoint in endpoints}
-
-
-def _rows_of(gate: GateJudgement, endpoint: str) -> Iterator[GateRow]:
-    for claim in gate.claims:
-        if claim.endpoint == endpoint:
-            yield GateRow(
-                metric_rule(claim.metric).metric.label,
-                _figures(claim),
-                worse_range(claim),
-                f"±{percent(claim.noise)}" if claim.noise is not None else MISSING,
-                percent(claim.tolerance),
-                claim.answer,
-            )
-
-
-def _table(gate: GateJudgement) -> Table:
-    made = Table(box=None, padding=(0, 1), pad_edge=False)
-    made.add_column("")
-    for heading in HEADINGS[:-1]:
-        made.add_column(heading, justify="right", no_wrap=True)
-    made.add_column(HEADINGS[-1], no_wrap=True)
-    for endpoint, claims in rows(gate).items():
-        made.add_row(Text(endpoint, style="bold"))
-        for claim in claims:
-            made.add_row(f"  {claim.metric}", *claim[1:])
-    return made
-
-
-def _list(gate: GateJudgement, width: int) -> Group:
-    """Give what the table has, two lines a claim."""
-
-    def line(said: str, columns: int) -> Padding:
-        return Padding(wrapped(said, width - columns), (0, 0, 0, columns))
-
-    parts: list[RenderableType] = []
-    for endpoint, claims in rows(gate).items():
-        parts.append(Text(endpoint, style="bold"))
-        for claim in claims:
-            beside = f"(noise {claim.noise}, tolerated {claim.tolerated})"
-            parts.append(line(f"{claim.metric}: {claim.answer}", INDENT))
-            parts.append(line(f"{claim.figures}, {claim.worse} {beside}", 2 * INDENT))
-    return Group(*parts)
+def _row(claim: GateClaim) -> list[str]:
+    noise = f"±{percent(claim.noise)}" if claim.noise is not None else MISSING
+    tolerated = percent(claim.tolerance)
+    return [label(claim), _figures(claim), worse_range(claim), noise, tolerated, claim.answer]
 
 
 def _figures(claim: GateClaim) -> str:
@@ -153,11 +98,9 @@ def gate_markdown(gate: GateJudgement) -> str:
     if gate.claims:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
         heads = [f"{metric_rule(name).metric.label}, worse by" for name in metrics]
-        lines += [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
-        for endpoint in dict.fromkeys(claim.endpoint for claim in gate.claims):
-            cells = [_cell(gate, endpoint, metric) for metric in metrics]
-            lines.append(f"| {unmarked(endpoint)} | {' | '.join(cells)} |")
-        lines.append("")
+        endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
+        rows = [[it, *(_cell(gate, it, metric) for metric in metrics)] for it in endpoints]
+        lines += [*table_lines(["", *heads], rows), ""]
     lines += [f"- {unmarked(note)}" for note in gate.notes] + [""] * bool(gate.notes)
     lines.append(unmarked(small_print(gate)))
     return "\n".join(lines) + "\n"

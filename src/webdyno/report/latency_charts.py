@@ -13,12 +13,11 @@ from webdyno.model.capacity import Objective
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
+from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
-    Figure,
     Layers,
-    Panel,
     Rows,
     arm_encodings,
     css_variable,

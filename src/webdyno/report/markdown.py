@@ -1,16 +1,12 @@
-"""A run's summary as Markdown: for a pull request, a chat, a wiki."""
+"""Documents as Markdown: for a pull request, a chat, a wiki."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from webdyno.model.text import printable
-from webdyno.report import bias
-from webdyno.report.view import MetricTable, RunView, confidence
-from webdyno.report.words import SIGNS, ratio_and_interval, side_word, value_and_interval
+from webdyno.report import document as doc
 
 MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~@])")
-MOST_BESIDE = 4
-"""Metrics beside the deciding one; the report has all."""
 
 
 def unmarked(text: str) -> str:
@@ -18,48 +14,64 @@ def unmarked(text: str) -> str:
     return MARKUP.sub(r"\\\1", printable(text).replace("\n", " "))
 
 
-def summary(view: RunView) -> str:
-    """Give the question, the answer, the figures it rests on, and what speaks against it."""
-    experiment = view.head.experiment
-    lines = [f"### {unmarked(experiment.title)}", "", unmarked(experiment.question), ""]
-    if view.gate:
-        lines += [f"**{view.gate.answer}**: {unmarked(view.gate.headline)}", ""]
-    for answer in view.answers:
-        said = f"{SIGNS[answer.verdict]} {answer.verdict}"
-        lines += [f"**{said}**: {unmarked(answer.sentence)}", ""]
-    lines += [f"- {unmarked(sentence)}" for sentence in view.sentences]
-    lines += [""] * bool(view.sentences)
-    for point in view.points:
-        if point.deciding is None:
-            continue
-        if view.several:
-            lines += [f"**{unmarked(point.label)}**", ""]
-        beside = [] if view.several else point.beside[:MOST_BESIDE]
-        for table in (point.deciding, *beside):
-            lines += [*_table(table, decides=table is point.deciding), ""]
-    lines += [f"- **{unmarked(it.rule)}**: {unmarked(' '.join(it.told))}" for it in view.findings]
-    lines += [""] * bool(view.findings)
-    lines += [f"{unmarked(term)}: {unmarked(said)}  " for term, said in view.how]
+def markdown(document: doc.Document) -> str:
+    """Write a digest; what only a page has room for is left out."""
+    lines = [f"### {unmarked(document.title)}", "", unmarked(document.about)]
+    before: doc.Block | None = None
+    for block in document.blocks:
+        lines += [""] * (not isinstance(before, doc.Callout) or not isinstance(block, doc.Callout))
+        lines += _lines(block)
+        before = block
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table(table: MetricTable, *, decides: bool) -> Iterator[str]:
-    heads = [*(["place"] * table.placed), table.title, "value", "95 % interval", "ratio"]
-    heads += [f"{confidence([table])} interval", "verdict" if decides else ""]
+def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
+    """Write a block; of a table `corner` is what its figures are."""
+    match block:
+        case doc.Headlines():
+            for number, it in enumerate(block.headlines):
+                yield from [""] * bool(number)
+                yield f"**{unmarked(it.words)}**: {unmarked(it.sentence)}"
+        case doc.Counts():
+            yield " · ".join(f"**{unmarked(words)}**" for _, words in block.counts)
+            yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))
+        case doc.Callout():
+            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join(block.told))}"
+        case doc.FactList():
+            yield from (f"{unmarked(term)}: {unmarked(said)}  " for term, said in block.facts)
+        case doc.Table():
+            yield from _table(block, corner)
+        case doc.Section():
+            for each in block.blocks:
+                yield from _lines(each, block.heading)
+
+
+def _table(table: doc.Table, corner: str) -> Iterator[str]:
+    """Write a table, or one for each of its groups that has a heading."""
+    together = [line for group in table.groups if not group.heading for line in group.lines()]
+    parts = [(corner, together)] if together else []
+    parts += [(group.heading, list(group.lines())) for group in table.groups if group.heading]
+    for number, (heading, rows) in enumerate(parts):
+        yield from [""] * bool(number)
+        yield from table_lines(
+            (heading or it.heading if it.kind == "name" else it.heading for it in table.columns),
+            (map(_written, table.columns, row) for row in rows),
+        )
+
+
+def _written(column: doc.Column, cell: doc.Cell) -> str:
+    return (
+        f"{cell.text} ({column.below} {cell.below})" if column.below and cell.below else cell.text
+    )
+
+
+def table_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Write a table of texts."""
+    heads = list(headings)
     yield _row(heads)
     yield _row(["---"] * len(heads))
-    for row in table.rows:
-        value, around = value_and_interval(row.value)
-        cells = [*([row.place] * table.placed), row.arm, value, around]
-        if row.comparison is None:
-            yield _row([*cells, "", "", ""])
-            continue
-        ratio, interval = ratio_and_interval(row.comparison)
-        if wide := bias.beside(row.comparison):
-            interval = f"{interval} (all bounds {wide})"
-        word = str(row.comparison.verdict) if decides else side_word(row.comparison)
-        yield _row([*cells, ratio, interval, word])
+    yield from map(_row, rows)
 
 
-def _row(cells: Sequence[str]) -> str:
+def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(map(unmarked, cells))} |"

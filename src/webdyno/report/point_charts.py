@@ -1,4 +1,4 @@
-"""The charts of what happened at one point: response times, slots, CPU time, the machine's CPUs."""
+"""The charts of what happened at one point: slots, CPU time, the machine's CPUs, and the others."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +11,11 @@ from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import rate_rps
 from webdyno.model.records import SlotRecord
-from webdyno.report.course_chart import course_figure
+from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     CROSS,
     GROUPED,
     TOLD,
-    Figure,
-    Panel,
     Rows,
     arm_encodings,
     css_variable,
@@ -25,7 +23,7 @@ from webdyno.report.drawing import (
     values,
 )
 from webdyno.report.latency_charts import capacity_figure, latency_figure
-from webdyno.report.tuning_chart import tuning_figure
+from webdyno.report.long_charts import course_figure, tuning_figure
 from webdyno.report.view import PointView
 
 CEILING_SHOWN = 1.5

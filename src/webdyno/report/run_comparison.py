@@ -1,108 +1,160 @@
-"""What changed between two runs, in the terminal."""
+"""What changed between two runs, and points of one experiment that several machines measured."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
+from webdyno.judge.sweep import points_together
 from webdyno.model import format as text
-from webdyno.model.judgement import Verdict
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
+from webdyno.model.point import PointJudgement
 from webdyno.model.run import RunHead
-from webdyno.model.several_runs import (
-    Change,
-    Difference,
-    PointComparison,
-    SweepComparison,
+from webdyno.model.several_runs import Change, Difference, PointComparison, SweepComparison
+from webdyno.report import document as doc
+from webdyno.report.words import (
+    as_headline,
+    metric_title,
+    ratio_cells,
+    side_word,
+    verdict_cell,
+    verdict_counts,
 )
-from webdyno.report.lines import GAP, INDENT, WIDTH
-from webdyno.report.terminal import STYLES, answer_lines
-from webdyno.report.view import ArmAnswer
-from webdyno.report.words import SIGNS, metric_title, side_word
+
+NOT_COMPARED = (
+    "Each point was measured whole on one machine, and arms are compared at each point by itself. "
+    "Points of different machines aren't compared: what differs between them may be the machines. "
+    "Whether a ratio holds on other machines is told by --replicates."
+)
 
 
-def print_comparison(console: Console, head: RunHead, compared: SweepComparison) -> None:
-    """Print what changed; `head` is that of the later run."""
-    width = min(console.width, WIDTH)
-    decide_on = head.experiment.measure.decide_on
-    parts: list[RenderableType] = [
-        Text(head.experiment.title, style="bold"),
-        Text("What changed from the first run to the second", style="dim"),
-    ]
+def comparison_document(head: RunHead, compared: SweepComparison) -> doc.Document:
+    """Say what changed; `head` is that of the later run."""
+    about = "What changed from the first run to the second"
+    return doc.Document(head.experiment.title, about, list(_changed(head, compared)))
+
+
+def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
     several = len(compared.points) > 1
     for at in compared.points:
-        parts += [Text(), *_point(at, decide_on, width, only_deciding=several)]
+        yield from _point(at, head.experiment.measure.decide_on, only_deciding=several)
     if not compared.points:
-        told = "The runs have no point in common: there is nothing to compare."
-        parts += [Text(), answer_lines([ArmAnswer(Verdict.INVALID, told)], width)]
+        said = "The runs have no point in common: there is nothing to compare."
+        yield doc.Headlines([as_headline(Verdict.INVALID, said)])
     if compared.left_out:
         count = text.count(len(compared.left_out), "point")
-        parts += [Text(), Text(f"{count} left out, which only one of the runs has.", style="dim")]
+        yield doc.Paragraph(f"{count} left out, which only one of the runs has.", look="soft")
     if compared.points:
-        differences = compared.points[0].comparison.differences
-        parts += [Text(), *_differences(differences)]
-    console.print(Group(*parts), width=width, highlight=False)
+        yield _differences(compared.points[0].comparison.differences)
 
 
-def _point(
-    at: PointComparison, decide_on: str, width: int, *, only_deciding: bool
-) -> Iterator[RenderableType]:
-    if at.levels:
-        yield Text(text.levels_text(at.levels), style="bold")
+def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[doc.Block]:
     found = at.comparison
     sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
-    yield answer_lines([ArmAnswer(found.verdict, sentences)], width)
+    yield doc.Headlines([as_headline(found.verdict, sentences)], text.levels_text(at.levels))
     if not found.mismatches:
-        yield Text()
-        shown = [c for c in found.changes if c.metric == decide_on or not only_deciding]
+        shown = [it for it in found.changes if it.metric == decide_on or not only_deciding]
         yield _changes(shown, decide_on)
 
 
-def _changes(changes: Sequence[Change], decide_on: str) -> Padding:
+def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
     """Give one table for all metrics, each under a heading, the deciding one first."""
-    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-    for justify in ("left", "right", "right", "left"):
-        table.add_column(justify=justify, overflow="fold")
-    heads = ["", "after ÷ before", f"{_confidence(changes)} interval", "verdict"]
-    table.add_row(*(Text(head, style="dim") for head in heads))
+    levels = [it.change.confidence for it in changes if it.change]
     metrics = dict.fromkeys(change.metric for change in changes)
-    for name in sorted(metrics, key=lambda name: name != decide_on):
-        decides = name == decide_on
-        table.add_row(
-            Text(metric_title(metric_rule(name).metric), style="bold" if decides else "italic")
-        )
-        for change in changes:
-            if change.metric == name and change.change:
-                table.add_row(*_cells(change, decides=decides))
-    return Padding(table, (0, 0, 0, INDENT))
+    return doc.Table(
+        columns=[
+            doc.Column("arm", "name", obvious=True),
+            doc.Column("after ÷ before", "ratio"),
+            doc.Column(f"{text.confidence_level(levels[0] if levels else 0.95)} interval", "range"),
+            doc.Column("verdict", "verdict"),
+        ],
+        groups=[
+            doc.RowGroup(
+                [
+                    [it.subject, *ratio_cells(it.change), _verdict(it, decide_on)]
+                    for it in changes
+                    if it.metric == name and it.change
+                ],
+                heading=metric_title(metric_rule(name).metric),
+            )
+            for name in sorted(metrics, key=lambda name: name != decide_on)
+        ],
+    )
 
 
-def _cells(change: Change, *, decides: bool) -> Iterator[Text]:
-    assert change.change is not None  # noqa: S101 (asked for by the caller)
-    yield Text(f"  {change.subject}")
-    yield Text(text.times(change.change))
-    yield Text(text.ratio_bounds(change.change), style="dim")
-    asked = decides and change.of == "arm"
-    word = str(change.verdict) if asked else side_word(change)
-    yield Text(f"{SIGNS[change.verdict]} {word}", style=STYLES[change.verdict])
+def _verdict(change: Change, decide_on: str) -> doc.Cell:
+    decides = change.metric == decide_on and change.of == "arm"
+    return verdict_cell(change.verdict, "" if decides else side_word(change))
 
 
-def _confidence(changes: Sequence[Change]) -> str:
-    levels = [change.change.confidence for change in changes if change.change]
-    return text.confidence_level(levels[0] if levels else 0.95)
-
-
-def _differences(differences: Sequence[Difference]) -> Iterator[RenderableType]:
+def _differences(differences: Sequence[Difference]) -> doc.Block:
     if not differences:
-        yield Text("Machine, versions and settings of measuring are the same.", style="dim")
-        return
-    yield Text("What else differs, and may be the cause", style="bold")
-    table = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False)
-    for _ in range(3):
-        table.add_column(overflow="fold")
-    table.add_row(*(Text(head, style="dim") for head in ("", "before", "after")))
-    for difference in differences:
-        table.add_row(*map(Text, (difference.what, difference.before, difference.after)))
-    yield Padding(table, (0, 0, 0, INDENT))
+        said = "Machine, versions and settings of measuring are the same."
+        return doc.Paragraph(said, look="soft")
+    rows = [[it.what, it.before, it.after] for it in differences]
+    table = doc.simple_table({"": "words", "before": "words", "after": "words"}, rows)
+    return doc.Section("What else differs, and may be the cause", [table])
+
+
+class MachinePoint(NamedTuple):
+    """What the machine says on which a point was measured."""
+
+    machine: str
+    run: Path
+    """Its folder, in that of all of them."""
+    at: PointJudgement
+
+
+def spread_document(
+    experiment: Experiment, judged: Sequence[MachinePoint], points: int
+) -> doc.Document:
+    """Give each point with its machine; of so many `points` some may be missing."""
+    measured = [it.at for it in judged]
+    machines = text.count(len({it.machine for it in judged}), "machine")
+    verdicts = Counter(it.judgement.verdict for it in measured)
+    title = metric_title(metric_rule(experiment.measure.decide_on).metric)
+    blocks: list[doc.Block] = [
+        verdict_counts(verdicts, points_together(experiment, measured)),
+        doc.Section(title, [_points(experiment, judged)]),
+        doc.Paragraph(
+            f"{len(judged)} of {text.count(points, 'point')}, on {machines}", look="strong"
+        ),
+        doc.Paragraph(NOT_COMPARED, look="soft"),
+    ]
+    return doc.Document(experiment.title, experiment.question, blocks)
+
+
+def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table:
+    decide_on = experiment.measure.decide_on
+    return doc.Table(
+        columns=[
+            *map(doc.Column, text.factor_names(experiment.factors).values()),
+            doc.Column("arms", "name", obvious=True),
+            doc.Column("ratio", "ratio"),
+            doc.Column("interval", "range"),
+            doc.Column("verdict", "verdict"),
+            doc.Column("machine and run"),
+        ],
+        groups=[
+            doc.RowGroup(
+                _pairs([c for c in it.at.judgement.comparisons if c.metric == decide_on], it.run),
+                shared=[text.level(level) for level in it.at.point.levels.values()],
+            )
+            for it in judged
+        ],
+    )
+
+
+def _pairs(compared: Sequence[Comparison], run: Path) -> list[list[doc.Cell | str]]:
+    """Give a row for each, the first with the folder of the run."""
+    return [
+        [
+            f"{found.a} ÷ {found.b}",
+            *ratio_cells(found.sure),
+            verdict_cell(found.verdict),
+            "" if number else str(run),
+        ]
+        for number, found in enumerate(compared)
+    ]

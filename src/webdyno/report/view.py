@@ -5,7 +5,7 @@ said of several points only is left out where there is one.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -16,86 +16,23 @@ from webdyno.judge.questions import question_of
 from webdyno.judge.sentences import place_words, sentence
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
+from webdyno.model.command import as_called
 from webdyno.model.experiment import Level
 from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import (
     ArmValue,
     Comparison,
-    EndpointFigures,
+    Finding,
     Judgement,
     League,
-    Metric,
     Verdict,
 )
 from webdyno.model.point import PointJudgement, SweepJudgement
 from webdyno.model.run import RunHead
-from webdyno.report import bias
-from webdyno.report.conditions import Facts, factor_facts, how_measured
-from webdyno.report.costs import Cost, costs
-from webdyno.report.fairness import Fairness, fairness
-from webdyno.report.findings import FindingGroup, grouped
-from webdyno.report.pilots import PilotView, pilot_views, remedies_taken
-from webdyno.report.words import metric_title
-
-
-@dataclass(frozen=True)
-class Row:
-    """One arm on one metric at one point."""
-
-    arm: str
-    value: ArmValue | None
-    comparison: Comparison | None
-    """None for the baseline, and for all arms of a run that ended too early."""
-    place: str = ""
-    """In a league: where the arm stands, or may stand."""
-
-
-@dataclass(frozen=True)
-class MetricTable:
-    """One metric at one point: its arms beside each other."""
-
-    metric: Metric
-    rows: list[Row]
-
-    @property
-    def title(self) -> str:
-        """The metric's words for people as a heading, with its unit where they don't imply it."""
-        return metric_title(self.metric)
-
-    @property
-    def tells(self) -> bool:
-        """Whether there is more to it than that nothing about it can be believed."""
-        verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
-        return any(verdict is not Verdict.INVALID for verdict in verdicts)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether there is an interval with all bounds beside one as measured."""
-        return any(found.bounded for found in self.compared)
-
-    @property
-    def of_times(self) -> bool:
-        """Whether it is about a percentile, which a block's answers bound by themselves."""
-        return any(row.value and row.value.within_blocks for row in self.rows)
-
-    @property
-    def placed(self) -> bool:
-        """Whether it is about places."""
-        return any(row.place for row in self.rows)
-
-    @property
-    def compared(self) -> list[Comparison]:
-        """The comparisons for which there is a ratio."""
-        found = [row.comparison for row in self.rows if row.comparison]
-        return [comparison for comparison in found if comparison.ratio]
-
-
-@dataclass(frozen=True)
-class ArmAnswer:
-    """The verdict on one arm, and the sentence that says it."""
-
-    verdict: Verdict
-    sentence: str
+from webdyno.report.conditions import factor_facts, how_measured
+from webdyno.report.document import Callout, Facts, Headline
+from webdyno.report.ratio_tables import MetricTable, Row
+from webdyno.report.words import as_headline
 
 
 @dataclass(frozen=True)
@@ -113,32 +50,6 @@ class PointView:
     """The metrics that were measured as well."""
     endpoints: list[MetricTable]
     """The median response times of each endpoint, where several were asked for."""
-    pilots: list[PilotView]
-    """What each arm showed alone; empty where there was no pilot."""
-    remedies: list[str]
-    """What was mended while the run went on."""
-    costs: dict[str, list[Cost]]
-    """By group."""
-    fairness: Fairness | None
-
-    @property
-    def endpoint_figures(self) -> dict[str, list[Cost]]:
-        """By endpoint: what each arm did with its requests."""
-        told: dict[str, Callable[[EndpointFigures], str]] = {
-            "answers": lambda it: text.number(it.completed),
-            "failures": lambda it: text.number(it.failed),
-            "answers per second": lambda it: text.significant(it.rate_rps),
-            "99th percentile of response times, µs": lambda it: (
-                text.MISSING if it.p99_us is None else text.significant(it.p99_us)
-            ),
-        }
-        return {
-            judged.endpoint: [
-                Cost(what, {figures.arm: tell(figures) for figures in judged.figures})
-                for what, tell in told.items()
-            ]
-            for judged in self.judgement.endpoints
-        }
 
     @property
     def label(self) -> str:
@@ -157,13 +68,13 @@ class RunView:
 
     head: RunHead
     points: list[PointView]
-    answers: list[ArmAnswer]
+    answers: list[Headline]
     """Of the only point; empty where there are several, and where a gate has one for all."""
     counts: dict[Verdict, int]
     """How often each verdict was found over all points and arms, most frequent first."""
     sentences: list[str]
     """What the points say together; empty where there is only one, and for a gate."""
-    findings: list[FindingGroup]
+    findings: list[Callout]
     """Those that spoil a verdict come first."""
     factors: list[str]
     """What was varied, by short names."""
@@ -241,10 +152,6 @@ def _point(at: PointJudgement, data: PointData) -> PointView:
             MetricTable(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
             for it in at.judgement.endpoints
         ],
-        pilots=pilot_views(data),
-        remedies=list(remedies_taken(data)),
-        costs=costs(data, at.judgement.facts),
-        fairness=fairness(data),
     )
 
 
@@ -298,23 +205,25 @@ def _deciding(point: PointView) -> list[Comparison]:
     return [found for found in point.judgement.comparisons if found.metric == decide_on]
 
 
-def _answers(point: PointView) -> Iterator[ArmAnswer]:
+def _answers(point: PointView) -> Iterator[Headline]:
     """Give an answer for each arm that was asked about; arms spoilt alike have one together.
 
     A league has one for all, and one for those without a place.
     """
     if point.judgement.league is not None:
-        yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.")
+        yield as_headline(point.judgement.verdict, f"{point.judgement.headline}.")
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
-        yield from (ArmAnswer(verdict, why) for verdict, why in told)
+        yield from (as_headline(verdict, why) for verdict, why in told)
         return
     if not point.judgement.comparisons:
-        yield ArmAnswer(point.judgement.verdict, f"{point.judgement.headline}.".replace("..", "."))
+        yield as_headline(
+            point.judgement.verdict, f"{point.judgement.headline}.".replace("..", ".")
+        )
         return
     decide_on = point.data.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)
     told = {(it.verdict, sentence(it)): None for it in decided}
-    yield from (ArmAnswer(verdict, said) for verdict, said in told)
+    yield from (as_headline(verdict, said) for verdict, said in told)
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
@@ -322,30 +231,58 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
     return dict(found.most_common())
 
 
-def why_nothing(points: Sequence[PointView]) -> str:
+def why_no_figures(points: Sequence[PointView]) -> str:
     """Say why there are no figures."""
     if any(point.judgement.blocks for point in points):
         return "No slot counts for what decides: each broke a rule, as the findings say."
     return "Nothing was measured: the run ended before its first block was finished."
 
 
-def confidence(tables: Sequence[MetricTable]) -> str:
-    """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
+NAMED_POINTS = 4
+"""So many points are named; of more only the number is told."""
 
-    It differs with several arms, where Holm's correction asks more of the clearer differences.
-    """
-    ratios = [found.ratio for found in chain.from_iterable(it.compared for it in tables)]
-    levels = {ratio.confidence for ratio in ratios if ratio}
-    low, high = min(levels, default=0.95), max(levels, default=0.95)
-    if low == high:
-        return text.confidence_level(low)
-    return (
-        f"{text.confidence_level(low).removesuffix(' %')}{text.DASH}{text.confidence_level(high)}"
+
+def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
+    """Put findings of the same rule together, those that spoil a verdict first."""
+    by_rule: dict[str, list[tuple[PointJudgement, Finding]]] = {}
+    for at in points:
+        for found in at.judgement.findings:
+            by_rule.setdefault(found.rule, []).append((at, found))
+    groups = [_group(found, len(points)) for found in by_rule.values()]
+    return sorted(groups, key=lambda group: group.tone is not Verdict.INVALID)
+
+
+def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Callout:
+    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
+    whats = list(dict.fromkeys(as_called(each.what) for _, each in found))
+    return Callout(
+        tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.UNDECIDED,
+        name=worst.rule,
+        means=_meaning(worst, at_worst.judgement),
+        told=whats
+        if points == 1
+        else [*_places(found, points), f"for example: {as_called(worst.what)}"],
+        remedy=as_called(worst.remedy),
     )
 
 
-def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
-    """Say what each verdict rests on; where there is none, the answer has said why."""
-    for found in table.compared:
-        if found.verdict is not Verdict.INVALID:
-            yield f"{found.a} against {found.b}", " ".join([found.why, *bias.told(found)])
+def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Iterator[str]:
+    """Say for each arm at which points a rule fired."""
+    by_arm: dict[str | None, dict[str, None]] = {}
+    for at, each in found:
+        by_arm.setdefault(each.arm, {})[text.levels_text(at.point.levels)] = None
+    for arm, labels in by_arm.items():
+        every = len(labels) == points
+        at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
+        named = not every and len(labels) <= NAMED_POINTS
+        yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
+
+
+def _meaning(found: Finding, judgement: Judgement) -> str:
+    """Say what a finding means for the reader."""
+    if found.severity == "note":
+        return "to keep in mind"
+    if not found.metrics:
+        return "no verdict"
+    labels = [metric.label for metric in judgement.metrics if metric.name in found.metrics]
+    return f"no verdict on {'; '.join(labels)}"

@@ -1,12 +1,13 @@
-"""Words and signs for verdicts, metrics and figures, the same wherever people see them."""
+"""Words and signs for verdicts, metrics and figures, and for how far these can be off."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from webdyno.model import format as text
-from webdyno.model.judgement import ArmValue, Comparison, Metric, Verdict
+from webdyno.model.base import ENDLESS, Interval
+from webdyno.model.judgement import ArmValue, Bias, Comparison, Metric, Verdict
 from webdyno.model.several_runs import Change
-from webdyno.report import bias
+from webdyno.report.document import Cell, Counts, Headline
 
 SIGNS = {
     Verdict.FASTER: "▲",
@@ -18,6 +19,9 @@ SIGNS = {
     Verdict.MEASURED: "●",
 }
 """A verdict is never told by colour alone."""
+SMALLEST_TOLD = 1.0005
+MOST_TOLD = 6
+"""Causes that are told, those that can have done most."""
 ABOUT_PLACES = (
     "A place is a range where more than one is possible: it begins after all that are surely "
     "better, and ends before all that are surely worse. With 95 % confidence all places hold "
@@ -50,12 +54,7 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     found = comparison.ratio
     if found is None:
         return text.MISSING, ""
-    return bias.sign(comparison) + text.times(found), text.ratio_bounds(found)
-
-
-def sure_interval(comparison: Comparison) -> str:
-    """Give the interval on which a verdict rests: with all bounds, where there are any."""
-    return bias.beside(comparison) or ratio_and_interval(comparison)[1]
+    return bound_sign(comparison) + text.times(found), text.ratio_bounds(found)
 
 
 def within_a_block(value: ArmValue | None) -> str:
@@ -86,3 +85,84 @@ def side_word(comparison: Comparison | Change) -> str:
             return "too little to matter"
     words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
     return words.get(comparison.verdict, str(comparison.verdict))
+
+
+def verdict_cell(verdict: Verdict, word: str = "") -> Cell:
+    """Give a verdict for a table: its sign and its word, or another one."""
+    return Cell(f"{SIGNS[verdict]} {word or verdict}", tone=verdict)
+
+
+def ratio_cells(ratio: Interval | None) -> list[Cell]:
+    """Give a ratio and the interval around it for a table."""
+    if ratio is None:
+        return [Cell(text.MISSING), Cell()]
+    return [Cell(text.times(ratio)), Cell(text.ratio_bounds(ratio), soft=True)]
+
+
+def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str]) -> Counts:
+    """Give how often there is each verdict, and what they say together."""
+    return Counts([(it, f"{SIGNS[it]} {n} {it}") for it, n in counts.items()], sentences)
+
+
+def as_headline(verdict: Verdict, sentence: str) -> Headline:
+    """Give a verdict with the sentence that says it."""
+    return Headline(verdict, f"{SIGNS[verdict]} {verdict}", sentence)
+
+
+def bias_sentences(found: Comparison) -> Iterator[str]:
+    """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
+    if found.ratio and found.bounded:
+        yield (
+            f"As measured the ratio is {text.between(found.ratio)}, with all bounds counted "
+            f"against the verdict {text.between(found.bounded)}."
+        )
+    causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
+    if causes:
+        more = len(causes) - MOST_TOLD
+        said = "; ".join(map(_cause, causes[:MOST_TOLD]))
+        yield f"Bounds: {said}{f'; and {more} more' if more > 0 else ''}."
+    for arm, limit in found.limited_by.items():
+        yield f"The {limit} was the limit for {arm}, which may be faster than measured."
+
+
+def bound_sign(found: Comparison) -> str:
+    """Mark a ratio that is only a bound: `≥ ` where the arm itself was held back."""
+    if set(found.limited_by) == {found.a}:
+        return "≥ "
+    return "≤ " if set(found.limited_by) == {found.b} else ""
+
+
+def bounded_words(found: Comparison) -> str:
+    """Give the interval with all bounds for a table: `1.80–2.01`, `≥ 3.05`; none as measured."""
+    wide = found.bounded
+    if wide is None:
+        return ""
+    if wide.low < 1 / ENDLESS:
+        return "any" if wide.high > ENDLESS else f"≤ {_end(wide.high)}"
+    return f"≥ {_end(wide.low)}" if wide.high > ENDLESS else text.ratio_bounds(wide)
+
+
+def _end(ratio: float) -> str:
+    return text.significant(ratio, 3)
+
+
+def _matters(bias: Bias) -> bool:
+    return _worst(bias) >= SMALLEST_TOLD
+
+
+def _worst(bias: Bias) -> float:
+    return max(ENDLESS if it is None else it for it in (bias.too_low, bias.too_high))
+
+
+def _cause(bias: Bias) -> str:
+    sides = {"low": bias.too_low, "high": bias.too_high}
+    said = [
+        f"{_factor(factor)} too {side}"
+        for side, factor in sides.items()
+        if factor is None or factor >= SMALLEST_TOLD
+    ]
+    return f"{bias.arm} {' or '.join(said)} ({bias.cause})"
+
+
+def _factor(factor: float | None) -> str:
+    return "by an unknown share" if factor is None else f"at most {text.percent(factor - 1)}"

@@ -30,9 +30,10 @@ from webdyno.judge.runs import compare_sweeps
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.text import finished
 from webdyno.report.conditions import when
-from webdyno.report.markdown import summary
-from webdyno.report.run_comparison import print_comparison
-from webdyno.report.summary import summary_csv
+from webdyno.report.csv_files import summary_csv
+from webdyno.report.result import summary
+from webdyno.report.run_comparison import comparison_document
+from webdyno.report.terminal import print_document
 from webdyno.report.words import SIGNS
 from webdyno.serve.guard import REPORT, REPORTS, Addresses, Defect, Guard
 from webdyno.serve.live import events
@@ -251,5 +252,5 @@ class _Pages:
 def _compared(folders: Sequence[Any]) -> str:
     console = Console(width=COLUMNS, record=True, file=StringIO(), markup=False)
     compared = compare_sweeps(*(it.data() for it in folders))
-    print_comparison(console, folders[1].head, compared)
+    print_document(console, comparison_document(folders[1].head, compared))
     return console.export_text()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from webdyno.model.mistake import Mistake
-from webdyno.report.page import html_page
+from webdyno.report.result_page import html_page
 from webdyno.report.view import JudgedRun, see
 from webdyno.run.folder import HEAD_FILE, RunFolder, is_held
 from webdyno.run.records_file import RECORDS_FILE

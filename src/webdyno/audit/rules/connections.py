@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined
-from webdyno.audit.reader import Document
+from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
 
@@ -169,7 +169,7 @@ OUTPUT_RULES = (
 )
 
 
-def _few_in_commands(document: Document) -> Iterator[Violation]:
+def _few_in_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if command.requests and command.concurrency:
             asks = "the command asks for"
@@ -178,7 +178,7 @@ def _few_in_commands(document: Document) -> Iterator[Violation]:
                 yield Violation(command.line, what, tool=command.tool)
 
 
-def _pipelining_commands(document: Document) -> Iterator[Violation]:
+def _pipelining_commands(document: AuditedText) -> Iterator[Violation]:
     for command in document.of(Command):
         if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
             what = f"the command asks for pipelining (`{command.pipelined_by}`)"
@@ -188,7 +188,7 @@ def _pipelining_commands(document: Document) -> Iterator[Violation]:
         yield Violation(setting.line, what)
 
 
-def _sequential_commands(document: Document) -> Iterator[Violation]:
+def _sequential_commands(document: AuditedText) -> Iterator[Violation]:
     """Without a rate httperf opens a connection when the last one is done."""
     for command in document.of(Command):
         if command.tool == "httperf" and (command.connections or 0) > 1 and not command.open_loop:
@@ -198,7 +198,7 @@ def _sequential_commands(document: Document) -> Iterator[Violation]:
             )
 
 
-def _different_loops(document: Document) -> Iterator[Violation]:
+def _different_loops(document: AuditedText) -> Iterator[Violation]:
     loops = [loop for loop in document.of(CountedLoop) if loop.turns > 0]
     for n, loop in enumerate(loops[1:], start=1):
         first = next((each for each in loops[:n] if each.variable == loop.variable), None)
@@ -210,7 +210,7 @@ def _different_loops(document: Document) -> Iterator[Violation]:
             )
 
 
-def _one_cached_url(document: Document) -> Iterator[Violation]:
+def _one_cached_url(document: AuditedText) -> Iterator[Violation]:
     outputs = list(document.web_outputs)
     caches = document.of(PageCache)
     if not caches or not outputs:
@@ -223,7 +223,7 @@ def _one_cached_url(document: Document) -> Iterator[Violation]:
     yield Violation(outputs[0].where("path"), f"{what}{cache.line})")
 
 
-def _busy_client(document: Document) -> Iterator[Violation]:
+def _busy_client(document: AuditedText) -> Iterator[Violation]:
     for seen in document.of(ClientCpu):
         if CLIENT_BUSY_PERCENT <= seen.percent <= 100:
             what = f"{seen.tool} took {numeral(seen.percent)} % of a processor"

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from webdyno.audit.reader import Document
+from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
 
@@ -17,7 +17,7 @@ SAME_SIZE = 0.02
 Sides = dict[str, list[Output]]
 
 
-def _subjects(document: Document) -> Iterator[list[Output]]:
+def _subjects(document: AuditedText) -> Iterator[list[Output]]:
     """Group outputs that ask for the same document: one path, or a path made unreadable."""
     by_path: dict[str, list[Output]] = defaultdict(list)
     for output in document.web_outputs:
@@ -59,7 +59,7 @@ def _named(side: str | None, other: str | None) -> str:
     return server if server != (other or "").partition(" at ")[0] else side or ""
 
 
-def _different_documents(document: Document) -> Iterator[Violation]:
+def _different_documents(document: AuditedText) -> Iterator[Violation]:
     told: set[tuple[object, ...]] = set()
     for outputs in _subjects(document):
         sized = [each for each in outputs if each.document_bytes is not None and _side(each)]
@@ -87,7 +87,7 @@ def _answer(output: Output) -> float | None:
     return output.answer_bytes
 
 
-def _different_answers(document: Document) -> Iterator[Violation]:
+def _different_answers(document: AuditedText) -> Iterator[Violation]:
     told: set[tuple[str, str]] = set()
     for outputs in _subjects(document):
         sized = [(each, size) for each in outputs if (size := _answer(each)) and _side(each)]
@@ -104,7 +104,7 @@ def _different_answers(document: Document) -> Iterator[Violation]:
             )
 
 
-def _pipelining_differs(document: Document) -> Iterator[Violation]:
+def _pipelining_differs(document: AuditedText) -> Iterator[Violation]:
     """Say where one side of a tool's runs was pipelined and another one wasn't."""
     by_tool: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for output in document.of(Output):
@@ -123,10 +123,10 @@ def _pipelining_differs(document: Document) -> Iterator[Violation]:
 
 def _differing(
     name: str, setting: Callable[[Output], object]
-) -> Callable[[Document], Iterator[Violation]]:
+) -> Callable[[AuditedText], Iterator[Violation]]:
     """Make a check that two sides have at least one value of a setting in common."""
 
-    def check(document: Document) -> Iterator[Violation]:
+    def check(document: AuditedText) -> Iterator[Violation]:
         for outputs in _subjects(document):
             sides = [
                 (side, {value for each in mine if (value := setting(each)) is not None}, mine)
@@ -151,7 +151,7 @@ def _listed(values: set[object]) -> str:
     return ", ".join(words) + (", …" if len(values) > len(shown) else "")
 
 
-def _copied_outputs(document: Document) -> Iterator[Violation]:
+def _copied_outputs(document: AuditedText) -> Iterator[Violation]:
     seen: dict[tuple[object, ...], Output] = {}
     for output in document.of(Output):
         figures = (output.rate_rps, output.duration_s, output.mean_ms, output.total_bytes)

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from statistics import median
 
-from webdyno.audit.reader import Document
+from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
-from webdyno.audit.tables import Column, Table, as_number
+from webdyno.audit.tables import TextColumn, TextTable, as_number
 from webdyno.readers.output import Output
 
 DIFFERENT = 1.2
@@ -18,9 +18,9 @@ TABLES_COMPARED = 4
 """Tables before the present one that it is compared with."""
 
 
-def _nearby(document: Document) -> Iterator[tuple[Table, Table]]:
+def _nearby(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
     """Give each table with those before it that have the same headings and the same key."""
-    tables = document.of(Table)
+    tables = document.of(TextTable)
     for place, table in enumerate(tables):
         for before in tables[max(0, place - TABLES_COMPARED) : place]:
             same = [each.heading for each in before.columns] == [
@@ -30,7 +30,7 @@ def _nearby(document: Document) -> Iterator[tuple[Table, Table]]:
                 yield before, table
 
 
-def _copies(before: Table, table: Table) -> list[Column]:
+def _copies(before: TextTable, table: TextTable) -> list[TextColumn]:
     """Columns that two tables have in common while others of them differ."""
     measured = table.measured
     pairs = [
@@ -42,7 +42,7 @@ def _copies(before: Table, table: Table) -> list[Column]:
     return equal if len(equal) < len(pairs) else []  # all equal: the table is shown twice
 
 
-def _copied_between(document: Document) -> Iterator[Violation]:
+def _copied_between(document: AuditedText) -> Iterator[Violation]:
     for before, table in _nearby(document):
         for column in _copies(before, table):
             what = (
@@ -51,29 +51,29 @@ def _copied_between(document: Document) -> Iterator[Violation]:
             yield Violation(table.first_line, f"{what}the table in line {before.first_line}")
 
 
-def _copied_within(document: Document) -> Iterator[Violation]:
-    for table in document.of(Table):
+def _copied_within(document: AuditedText) -> Iterator[Violation]:
+    for table in document.of(TextTable):
         for a, b in combinations(table.measured, 2):
             if a.values == b.values and not _both_count(a, b):
                 what = f"columns {_name(a)} and {_name(b)} have the same "
                 yield Violation(table.first_line, f"{what}{numeral(len(a.cells))} figures")
 
 
-def _both_count(a: Column, b: Column) -> bool:
+def _both_count(a: TextColumn, b: TextColumn) -> bool:
     """Whether both count the same requests: sent and received ones, say, of which none failed."""
     return all(
         each.is_counted and (not each.heading or _COUNT.search(each.heading)) for each in (a, b)
     )
 
 
-def _rate_and_speed(document: Document) -> Iterator[tuple[Table, Table]]:
+def _rate_and_speed(document: AuditedText) -> Iterator[tuple[TextTable, TextTable]]:
     """Give pairs of tables: requests per second, and kilobytes per second, of the same rows."""
     for before, table in _nearby(document):
         if {before.unit, table.unit} == {"rps", "kib_s"}:
             yield (before, table) if before.unit == "rps" else (table, before)
 
 
-def _sizes(rates: Table, speeds: Table) -> dict[str, float]:
+def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
     """Bytes of an answer by column, from kilobytes and requests per second; no copied columns."""
     copied = {column.heading for column in _copies(rates, speeds)}
     sizes = {}
@@ -89,7 +89,7 @@ def _sizes(rates: Table, speeds: Table) -> dict[str, float]:
     return sizes
 
 
-def _different_sizes(document: Document) -> Iterator[Violation]:
+def _different_sizes(document: AuditedText) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
         for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
             if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
@@ -98,7 +98,7 @@ def _different_sizes(document: Document) -> Iterator[Violation]:
                 yield Violation(rates.first_line, f"{what}{rates.first_line})")
 
 
-def _error_pages(document: Document) -> Iterator[Violation]:
+def _error_pages(document: AuditedText) -> Iterator[Violation]:
     failing = [
         output
         for output in document.of(Output)
@@ -117,20 +117,20 @@ def _error_pages(document: Document) -> Iterator[Violation]:
                     break
 
 
-def _name(column: Column) -> str:
+def _name(column: TextColumn) -> str:
     return f"“{column.heading}”" if column.heading else "without a heading"
 
 
-def _both_ways(document: Document) -> Iterator[Table]:
+def _both_ways(document: AuditedText) -> Iterator[TextTable]:
     """Give the tables, and those whose rows are quantities with their columns as rows."""
-    for table in document.of(Table):
+    for table in document.of(TextTable):
         yield table
         labels = table.columns[0].cells
         if any(_FAILURES.search(label) for label in labels) and (turned := table.turned):
             yield turned
 
 
-def _failures(document: Document) -> Iterator[Violation]:
+def _failures(document: AuditedText) -> Iterator[Violation]:
     """Say in which rows of a column of failures too many failed."""
     for table in _both_ways(document):
         requests = _headed(table, _REQUESTS)
@@ -154,7 +154,9 @@ def _failures(document: Document) -> Iterator[Violation]:
                 yield Violation(table.row_lines[place], what)
 
 
-def _share(column: Column, requests: Column | None, place: int, value: float) -> float | None:
+def _share(
+    column: TextColumn, requests: TextColumn | None, place: int, value: float
+) -> float | None:
     """Give the share of requests that failed, from a percentage or a count."""
     if "%" in column.heading or "%" in column.cells[place]:
         return value / 100
@@ -162,9 +164,9 @@ def _share(column: Column, requests: Column | None, place: int, value: float) ->
     return value / whole if whole and value <= whole else None
 
 
-def _statuses(document: Document) -> Iterator[Violation]:
+def _statuses(document: AuditedText) -> Iterator[Violation]:
     """Say how many rows of a column of status codes are no success."""
-    for table in document.of(Table):
+    for table in document.of(TextTable):
         column = next((each for each in table.columns if _STATUS.search(each.heading)), None)
         figures = column.figures if column else []
         if not column or not figures or not all(v.is_integer() and 100 <= v < 600 for v in figures):
@@ -178,9 +180,9 @@ def _statuses(document: Document) -> Iterator[Violation]:
             )
 
 
-def _rows_as_sides(document: Document) -> Iterator[Violation]:
+def _rows_as_sides(document: AuditedText) -> Iterator[Violation]:
     """Compare bytes per answer of the rows, where each row is a side."""
-    for table in document.of(Table):
+    for table in document.of(TextTable):
         requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
         if not requests or not received or as_number(table.columns[0].cells[0]) is not None:
             continue
@@ -197,11 +199,11 @@ def _rows_as_sides(document: Document) -> Iterator[Violation]:
                 yield Violation(table.row_lines[b], what)
 
 
-def _headed(table: Table, heading: re.Pattern[str]) -> Column | None:
+def _headed(table: TextTable, heading: re.Pattern[str]) -> TextColumn | None:
     return next((each for each in table.columns[1:] if heading.search(each.heading)), None)
 
 
-def _row_name(table: Table, place: int) -> str:
+def _row_name(table: TextTable, place: int) -> str:
     return f"“{table.columns[0].cells[place]}”"
 
 

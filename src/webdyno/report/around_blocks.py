@@ -1,12 +1,75 @@
-"""The fairness certificate as a table of what differs between the arms."""
+"""What came before, between and after the blocks: the certificate, pilots, remedies, long looks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
-from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.base import Interval
+from webdyno.model.files import MIB
+from webdyno.model.long_look import LongLook, LookPart, Slope
+from webdyno.model.records import Answer, CertificateRecord, PilotRecord, RemedyRecord
+from webdyno.report import document as doc
+
+Tell = Callable[[PilotRecord], float | None]
+COLD: tuple[tuple[str, Tell], ...] = (
+    ("first right answer", lambda it: it.cold.first_answer_s),
+    ("90 % of its rate", lambda it: it.cold.full_rate_s),
+    ("CPU until then", lambda it: it.cold.cpu_s),
+)
+SETTINGS: tuple[tuple[str, Tell], ...] = (
+    ("warm-up", lambda it: it.found.warmup_s),
+    ("lead-in", lambda it: it.found.lead_in_s),
+    ("window", lambda it: it.found.window_s),
+    ("cycle", lambda it: it.found.period_s),
+)
+
+
+def pilot_records(data: PointData) -> list[PilotRecord]:
+    """Give the last pilot of each arm, those that held."""
+    return list({it.arm: it for it in data.records if isinstance(it, PilotRecord)}.values())
+
+
+def pilot_sections(data: PointData) -> Iterator[doc.Section]:
+    """Give how each arm starts, and the times found for it with the reason."""
+    found = pilot_records(data)
+    if found:
+        yield doc.Section(
+            "Each arm alone, before the blocks",
+            [
+                _table(found, "from a cold start", COLD),
+                _table(found, "times found", SETTINGS),
+                *(doc.Paragraph(_why(it), label=it.arm, look="soft") for it in found),
+            ],
+            note="A pilot looks at one arm at a time: how it starts, and which times it needs "
+            "until it is steady. Each arm has a lead-in of its own; all have the longest window.",
+        )
+
+
+def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Tell]]) -> doc.Table:
+    rows = [[it.arm, *(_seconds(tell(it)) for _, tell in told)] for it in found]
+    heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in told)]
+    return doc.Table(heads, [doc.RowGroup(rows)])
+
+
+def _why(pilot: PilotRecord) -> str:
+    return pilot.found.why + ("" if pilot.found.steady else "; it was not surely steady then")
+
+
+def _seconds(seconds: float | None) -> str:
+    """Two digits: a pilot is short."""
+    return text.MISSING if seconds is None else text.duration(float(f"{seconds:.2g}"))
+
+
+def remedies_taken(data: PointData) -> Iterator[str]:
+    """Tell what was mended while the run went on, in its order."""
+    for record in data.records:
+        if isinstance(record, RemedyRecord):
+            after = f"after block {record.block}" if record.block else "before the first block"
+            anew = "; what was measured before doesn't count" if record.anew else ""
+            yield f"{record.rule}, {after}: {record.what.rstrip('.')}{anew}"
+
 
 HEADERS_THAT_MATTER = (
     "Content-Type",
@@ -63,21 +126,20 @@ class Fairness:
         return [name for name in names if name != "path" and name not in different]
 
 
-def fairness(data: PointData) -> Fairness | None:
+def fairness(data: PointData) -> Fairness:
     """Give the certificate of the first block, and what differed in later blocks only.
 
-    None when the run ended before any arm was asked.
+    There are no arms in it when the run ended before any was asked.
     """
     found = [record for record in data.records if isinstance(record, CertificateRecord)]
-    if not found:
-        return None
     lines: dict[tuple[str, str], FairnessRow] = {}
     for record in found:
         for line in _lines(record):
             known = lines.get((line.about, line.what))
             if known is None or (line.differs and not known.differs):
                 lines[line.about, line.what] = line
-    return Fairness(arms=list(found[0].answers), lines=list(lines.values()))
+    arms = list(found[0].answers) if found else []
+    return Fairness(arms, lines=list(lines.values()))
 
 
 def _lines(record: CertificateRecord) -> list[FairnessRow]:
@@ -160,3 +222,53 @@ _ASPECTS: list[tuple[str, Callable[[Answer], str], Callable[[Answer], bool]]] = 
     ("head", lambda answer: text.size(answer.head_bytes), _never),
     *((name, _header(name), _never) for name in HEADERS_THAT_MATTER),
 ]
+
+
+WHAT = {
+    "rate_rps": "requests per second",
+    "server_cpu_us": "server CPU time per request",
+    "memory_bytes": "memory",
+}
+SHARE_DIGITS = 5
+"""Less than 0.001 % is told as none."""
+
+
+def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
+    """Say for each variant how fast things change; nothing of looks that were short."""
+    return [
+        f"{look.arm}, in an hour: {', '.join(map(_slope_words, look.slopes))}"
+        for look in looks
+        if look.slopes
+    ]
+
+
+def _slope_words(slope: Slope) -> str:
+    low, centre, high = slope.per_hour.low, slope.per_hour.estimate, slope.per_hour.high
+    return f"{WHAT[slope.metric]} {_signed(centre)} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(share: float) -> str:
+    shown = text.percent(round(abs(share), SHARE_DIGITS))
+    return shown if shown == "0 %" else f"{'−' if share < 0 else '+'}{shown}"
+
+
+def part_words(part: LookPart) -> str:
+    """Tell of a part in one line."""
+    return ", ".join(_part_words(part))
+
+
+def _part_words(part: LookPart) -> Iterator[str]:
+    yield f"{text.number(part.rate_rps.estimate)} requests/s ({_ends(part.rate_rps)})"
+    for name, time_us in (("p50", part.p50_us), ("p99", part.p99_us)):
+        if time_us:
+            yield f"{name} {text.significant(time_us.estimate / 1000)} ms"
+    if part.server_cpu_us:
+        yield f"{text.significant(part.server_cpu_us.estimate)} µs of the servers' CPU time each"
+    if part.memory:
+        yield f"{text.significant(part.memory.median / MIB)} MiB"
+    if part.stalls:
+        yield f"{text.count(part.stalls, 'stall')}, {text.duration(part.stalled_s)} in all"
+
+
+def _ends(interval: Interval) -> str:
+    return f"{text.number(interval.low)} to {text.number(interval.high)}"

@@ -1,4 +1,4 @@
-"""The charts of long looks over time: throughput, response times, CPU time, memory; with stalls."""
+"""The charts of what takes longer than slots do: tuning and long looks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -9,14 +9,13 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.files import MIB
 from webdyno.model.long_look import LongLook, LookPart
-from webdyno.report.course import part_words, sentences
+from webdyno.report.around_blocks import how_it_changes, part_words
+from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     CROSS,
     GROUPED,
     TOLD,
-    Figure,
     Layers,
-    Panel,
     Rows,
     arm_encodings,
     css_variable,
@@ -24,6 +23,53 @@ from webdyno.report.drawing import (
     values,
 )
 from webdyno.report.view import PointView
+
+
+def tuning_figure(point: PointView) -> Figure | None:
+    """The best so far, as the search saw it, against the time used."""
+    sides = point.data.experiment.tuning
+    rows = [
+        {
+            "arm": side.arm,
+            "minutes": float(f"{step.used_s / 60:.4g}"),
+            "gain": float(f"{step.gain:.4g}"),
+            "told": f"{side.arm}: {text.number(step.gain, 2)}{text.TIMES} the default after "
+            f"{text.duration(round(step.used_s))}",
+        }
+        for side in sides
+        for step in side.steps
+    ]
+    if not rows:
+        return None
+    color, shape, dash = arm_encodings(point.data.experiment.arms)
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("minutes:Q", title="Measuring time used, minutes").axis(
+            labelExpr=GROUPED, grid=False
+        ),
+        y=alt.Y("gain:Q", title="Best so far, as a multiple of the default")
+        .scale(zero=False, nice=True)
+        .axis(labelExpr=GROUPED),
+        color=color,
+    )
+    chart = alt.layer(
+        base.mark_line(interpolate="step-after", strokeWidth=2, aria=False).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=46, opacity=1).encode(shape=shape, description=TOLD),
+    )
+    return Figure(
+        name="tuning",
+        title="The search, round by round",
+        caption="The best settings that the search knew by then, as it saw them. The best of many "
+        "noisy values looks better than it is: the result is what the fresh blocks say.",
+        panels=(
+            Panel(
+                name="tuning",
+                alt=f"{'; '.join(str(row['told']) for row in rows)}.",
+                svg=drawn(chart),
+            ),
+        ),
+        by_arm=True,
+    )
+
 
 PANEL_PX = 220
 MINUTE_S = 60.0
@@ -61,7 +107,7 @@ def course_figure(point: PointView) -> Figure | None:
     drawn_panels = tuple(panel for panel in panels if panel)
     if not drawn_panels:
         return None
-    slopes = "".join(f" {line}." for line in sentences(looks))
+    slopes = "".join(f" {line}." for line in how_it_changes(looks))
     return Figure(
         name="course",
         title="Under load for longer",
@@ -103,12 +149,12 @@ def _panel(shown: _Shown, looks: Sequence[LongLook], arms: Sequence[str]) -> Pan
     return Panel(
         name=f"course-{shown.name}",
         alt=f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
-        svg=drawn(_chart(rows, breaks, shown.axis, arms), height=PANEL_PX),
+        svg=drawn(_course_chart(rows, breaks, shown.axis, arms), height=PANEL_PX),
         heading=shown.heading,
     )
 
 
-def _chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
+def _course_chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
     color, shape, dash = arm_encodings(arms)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("minute:Q", title="Minutes under load").axis(labelExpr=GROUPED, grid=False),

@@ -1,0 +1,262 @@
+"""What a result says, as blocks in the order of reading: terminal, page and Markdown draw them.
+
+Who builds a document says what there is. How that looks, and what of it a medium has no room for,
+is decided where the medium draws.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from webdyno.model.judgement import Verdict
+
+Facts = list[tuple[str, str]]
+"""Terms with what is to be said of them."""
+
+
+class Headline(NamedTuple):
+    """A verdict in large letters, and the sentence that says it."""
+
+    tone: Verdict
+    """The verdict whose colours it has."""
+    words: str
+    """With a sign: nothing is told by colour alone."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Headlines:
+    """What it all comes to."""
+
+    headlines: Sequence[Headline]
+    about: str = ""
+    """Of several points: which one."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often there is each verdict, where there are many, and what they say together."""
+
+    counts: Sequence[tuple[Verdict, str]]
+    """Each with its number and sign."""
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Callout:
+    """What speaks against the figures, or is to be kept in mind with them."""
+
+    tone: Verdict
+    name: str
+    means: str
+    """For the reader."""
+    told: Sequence[str]
+    """What was found and where; of many points one example."""
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One thing that is said."""
+
+    text: str
+    label: str = ""
+    """What it is about; it stands before it."""
+    look: Literal["plain", "soft", "strong"] = "plain"
+    tone: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class FactList:
+    """Terms, each beside what is to be said of it."""
+
+    facts: Facts
+    tone: Verdict | None = None
+    """The verdict in whose colours the first term is."""
+
+
+class Cell(NamedTuple):
+    """What stands in a column of a row."""
+
+    text: str = ""
+    tone: Verdict | None = None
+    soft: bool = False
+    strong: bool = False
+    below: str = ""
+    """A second and smaller line."""
+    link: str = ""
+
+
+Kind = Literal["words", "name", "place", "value", "range", "ratio", "verdict"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    heading: str
+    kind: Kind = "words"
+    """`name` is what a row is about; figures are values, ranges and ratios."""
+    obvious: bool = False
+    """Whether a small medium can do without the heading."""
+    below: str = ""
+    """The heading of second lines, where these have a column of their own."""
+    below_means: str = ""
+    spare: bool = False
+    """Whether it is left out first where there is too little room."""
+
+    @property
+    def is_figures(self) -> bool:
+        """Whether its cells are to be compared digit by digit."""
+        return self.kind in {"value", "range", "ratio"}
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """RowGroup that belong together."""
+
+    rows: Sequence[Sequence[Cell | str]]
+    """Without what they share."""
+    heading: str = ""
+    note: str = ""
+    shared: Sequence[str] = ()
+    """What stands in the first columns, once for all of them."""
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows, of cells throughout."""
+        return [[Cell(it) if isinstance(it, str) else it for it in row] for row in self.rows]
+
+    def lines(self) -> Iterator[list[Cell]]:
+        """Give whole rows: the first has what they share."""
+        for number, row in enumerate(self.cells):
+            yield [*(Cell("" if number else it) for it in self.shared), *row]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures beside each other."""
+
+    columns: Sequence[Column]
+    groups: Sequence[RowGroup]
+    soft: bool = False
+    """Whether it must not be louder than the answer."""
+    style: str = ""
+    """The page's own for this kind of table."""
+
+    @property
+    def second_lines(self) -> list[str]:
+        """What the second lines mean that there are."""
+        rows = [line for group in self.groups for line in group.lines()]
+        columns = zip(self.columns, zip(*rows, strict=True), strict=True)
+        return [it.below_means for it, cells in columns if any(cell.below for cell in cells)]
+
+
+def simple_table(
+    columns: Mapping[str, Kind], rows: Iterable[Sequence[Cell | str]], style: str = ""
+) -> Table:
+    """Give a table of rows that all belong together; what they are about needs no heading."""
+    heads = [Column(it, kind, obvious=kind == "name") for it, kind in columns.items()]
+    return Table(heads, [RowGroup(list(rows))], style=style)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading inside a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to be copied."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Links:
+    """Other pages, each by what it is about; without an address where there is none."""
+
+    links: Sequence[tuple[str, str]]
+    label: str = ""
+
+
+class Panel(NamedTuple):
+    """One chart."""
+
+    name: str
+    """Unique within a page."""
+    alt: str
+    """What a reader who can't see it should know."""
+    svg: str
+    heading: str = ""
+    narrow_svg: str = ""
+    """The same for a phone, where the chart can be drawn so narrow."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, or several of a kind beside each other, with the words around."""
+
+    name: str
+    title: str
+    caption: str
+    """What is shown and how to read it."""
+    panels: tuple[Panel, ...]
+    by_arm: bool
+    """Whether colours tell arms apart, so that a legend is needed."""
+
+    def prefixed(self, prefix: str) -> "Figure":
+        """Give the figure under another name, for a page that has several of its kind."""
+        panels = tuple(panel._replace(name=prefix + panel.name) for panel in self.panels)
+        return replace(self, name=prefix + self.name, panels=panels)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What belongs under one heading."""
+
+    heading: str
+    blocks: Sequence["Block"]
+    note: str = ""
+    """How it is to be read, where there is room for it."""
+    brief: str = ""
+    """The same in a few words, where there isn't."""
+    soft: bool = False
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What is shown on demand."""
+
+    summary: str
+    blocks: Sequence["Block"]
+    verdict: Cell | None = None
+    """Of a point."""
+    is_open: bool = False
+
+
+Block = (
+    Headlines
+    | Counts
+    | Callout
+    | Paragraph
+    | FactList
+    | Table
+    | Heading
+    | Code
+    | Links
+    | Figure
+    | Section
+    | Folded
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result."""
+
+    title: str
+    about: str
+    blocks: Sequence[Block]

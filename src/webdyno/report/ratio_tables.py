@@ -1,0 +1,181 @@
+"""Tables of arms: what each one's value is, and its ratio to the baseline."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from webdyno.model import format as text
+from webdyno.model.judgement import ArmValue, Comparison, Metric, Verdict
+from webdyno.report.document import Cell, Column, RowGroup, Table
+from webdyno.report.words import (
+    bias_sentences,
+    bounded_words,
+    metric_title,
+    ratio_and_interval,
+    side_word,
+    value_and_interval,
+    verdict_cell,
+    within_a_block,
+)
+
+OF_TIMES = (
+    "Below an arm's interval, which is that of its starts: where the percentile of one typical "
+    "start lies by the number of its answers."
+)
+BOUNDED = (
+    "Below a ratio's interval: the same with all bounds of disturbance counted, on which verdicts "
+    "rest."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm on one metric at one point."""
+
+    arm: str
+    value: ArmValue | None
+    comparison: Comparison | None
+    """None for the baseline, and for all arms of a run that ended too early."""
+    place: str = ""
+    """In a league: where the arm stands, or may stand."""
+
+
+@dataclass(frozen=True)
+class MetricTable:
+    """One metric at one point: its arms beside each other."""
+
+    metric: Metric
+    rows: list[Row]
+
+    @property
+    def title(self) -> str:
+        """The metric's words for people as a heading, with its unit where they don't imply it."""
+        return metric_title(self.metric)
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is more to it than that nothing about it can be believed."""
+        verdicts = [row.comparison.verdict for row in self.rows if row.comparison]
+        return any(verdict is not Verdict.INVALID for verdict in verdicts)
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is about places."""
+        return any(row.place for row in self.rows)
+
+    @property
+    def compared(self) -> list[Comparison]:
+        """The comparisons for which there is a ratio."""
+        found = [row.comparison for row in self.rows if row.comparison]
+        return [comparison for comparison in found if comparison.ratio]
+
+
+def confidence_words(tables: Sequence[MetricTable]) -> str:
+    """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
+
+    It differs with several arms, where Holm's correction asks more of the clearer differences.
+    """
+    ratios = [found.ratio for found in chain.from_iterable(it.compared for it in tables)]
+    levels = {ratio.confidence for ratio in ratios if ratio}
+    low, high = min(levels, default=0.95), max(levels, default=0.95)
+    if low == high:
+        return text.confidence_level(low)
+    return (
+        f"{text.confidence_level(low).removesuffix(' %')}{text.DASH}{text.confidence_level(high)}"
+    )
+
+
+def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
+    """Say what each verdict rests on; where there is none, the answer has said why."""
+    for found in table.compared:
+        if found.verdict is not Verdict.INVALID:
+            yield f"{found.a} against {found.b}", " ".join([found.why, *bias_sentences(found)])
+
+
+def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Column]:
+    """Give the columns of arms with their values, ratios, and a verdict where there is one."""
+    return [
+        Column("arm", "name", obvious=True),
+        Column("value", "value"),
+        Column("95 % interval", "range", spare=True, below_means=OF_TIMES),
+        Column("ratio", "ratio"),
+        Column(
+            f"{confidence_words(tables)} interval",
+            "range",
+            below="all bounds",
+            below_means=BOUNDED,
+        ),
+        Column(verdict, "verdict"),
+    ]
+
+
+def arm_rows(
+    table: MetricTable, *, decides: bool, placed: bool = False
+) -> Iterator[list[Cell | str]]:
+    """Give the arms for these columns, of a league after their places."""
+    for row in table.rows:
+        value, around = value_and_interval(row.value)
+        yield [
+            *([row.place] if placed else []),
+            row.arm,
+            value,
+            Cell(around, soft=True, below=within_a_block(row.value)),
+            *_compared(row.comparison, _baseline(table, row), decides=decides),
+        ]
+
+
+def _baseline(table: MetricTable, row: Row) -> str:
+    """Name what the others are divided by; nothing where none are."""
+    return ("first" if row.place else "baseline") if table.compared else ""
+
+
+def _compared(found: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
+    if found is None:
+        return ["", "", Cell(baseline, soft=True)]
+    ratio, interval = ratio_and_interval(found)
+    return [
+        Cell(ratio, strong=decides),
+        Cell(interval, soft=True, below=bounded_words(found)),
+        verdict_cell(found.verdict) if decides else side_word(found),
+    ]
+
+
+def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:
+    """Give what else was measured, metric by metric; `better` says which way that is."""
+    return Table(
+        columns=ratio_columns(tables),
+        groups=[
+            RowGroup(
+                list(arm_rows(table, decides=False)),
+                heading=table.title,
+                note=f"{table.metric.better} is better" if better else "",
+            )
+            for table in tables
+        ],
+        soft=True,
+        style="evidence beside",
+    )
+
+
+def by_arm_table(
+    arms: Iterable[str],
+    groups: Mapping[str, Sequence[tuple[Cell | str, Mapping[str, str]]]],
+    style: Literal["costs", "certificate"],
+) -> Table:
+    """Give what was looked at, in groups, as each arm had it."""
+    arms = list(arms)
+    return Table(
+        columns=[
+            Column("what", "name"),
+            *(Column(arm, "value" if style == "costs" else "words") for arm in arms),
+        ],
+        groups=[
+            RowGroup(
+                [[what, *(had.get(arm, text.MISSING) for arm in arms)] for what, had in rows],
+                heading=group,
+            )
+            for group, rows in groups.items()
+        ],
+        style=style,
+    )

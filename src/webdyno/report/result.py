@@ -1,0 +1,218 @@
+"""What came out of a run, as a document: the answer first and large, what was measured beside it.
+
+The terminal and Markdown have a digest. The page (`result_page`) is made of the same parts.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from webdyno.judge.questions.interventions import (
+    what_limits,
+    what_settings_are_worth,
+    what_settings_do,
+)
+from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
+from webdyno.judge.time_spent import explanation_sentence, what_waits
+from webdyno.model.judgement import Judgement
+from webdyno.report import document as doc
+from webdyno.report.around_blocks import (
+    FairnessRow,
+    fairness,
+    how_it_changes,
+    pilot_sections,
+    remedies_taken,
+)
+from webdyno.report.gate import gate_document, gate_outcome
+from webdyno.report.markdown import markdown
+from webdyno.report.ratio_tables import arm_rows, beside_table, ratio_columns, reasons
+from webdyno.report.tuning import settings_toml, side_facts, tuning_gains
+from webdyno.report.view import PointView, RunView, why_no_figures
+from webdyno.report.words import ABOUT_PLACES, verdict_counts
+
+MOST_DIFFERENCES = 8
+"""Differences between the answers that are shown; the page has them all."""
+MOST_BESIDE = 4
+"""Metrics beside the deciding one in Markdown; the page has all."""
+
+
+def digest(view: RunView) -> doc.Document:
+    """Give what a terminal shows."""
+    if view.gate:
+        return gate_document(view.gate)
+    experiment = view.head.experiment
+    return doc.Document(experiment.title, experiment.question, list(_digest(view)))
+
+
+def _digest(view: RunView) -> Iterator[doc.Block]:
+    yield outcome(view)
+    yield from view.findings
+    if view.deciding:
+        yield _deciding(view)
+    yield from said_of_deciding(view)
+    only = None if view.several or view.placed else view.points[0]
+    if only:
+        yield from cause_sections(only.judgement)
+        yield from figures_beside(only)
+        yield from pilot_sections(only.data)
+    yield from tuning(view)
+    yield from remedy_sections(view.points)
+    yield from _differences(view.points)
+    yield doc.FactList(view.how)
+
+
+def _deciding(view: RunView) -> doc.Section:
+    return doc.Section(view.deciding[0].title, [deciding_table(view)])
+
+
+def summary(view: RunView) -> str:
+    """Write question, answer, the figures it rests on and what speaks against it as Markdown."""
+    experiment = view.head.experiment
+    beside = [] if view.several else view.points[0].beside[:MOST_BESIDE]
+    blocks: list[doc.Block] = [outcome(view), *([_deciding(view)] if view.deciding else [])]
+    blocks += [*([beside_table(beside)] if beside else []), *view.findings, doc.FactList(view.how)]
+    return markdown(doc.Document(experiment.title, experiment.question, blocks))
+
+
+def outcome(view: RunView) -> doc.Block:
+    """Give the verdict, or of several points how often there is each."""
+    if view.gate:
+        return doc.Headlines([gate_outcome(view.gate)])
+    if not view.several:
+        return doc.Headlines(view.answers)
+    return verdict_counts(view.counts, view.sentences)
+
+
+def deciding_table(view: RunView) -> doc.Table:
+    """Give all points and arms on the deciding metric."""
+    factors = view.factors if view.several else []
+    return doc.Table(
+        columns=[
+            *map(doc.Column, factors),
+            *([doc.Column("place", "place")] if view.placed else []),
+            *ratio_columns(view.deciding, "verdict"),
+        ],
+        groups=[
+            doc.RowGroup(
+                list(arm_rows(point.deciding, decides=True, placed=view.placed)),
+                shared=point.level_words if view.several else [],
+            )
+            for point in view.points
+            if point.deciding
+        ],
+        style="evidence sweep" if view.several else "evidence",
+    )
+
+
+def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
+    """Say what the verdicts rest on."""
+    if not view.deciding:
+        yield doc.Paragraph(why_no_figures(view.points))
+    elif view.placed:
+        yield doc.Paragraph(ABOUT_PLACES, look="soft")
+    elif not view.several:
+        yield from (doc.Paragraph(why, label=who) for who, why in reasons(view.deciding[0]))
+
+
+def cause_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.Section]:
+    """Say what was found of causes; `waits` are further sentences on an answer's time."""
+    yield from _said(
+        AT_THE_LIMIT,
+        what_was_full(judged.saturation),
+        note="By all trials from 90 % of a block's capacity up to it.",
+    )
+    yield from _said(
+        "What each setting does",
+        what_settings_do(judged.effects),
+        note="Averaged over the other settings, from arms that had them in all combinations or in "
+        "a balanced part of these. All intervals hold together with 95 %.",
+    )
+    yield from _said(
+        "What limits it",
+        what_limits(judged.elasticities),
+        note="By how many per cent the rate falls when there is one per cent less: near 1 is the "
+        "limit, near 0 there is more of it than is needed. Each was tried: arms had less of one "
+        "thing.",
+        brief="by how many % the rate falls with 1 % less of it",
+    )
+    yield from _said(
+        "What other settings are worth",
+        what_settings_are_worth(judged.gains),
+        note="Known causes of slow servers that this one may have; each was tried, alone, in an "
+        "arm of its own.",
+    )
+    yield from _said("Under load for longer: how things change", how_it_changes(judged.looks))
+    yield from _said(
+        "Where an answer's time goes",
+        [*what_waits(judged), *waits],
+        note="Means: connections over rate is the whole (Little's law); the parts add up.",
+    )
+    yield from _said(
+        "Why: where the servers' CPU time goes",
+        filter(None, map(explanation_sentence, judged.explanations)),
+        note="What the kernel counted of it, for each answer. The parts add up.",
+    )
+
+
+def _said(
+    heading: str, sentences: Iterable[str], note: str = "", brief: str = ""
+) -> Iterator[doc.Section]:
+    if said := list(map(doc.Paragraph, sentences)):
+        yield doc.Section(heading, said, note, brief)
+
+
+def figures_beside(point: PointView) -> Iterator[doc.Section]:
+    """Give what was measured beside what decides, more quietly than that."""
+    if point.endpoints:
+        yield doc.Section(
+            "Each request by itself",
+            [beside_table(point.endpoints)],
+            note="Where the arms differ: the median response time of each. All of them are judged "
+            "together, so that the chance of any false difference is 5 %.",
+            brief="judged together",
+            soft=True,
+        )
+    if point.beside:
+        yield doc.Section(
+            "Other metrics",
+            [beside_table(point.beside, better=True)],
+            note="Not part of the verdict. Each interval holds by itself: it isn't adjusted for "
+            "their number.",
+            brief="not part of the verdict; each interval holds by itself, unadjusted",
+            soft=True,
+        )
+
+
+def tuning(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Section]:
+    """Say what tuning was worth, and what was done for it; `to_paste` also as lines for a file."""
+    sides = view.head.experiment.tuning
+    if sides:
+        gains = (line for point in view.points for line in tuning_gains(point))
+        yield from _said("What tuning was worth", gains)
+    for side in sides:
+        found = [doc.Code(settings_toml(side))] if to_paste and side.settings else []
+        yield doc.Section(f"How {side.name} was tuned", [doc.FactList(side_facts(side)), *found])
+
+
+def remedy_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
+    """Say what webdyno mended by itself, of several points where."""
+    mended = [(point, line) for point in points for line in remedies_taken(point.data)]
+    several = len(points) > 1
+    lines = (f"{point.label}: {line}" if several else line for point, line in mended)
+    yield from _said("Mended while it ran", lines)
+
+
+def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:
+    """Say what the arms answered differently before the load, what is wrong first."""
+    found = {
+        (line.about, line.what): line for point in points for line in fairness(point.data).shown
+    }
+    if found:
+        lines = sorted(found.values(), key=lambda line: not line.wrong)
+        more = len(lines) - MOST_DIFFERENCES
+        rest = [doc.Paragraph(f"… and {more} more, in the report", look="soft")] if more > 0 else []
+        shown = doc.FactList([_difference(line) for line in lines[:MOST_DIFFERENCES]])
+        yield doc.Section("Not the same on all arms before the load", [shown, *rest])
+
+
+def _difference(line: FairnessRow) -> tuple[str, str]:
+    by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
+    return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_arm

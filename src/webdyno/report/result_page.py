@@ -1,0 +1,273 @@
+"""A run's page, its charts as files, and the writing of both.
+
+The page has all that the terminal tells (`result`), and what there was no room for.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import vl_convert
+
+from webdyno.judge.time_spent import where_time_goes
+from webdyno.model.command import command
+from webdyno.model.files import write_whole, writing
+from webdyno.model.judgement import Verdict
+from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead
+from webdyno.report import document as doc
+from webdyno.report.around_blocks import Fairness, fairness, pilot_sections
+from webdyno.report.conditions import machine_facts, when
+from webdyno.report.csv_files import summary_csv
+from webdyno.report.details import Cost, configuration_differences, costs, of_endpoints
+from webdyno.report.drawing import FONT, LIGHT, Mark, marks
+from webdyno.report.factor_charts import factor_figures
+from webdyno.report.gate import claimed, small_print
+from webdyno.report.page import html, make_again
+from webdyno.report.point_charts import point_figures
+from webdyno.report.ratio_tables import by_arm_table
+from webdyno.report.result import (
+    cause_sections,
+    deciding_table,
+    figures_beside,
+    outcome,
+    remedy_sections,
+    said_of_deciding,
+    tuning,
+)
+from webdyno.report.run_charts import flame_figure, ratio_figure
+from webdyno.report.view import PointView, RunView
+from webdyno.report.words import verdict_cell
+
+SUMMARY_FILE = "summary.csv"
+VARIABLE = re.compile(r"var\(--([\w-]+)\)")
+SCALE = 2.0
+"""Of PNGs, for screens with small pixels."""
+
+UNDISTURBED = (
+    "No validity rule fired: every answer was right, and neither client nor machine got in the way "
+    "as far as the rules can tell."
+)
+COSTS = (
+    "What was counted for each arm's servers. Per request: divided by the answers they gave. "
+    "Network counters are those of the servers' network: where the client is on it as well, as on "
+    "the loopback interface, every byte is counted as sent and as received, and so are those of "
+    "other programs."
+)
+
+
+def write_report(folder: Path, view: RunView) -> Path:
+    """Write `report.html` and `summary.csv` into the run's folder; give the page's path.
+
+    Earlier ones are replaced as a whole or not at all. Raises Trouble when they can't be written.
+    """
+    then = make_again(command("report", folder))
+    write_whole(folder / SUMMARY_FILE, summary_csv(view), then)
+    write_whole(folder / PAGE_FILE, html_page(folder, view), then)
+    return folder / PAGE_FILE
+
+
+def html_page(folder: Path, view: RunView) -> str:
+    """Give the page of a run as text."""
+    head = view.head
+    experiment = head.experiment
+    if view.gate:
+        came_out: str = view.gate.answer
+    else:
+        judged = view.points[0].judgement
+        came_out = f"{len(view.points)} points" if view.several else judged.verdict
+    return html(
+        doc.Document(experiment.title, experiment.question, list(_sections(folder, view))),
+        brand="webdyno report",
+        version=head.webdyno_version,
+        title=f"{experiment.title} · {came_out}",
+        made=f"{when(head.started_at)} · {' · '.join(experiment.arms)}",
+        made_from=f"made from `{folder}`, where every slot is kept in `slots.jsonl` and the "
+        f"figures in `{SUMMARY_FILE}`",
+        arms=experiment.arms,
+        ends_with="words.html",
+    )
+
+
+def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
+    yield outcome(view)
+    if view.gate:
+        note = small_print(view.gate)
+        yield doc.Section("What was claimed", list(claimed(view.gate)), note=note)
+    if view.findings:
+        yield doc.Section("Findings", view.findings)
+    figures = _result_figures(view)
+    yield _deciding(view, figures[:1])
+    yield from tuning(view, to_paste=True)
+    yield from (doc.Section("", [figure]) for figure in figures[1:])
+    if view.several:
+        points = [_folded(point, view) for point in view.points]
+        yield doc.Section("Point by point", points)
+    else:
+        yield from _point(view.points[0], view)
+    yield from _elsewhere(folder)
+    if flames := flame_figure(folder, view.points[0]):
+        yield doc.Section("", [flames])
+    yield from _configurations(folder, view)
+    yield doc.Section("How it was measured", [doc.FactList(view.how)])
+    yield from _machine(view.head)
+    yield _repeat(folder, view.head)
+
+
+def _result_figures(view: RunView) -> list[doc.Figure]:
+    """Give the charts of what came out: of several points along what was varied."""
+    if view.several:
+        return factor_figures(view)
+    found = ratio_figure(view.deciding[0]) if view.deciding else None
+    return [found] if found else []
+
+
+def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
+    said = said_of_deciding(view)
+    if not view.deciding:
+        return doc.Section("", list(said))
+    blocks: list[doc.Block] = [*figures, deciding_table(view), *said]
+    if view.undisturbed:
+        blocks.append(doc.Paragraph(UNDISTURBED, look="soft"))
+    return doc.Section(view.deciding[0].title, blocks)
+
+
+def _folded(point: PointView, view: RunView) -> doc.Folded:
+    judged = point.judgement
+    said = doc.Paragraph(judged.headline, look="strong")
+    return doc.Folded(point.label, [said, *_point(point, view)], verdict_cell(judged.verdict))
+
+
+def _point(point: PointView, view: RunView) -> Iterator[doc.Section]:
+    yield from cause_sections(point.judgement, where_time_goes(point.judgement.waiting))
+    yield from figures_beside(point)
+    if endpoints := of_endpoints(point.judgement):
+        yield doc.Section("What came of each request", [_counted(point, endpoints)])
+    yield from pilot_sections(point.data)
+    yield from remedy_sections([point])
+    yield from (doc.Section("", [figure]) for figure in _figures_of(point, view))
+    if found := costs(point.data, point.judgement.facts):
+        yield doc.Section("What a request costs", [_counted(point, found)], note=COSTS)
+    if (before := fairness(point.data)).arms:
+        yield _certificate(before)
+
+
+def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
+    groups = {name: [(it.what, it.by_arm) for it in its] for name, its in found.items()}
+    return by_arm_table(point.data.experiment.arms, groups, "costs")
+
+
+def _certificate(found: Fairness) -> doc.Section:
+    """Say what the arms answered before the load: of what differs what each of them did."""
+    groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
+    for line in found.shown:
+        mark = verdict_cell(Verdict.INVALID, f"{line.what}: wrong")
+        what = mark if line.wrong else line.what
+        groups.setdefault(line.about, []).append((what, line.by_arm))
+    shows = (
+        "This is what differs, or is not what the site promises:"
+        if groups
+        else "Nothing that matters differs."
+    )
+    blocks: list[doc.Block] = [
+        doc.Paragraph(f"Before any load, the same requests went to every arm. {shows}")
+    ]
+    if groups:
+        blocks.append(by_arm_table(found.arms, groups, "certificate"))
+    if found.alike:
+        blocks.append(
+            doc.Paragraph(f"The same on every arm: {', '.join(found.alike)}.", look="soft")
+        )
+    return doc.Section("Fairness certificate", blocks)
+
+
+def _elsewhere(folder: Path) -> Iterator[doc.Section]:
+    """Give the pages of the sweeps beside a search, by what they show; those that are there."""
+    pages = {said: f"{name}/{PAGE_FILE}" for name, said in SWEEPS.items()}
+    links = [
+        (said[:1].upper() + said[1:], page)
+        for said, page in pages.items()
+        if (folder / page).exists()
+    ]
+    if links:
+        yield doc.Section("Beside the capacities", [doc.Links(links)])
+
+
+def _configurations(folder: Path, view: RunView) -> Iterator[doc.Section]:
+    if found := configuration_differences(folder, view):
+        only = len(found) == 1
+        blocks = [
+            doc.Folded(f"{it.arm} against {it.other}: {it.file}", [doc.Code(it.diff)], is_open=only)
+            for it in found
+        ]
+        yield doc.Section("How the configurations differ", blocks)
+
+
+def _machine(head: RunHead) -> Iterator[doc.Section]:
+    sysctls = [(name, str(value)) for name, value in head.machine.sysctls.items()]
+    settings = [doc.Folded("Settings of the kernel", [doc.FactList(sysctls)])] if sysctls else []
+    yield doc.Section("Machine", [doc.FactList(machine_facts(head.machine)), *settings])
+    versions = [
+        (arm, ", ".join(f"{service} {version}" for service, version in services.items()))
+        for arm, services in head.versions.items()
+    ]
+    yield doc.Section("Versions", [doc.FactList([*versions, ("webdyno", head.webdyno_version)])])
+
+
+def _repeat(folder: Path, head: RunHead) -> doc.Section:
+    how: list[doc.Block] = [
+        doc.Paragraph(
+            "The run's folder holds all that it takes: the experiment, and the services, stacks "
+            f"and sites as they were. With webdyno {head.webdyno_version}:"
+        ),
+        doc.Code(head.repeat_command(folder)),
+    ]
+    if head.format == 1:
+        how = [
+            doc.Paragraph(
+                "Save the experiment below as a file, and give that to `webdyno run`, version "
+                f"{head.webdyno_version}."
+            )
+        ]
+    whole = "The experiment as it was run, every default and the seed written out"
+    return doc.Section(
+        "How to repeat it", [*how, doc.Folded(whole, [doc.Code(head.experiment.toml())])]
+    )
+
+
+def _figures_of(point: PointView, view: RunView) -> list[doc.Figure]:
+    """Give the charts of one point; of several each set has names of its own."""
+    prefix = f"point-{point.number}-" if view.several else ""
+    return [figure.prefixed(prefix) for figure in point_figures(point)]
+
+
+def write_charts(folder: Path, view: RunView) -> list[Path]:
+    """Write each chart of the page as SVG and PNG; give the files.
+
+    Raise Trouble where they can't be written.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    known = marks(view.head.experiment.arms)
+    of_points = [figure for point in view.points for figure in _figures_of(point, view)]
+    written = []
+    for panel in chain.from_iterable(it.panels for it in [*_result_figures(view), *of_points]):
+        drawn = _standalone(panel.svg, known)
+        for file, content in (
+            (folder / f"{panel.name}.svg", drawn.encode()),
+            (folder / f"{panel.name}.png", vl_convert.svg_to_png(drawn, scale=SCALE)),
+        ):
+            with writing(file):
+                file.write_bytes(content)
+            written.append(file)
+    return written
+
+
+def _standalone(svg: str, known: list[Mark]) -> str:
+    """Give a page's chart the colours, font and background that it has from the page."""
+    colours = LIGHT | {mark.variable: LIGHT[mark.colour] for mark in known}
+    coloured = VARIABLE.sub(lambda found: colours.get(found[1], LIGHT["ink"]), svg)
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" '
+    opened = coloured.replace("<svg ", begin, 1)
+    head, end, rest = opened.partition(">")
+    return f'{head}{end}<rect width="100%" height="100%" fill="{LIGHT["card"]}"/>{rest}'

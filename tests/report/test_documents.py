@@ -1,0 +1,39 @@
+"""Blocks of documents that no result has in such a form, or not at every width."""
+
+from io import StringIO
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from webdyno.report.document import Block, Cell, Document, FactList, RowGroup, Table, simple_table
+from webdyno.report.markdown import markdown
+from webdyno.report.page import html
+from webdyno.report.terminal import print_document
+
+RATES = simple_table({"arm": "name", "ratio": "ratio"}, [["nginx", Cell("2×", below="1.5–3")]])
+
+
+def printed(block: Block, width: int = 40) -> list[str]:
+    output = StringIO()
+    print_document(Console(file=output, width=width), Document("", "", [block]))
+    return output.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [20, 40])
+def test_terms_of_any_length_leave_half_of_the_line(width: int) -> None:
+    lines = printed(FactList([("where " * 40, "said " * 40)]), width)
+    assert max(map(cell_len, lines)) <= width
+    assert "said" in lines[0]
+
+
+def test_what_rows_share_is_said_once() -> None:
+    table = Table(RATES.columns, [RowGroup([["2×"], ["3×"]], shared=["nginx"])])
+    assert [line.split() for line in printed(table)] == [["ratio"], ["nginx", "2×"], ["3×"]]
+    assert "| nginx | 2× |\n|  | 3× |" in markdown(Document("", "", [table]))
+    assert 'rowspan="2"' in html(Document("", "", [table]), brand="", version="")
+
+
+def test_a_second_line_is_for_the_page_where_it_has_no_heading() -> None:
+    assert "1.5–3" not in "".join(printed(RATES)) + markdown(Document("", "", [RATES]))
+    assert "1.5–3" in html(Document("", "", [RATES]), brand="", version="")
