@@ -12,8 +12,9 @@ from hypothesis import settings
 from neighbours import Neighbours
 
 # What takes long here says nothing: the machine is shared.
-settings.register_profile("shared-machine", deadline=None)
-settings.load_profile("shared-machine")
+settings.register_profile("many", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=30)
+settings.load_profile("many")
 
 # A shell's background jobs ignore Ctrl-C, and so would every program that they start; the tests
 # that interrupt webdyno would wait for ever.

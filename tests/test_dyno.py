@@ -94,6 +94,7 @@ def for_tests(checkout: Path, installs: str) -> Path:
     says = '#!/bin/sh\necho "$0" "$@" >>"$PROJECT/called"\n'
     installing = f'case "$1" in *test_packages.py) {installs};; esac\n'
     for name, text in {
+        "bin/cargo": says,
         ".venv/bin/python": f"#!/bin/sh\n{installing}{says}",
         "scripts/check": says,
         "scripts/test": says,
@@ -104,21 +105,35 @@ def for_tests(checkout: Path, installs: str) -> Path:
     return checkout / "called"
 
 
+def with_cargo(checkout: Path) -> str:
+    return f"{checkout}/bin:{os.environ['PATH']}"
+
+
 def test_tests_begin_once_their_packages_are_there(checkout: Path) -> None:
     """They are installed while the checks run, and all is compiled before by one process."""
     called = for_tests(checkout, installs="sleep 0.3")
-    done = run(checkout, "test", "tests/model")
+    done = run(checkout, "test", "tests/model", PATH=with_cargo(checkout))
     assert done.returncode == 0, done.stderr
-    first, *between, last = called.read_text().splitlines()
-    assert first.endswith("-m pytest --collect-only -q")
-    assert len(between) == 3
-    assert f"{checkout}/scripts/check" in between
+    *before, last = called.read_text().splitlines()
+    assert len(before) == 5
+    assert any(it.endswith("-m pytest --collect-only -q") for it in before)
+    assert f"{checkout}/scripts/check" in before
+    assert [it.split()[1] for it in before if "bin/cargo" in it] == ["test"]
     assert last == f"{checkout}/scripts/test tests/model"
+
+
+def test_with_full_they_have_the_engine_as_people_use_it_too(checkout: Path) -> None:
+    called = for_tests(checkout, installs="true")
+    (checkout / "loadgen/target/release/loadgen").unlink()
+    done = run(checkout, "test", "--full", PATH=with_cargo(checkout))
+    assert done.returncode == 0, done.stderr
+    cargo = [it.split()[1] for it in called.read_text().splitlines() if "bin/cargo" in it]
+    assert cargo == ["build", "test"]
 
 
 def test_without_their_packages_no_tests_begin(checkout: Path) -> None:
     called = for_tests(checkout, installs='echo "no such package" >&2; exit 3')
-    done = run(checkout, "test")
+    done = run(checkout, "test", PATH=with_cargo(checkout))
     assert done.returncode == 3
     assert "no such package" in done.stderr
     assert "scripts/test\n" not in called.read_text()

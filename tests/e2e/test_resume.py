@@ -35,7 +35,6 @@ from webdyno.model.records import (
 )
 from webdyno.run.folder import RunFolder
 
-KILLS = 5
 BLOCKS = 6
 
 
@@ -64,13 +63,16 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     ]
 
 
-def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, further(6)])
+def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
+    tmp_path: Path, kills: int
+) -> None:
     moments = seeded("moments of kills")
     (calm := tmp_path / "calm").mkdir()
     (rough := tmp_path / "rough").mkdir()
     with started_webdyno("run", *SIX, "--out=run", folder=calm) as undisturbed:
         arguments = ["run", *SIX, "--out=run"]
-        for _ in range(KILLS):
+        for _ in range(kills):
             with started_webdyno(*arguments, folder=rough) as process:
                 wait_for(rough / "run/slots.jsonl", lines=1)
                 time.sleep(moments.uniform(0, 2.0))
