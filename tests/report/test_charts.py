@@ -211,3 +211,10 @@ def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
     trials = [it.trial for it in records if isinstance(it, SlotRecord) and it.trial]
     assert ["p99 at least" in it for it in told] == [not it.holds for it in trials]
     assert {"p99 at least" in it for it in told} == {True, False}
+
+
+def test_each_ratio_has_room_for_its_words_above_it() -> None:
+    (panel,) = figures(runs.several_arms())["ratios"].panels
+    height = re.search(r'<svg[^>]* height="(\d+)"', panel.svg)
+    assert height
+    assert int(height[1]) > 3 * 40

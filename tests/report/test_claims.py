@@ -113,3 +113,4 @@ def test_the_page_has_claims_outcomes_and_reports_and_no_markup_of_others(tmp_pa
     assert '<a href="x/report.html">x</a>' in page
     assert 'href="y/report.html"' not in page
     assert '<pre tabindex="0"><code>webdyno studies deathmatch</code></pre>' in page
+    assert page.count("<h2>Machine</h2>") == 1

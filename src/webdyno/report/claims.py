@@ -160,9 +160,9 @@ def claims_page(
     heads = list(measured.values())
     then = f" · {when(min(head.started_at for head in heads))}" if heads else ""
     counts = [(TONES[outcome], f"{n} × {outcome}") for outcome, n in outcomes(rows).items()]
-    machine = (
-        [doc.Section("Machine", [doc.FactList(machine_facts(heads[0].machine))])] if heads else []
-    )
+    machine = [
+        doc.Section("Machine", [doc.FactList(machine_facts(head.machine))]) for head in heads[:1]
+    ]
     document = doc.Document(
         studies[0].title if len(studies) == 1 else "Published comparisons, repeated",
         f"What was published, and what came out when it was measured again{then}",
@@ -170,7 +170,7 @@ def claims_page(
             doc.Counts(counts, [claim_sentence(rows)]),
             *(_study(study, rows, measured) for study in studies),
             doc.Section("How to read it", [doc.Paragraph(HOW_TO_READ)]),
-            *([doc.Section("Machine", machine)] if machine else []),
+            *machine,
             doc.Section("How to repeat it", [doc.Code(again)]),
         ],
     )

@@ -167,7 +167,7 @@ def _reach(rows: Rows) -> list[float]:
     ]
 
 
-ROW_PX, LETTER_PX = 17, 6.6
+CALL_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01
 """Share of the widest arm that a box needs to be drawn: spires of a few pixels tell nothing."""
 MOST_BYTES = 64 * MIB
@@ -304,7 +304,7 @@ def _panel(
             fillOpacity=alt.value(0.35),
             description=TOLD,
         ),
-        base.mark_text(align="left", baseline="middle", dx=3, dy=-ROW_PX / 2, fontSize=11).encode(
+        base.mark_text(align="left", baseline="middle", dx=3, dy=-CALL_PX / 2, fontSize=11).encode(
             x=x, text="label:N"
         ),
     )
@@ -312,7 +312,7 @@ def _panel(
     return Panel(
         name=f"flames-{number}",
         alt=f"Flame graph of {arm}: {whole} µs of CPU time per request.",
-        svg=drawn(chart, height=depth * ROW_PX),
+        svg=drawn(chart, height=depth * CALL_PX),
         heading=f"{arm}: {whole} µs per request",
     )
 
