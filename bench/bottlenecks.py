@@ -7,7 +7,6 @@ by the connections: fewer ask less often. Each run adds a line to the file of re
 shows the last one of each case.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,8 +19,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from causes import CATALOGUE
+from causes import measured
 from rig import lab, machine
+from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.judge import judge
 from webdyno.judge.questions.interventions import LIMITS, SLACK
@@ -136,9 +136,10 @@ def look(name: str, budget: str) -> Limited:
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
-        run = ("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", "--budget=5s")
-        why = ("why", str(folder), f"--arm={ARM}", f"--budget={budget}")
-        problem = _call(*run, "--set=measure.patience=1") or _call(*why)
+        problem = measured(experiment, folder, budget="5s").made()
+        if not problem:
+            of_it = {"folder": folder, "arms": [ARM], "budget": budget, "yes": True}
+            problem = Call("why", of_it).made()
         kept = lab.Kept(
             case=name,
             at=at,
@@ -161,19 +162,6 @@ def written(name: str, case: Case) -> str:
     for arm in (ARM, "the same"):
         lines += [f'[arms."{arm}"]', f'stack = "{case.stack}"', *case.arm]
     return "\n".join(lines) + "\n"
-
-
-def _call(*arguments: str) -> str:
-    """Run webdyno; give what it complained of, if it failed."""
-    done = subprocess.run(
-        [str(lab.WEBDYNO), *arguments, "--yes", "--no-report"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=lab.RUN_WITHIN_S,
-        check=False,
-    )
-    return done.stderr.strip()[-500:] if done.returncode > 1 else ""
 
 
 def told(found: Limited) -> str:

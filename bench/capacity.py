@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
-from rig.lab import Outcome
+from rig.lab import Call, Outcome, settings_in
 from rig.queues import capacity_of_md1, capacity_of_mm1
 from rig.script import Script
-from truth import CATALOGUE, run_cases
+from truth import dialled, run_cases
 
 EXAMPLES = """\
   each case once (half an hour)
@@ -92,18 +92,17 @@ def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
     run_cases(
         options,
-        lambda name, programs: lab.run_lab(name, arguments(name, options.budget), programs),
+        lambda name, programs: lab.run_lab(name, asked(name, options.budget), programs),
         line,
     )
     console.print(table(lab.read(options.results)))
 
 
-def arguments(name: str, budget: str) -> list[str]:
+def asked(name: str, budget: str) -> Call:
     """Give what webdyno is asked."""
-    objective = f'["p{100 * (1 - ALLOWED):g}<{WITHIN_S * 1e3:g}ms"]'
-    settings = [f"capacity.slo={objective}", *CASES[name].settings]
-    flags = ["--yes", f"--catalog={CATALOGUE}", f"--budget={budget}"]
-    return ["run", "dialled", *flags, *(f"--set={each}" for each in settings)]
+    objective = f"p{100 * (1 - ALLOWED):g}<{WITHIN_S * 1e3:g}ms"
+    settings = {"capacity.slo": [objective], **settings_in(CASES[name].settings)}
+    return dialled(settings).having(budget=budget)
 
 
 def errors(found: Outcome) -> list[float]:

@@ -7,7 +7,6 @@ nothing was planted: there nothing may be claimed. Each run adds a line to the f
 table shows the last one of each case.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
+from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.definitions.validation import shown_value
 from webdyno.judge import judge
@@ -41,7 +41,6 @@ EXAMPLES = """\
 RESULTS = Path("bench/results/causes.jsonl")
 CATALOGUE = Path(__file__).parent / "rig" / "dialled"
 SLOW, GOOD = "slow", "good"
-SHORT = ("--budget=25s", "--set=measure.patience=1")
 """Of the run that advice is asked about: it only has to show what the slow one is like."""
 
 
@@ -153,17 +152,10 @@ def name_cause(name: str) -> Named:
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         experiment, folder = Path(scratch) / "case.toml", Path(scratch) / "run"
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
-        measured = ("run", str(experiment), f"--catalog={CATALOGUE}", f"--out={folder}", *SHORT)
-        asked = (
-            "why",
-            str(folder),
-            "--advice",
-            "--try",
-            f"--arm={SLOW}",
-            f"--budget={CASES[name].budget}",
-        )
-        common = ("--yes", "--no-report")
-        problem = _call(*measured, *common) or _call(*asked, *common)
+        problem = measured(experiment, folder, budget="25s").made()
+        if not problem:
+            of_it = {"folder": folder, "arms": [SLOW], "budget": CASES[name].budget, "yes": True}
+            problem = Call("try_advice", of_it).made()
         kept = lab.Kept(
             case=name,
             at=at,
@@ -173,6 +165,13 @@ def name_cause(name: str) -> Named:
             problem=problem,
         )
         return Named(**{**dict(kept), **_found(folder)})
+
+
+def measured(experiment: Path, folder: Path, budget: str) -> Call:
+    """Have an experiment measured for so long and no longer, in a folder."""
+    arguments = {"experiment": experiment, "out": folder, "budget": budget, "yes": True}
+    settings = {"measure.patience": 1}
+    return Call("run_experiment", {**arguments, "catalog": [CATALOGUE], "settings": settings})
 
 
 def written(name: str, case: Case) -> str:
@@ -188,19 +187,6 @@ def written(name: str, case: Case) -> str:
 
 def _toml(value: KnobValue) -> str:
     return f'"{value}"' if isinstance(value, str) else shown_value(value)
-
-
-def _call(*arguments: str) -> str:
-    """Run webdyno; give what it complained of, if it failed."""
-    done = subprocess.run(
-        [str(lab.WEBDYNO), *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=lab.RUN_WITHIN_S,
-        check=False,
-    )
-    return done.stderr.strip()[-500:] if done.returncode > 1 else ""
 
 
 def _found(folder: Path) -> dict[str, object]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
-from rig.lab import Outcome
+from rig.lab import Call, Outcome, settings_in
 from rig.options import count
 from rig.script import Script, progress
 from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
@@ -86,10 +86,22 @@ def script() -> Script:
 def work(options: Namespace, console: Console) -> None:
     """Run the duels that were asked for, then show the last result of each."""
     for duel in () if options.table else DUELS[options.first - 1 : options.last]:
-        found = lab.run_lab(duel, ["duel", *duel.split()])
+        found = lab.run_lab(duel, asked(duel))
         lab.append(options.results, found)
         progress.print(f"{duel}: {verdict(found)}, {found.took_s:.0f} s", markup=False)
     console.print(table(lab.read(options.results)))
+
+
+def asked(duel: str) -> Call:
+    """Give what webdyno is asked."""
+    system, baseline, *words = duel.split()
+    flags = list(zip(words[::2], words[1::2], strict=True))
+    settings = settings_in(value for flag, value in flags if flag == "--set")
+    served = {flag.removeprefix("--"): value for flag, value in flags if flag != "--set"}
+    if generator := served.pop("generator", None):
+        settings["generator"] = generator
+    systems = {"system": system, "baseline": baseline}
+    return Call("compare", {**systems, **served, "settings": settings})
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:

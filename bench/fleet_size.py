@@ -20,7 +20,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import redirect_stderr
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -32,9 +32,9 @@ from rich.table import Table
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
-from webdyno.cli.hosts import BlockNews
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
+from webdyno.lab.dispatch import BlockNews
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
@@ -157,8 +157,8 @@ def cost_of(run: Path, hosts: int, blocks: int) -> Cost:
         out = Path(name)
         drawn = [DrawnHost(f"host{number}", template, blocks) for number in range(hosts)]
         cpu_s = [_cpu_s()]
-        with redirect_stderr(io.StringIO()):  # what is told of blocks is made, but not shown
-            news = BlockNews(hosts, quiet=False)
+        with redirect_stdout(io.StringIO()):  # what is told of blocks is made, but not shown
+            news = BlockNews(hosts, print, quiet=False)
             dispatcher = Dispatcher(drawn, lambda *_: b"", out)
             dispatcher.measure(Counter({Work(): hosts}), news, yes=False)
         cpu_s.append(_cpu_s())

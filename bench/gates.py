@@ -5,12 +5,11 @@ time per request, or head 3 % or 10 % more; and no change beside a neighbour tha
 the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +20,14 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
+from rig.lab import Call, settings_in
 from rig.neighbour import bursts
 from rig.options import count
 from rig.script import Script, progress
 from truth import CATALOGUE, own_program
+from webdyno import open_run
 from webdyno.host.this_machine import Bench
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement
+from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
   all that is still missing of 40, 15, 15 and 15 gates (some hours)
@@ -53,12 +54,10 @@ class Case:
     neighbour: bool = False
 
     @property
-    def arguments(self) -> list[str]:
+    def asked(self) -> Call:
         """What webdyno is asked."""
         costs = {BASE: BASE_US, BASE_AGAIN: BASE_US, HEAD: BASE_US * (1 + self.change)}
-        dialled = [f'--set=arms."{arm}".knobs.cost_us={cost:.6g}' for arm, cost in costs.items()]
-        sides = ["--base=dialled", "--head=dialled", f"--catalog={CATALOGUE}", "--yes"]
-        return ["gate", *sides, "--set=load.connections=16", *dialled]
+        return dialled_gate([f'arms."{arm}".knobs.cost_us={it:.6g}' for arm, it in costs.items()])
 
 
 CASES = (
@@ -109,30 +108,24 @@ def work(options: Namespace, console: Console) -> None:
 def run(case: Case, programs: Path, budget: str | None) -> Answered:
     """Run one gate."""
     with _neighbour(case):
-        return run_gate(case.name, case.arguments, programs, budget)
+        return run_gate(case.name, case.asked.having(budget=budget), programs)
 
 
-def run_gate(case: str, arguments: Sequence[str], programs: Path, budget: str | None) -> Answered:
-    """Run webdyno gate with a folder of own programs on its PATH; tell what it answers."""
+def dialled_gate(dials: Iterable[str]) -> Call:
+    """Ask whether one dialled server is worse than another, with their dials."""
+    settings = {"load.connections": 16, **settings_in(dials)}
+    sides = {"base": "dialled", "head": "dialled", "catalog": [str(CATALOGUE)], "yes": True}
+    return Call("gate", {**sides, "settings": settings})
+
+
+def run_gate(case: str, call: Call, programs: Path) -> Answered:
+    """Have a gate answered with a folder of own programs on its PATH; tell what it answers."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
-        written = Path(scratch) / "ci"
-        more = [
-            f"--out={scratch}/run",
-            f"--write={written}",
-            *([f"--budget={budget}"] * bool(budget)),
-        ]
-        done = subprocess.run(
-            [str(lab.WEBDYNO), *arguments, *more],
-            env=lab.with_programs(programs),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=lab.RUN_WITHIN_S,
-            check=False,
-        )
-        file = written / "gate.json"
-        gate = GateJudgement.model_validate_json(file.read_text()) if file.exists() else None
+        folder = Path(scratch) / "run"
+        problem = call.having(out=folder).made(programs)
+        found = open_run(folder).gate if (folder / "slots.jsonl").exists() else None
+        gate = found and found.judgement
     return Answered(
         case=case,
         at=at,
@@ -143,7 +136,7 @@ def run_gate(case: str, arguments: Sequence[str], programs: Path, budget: str | 
         headline=gate.headline if gate else "",
         blocks=max((claim.blocks for claim in gate.claims), default=0) if gate else 0,
         took_s=time.monotonic() - began_s,
-        problem="" if gate else done.stderr.strip()[-500:] or "webdyno left no answer behind",
+        problem="" if gate else problem or "webdyno left no answer behind",
     )
 
 

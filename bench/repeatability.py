@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from rig.lab import Call
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Bench
 from webdyno.judge import judge
@@ -30,7 +31,6 @@ from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
 
-WEBDYNO = Path(sys.executable).parent / "webdyno"
 STACK = "nginx"
 BUDGET_S = 60
 METRICS = {"rate_rps": "requests per second", "server_cpu_us": "server CPU time per request"}
@@ -78,9 +78,9 @@ def ratio_cells(ratio: Interval | None) -> tuple[str, str]:
 
 def duel(folder: Path) -> RunFolder:
     """Run the duel for all of its time."""
-    settings = ("--precision=0.1%", "--set=measure.max_blocks=100")
-    command = [str(WEBDYNO), "duel", STACK, STACK, f"--budget={BUDGET_S}s", *settings]
-    subprocess.run([*command, f"--out={folder}"], check=False, stdout=subprocess.DEVNULL)
+    settings = {"measure.precision": "0.1%", "measure.max_blocks": 100}
+    asked = {"system": STACK, "baseline": STACK, "budget": BUDGET_S, "out": folder}
+    Call("compare", {**asked, "settings": settings}).made()
     return RunFolder.open(folder)
 
 

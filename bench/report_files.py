@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from rig.calls import CalledFiles, listed
-from webdyno.cli.report import report
+from webdyno import open_run
 
 
 def main(run: Path) -> None:
     """Make a run's report, and print the files whose functions that took."""
     files = CalledFiles()
     with files.tracing():
-        report(run)
+        open_run(run).report()
     sys.stdout.write(listed("a report", files.all))
 
 

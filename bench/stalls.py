@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
-from rig.lab import Outcome
+from rig.lab import Call, Outcome, settings_in
 from rig.script import Script
-from truth import CATALOGUE, run_cases
+from truth import dialled, run_cases
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
@@ -66,7 +66,9 @@ class Case:
     finding: str | None = None
     """What should be seen; None for nothing."""
     leak: Leak | None = None
-    flags: tuple[str, ...] = ("--budget=60s",)
+    budget: str = "60s"
+    soak: str | None = None
+    """How long each server is looked at afterwards; None leaves that to webdyno."""
 
 
 def _stalls(length_s: float, every_s: float) -> tuple[str, ...]:
@@ -88,19 +90,17 @@ EQUAL = ("arms.base.knobs.cost_us=200", "arms.other.knobs.cost_us=200")
 CASES = {
     "closed 1 s per 6 s": Case(_stalls(1, 6), ratio=5 / 6, finding="stalls"),
     "closed 50 ms per 2 s": Case(_stalls(0.05, 2), ratio=1 - 0.025, finding="stalls"),
-    "closed 3 s per 60 s": Case(
-        _stalls(3, 60), ratio=0.95, finding="stalls", flags=("--budget=60s", "--soak=150s")
-    ),
+    "closed 3 s per 60 s": Case(_stalls(3, 60), ratio=0.95, finding="stalls", soak="150s"),
     "open 1 s per 6 s": Case(
         (*_stalls(1, 6), *OPEN, "measure.decide_on=response_p99_us"),
         p99_us=0.94e6,
         finding="stalls",
     ),
     "capacity 1 s per 6 s": Case(
-        (*_stalls(1, 6), *_capacity("p99<50ms")), finding="no-capacity", flags=("--budget=240s",)
+        (*_stalls(1, 6), *_capacity("p99<50ms")), finding="no-capacity", budget="240s"
     ),
     "capacity 50 ms per 2 s": Case(
-        (*_stalls(0.05, 2), *_capacity("p99<20ms")), finding="no-capacity", flags=("--budget=240s",)
+        (*_stalls(0.05, 2), *_capacity("p99<20ms")), finding="no-capacity", budget="240s"
     ),
     "leak 10 kB a request": Case(
         (*EQUAL, f"arms.other.knobs.leak_bytes={LEAK_BYTES}"),
@@ -112,7 +112,7 @@ CASES = {
         (*EQUAL, f"arms.other.knobs.leak_bytes_per_s={LEAK_BYTES_PER_S}"),
         ratio=1.0,
         finding="memory-growth",
-        flags=("--budget=60s", f"--soak={LEAK_SOAK_S}s"),
+        soak=f"{LEAK_SOAK_S}s",
         leak=Leak("bytes_per_s", LEAK_BYTES_PER_S),
     ),
     "equal": Case(EQUAL, ratio=1.0),
@@ -130,15 +130,15 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
-    run_cases(options, lambda name, programs: lab.run_lab(name, arguments(name), programs), line)
+    run_cases(options, lambda name, programs: lab.run_lab(name, asked(name), programs), line)
     console.print(table(lab.read(options.results)))
 
 
-def arguments(name: str) -> list[str]:
+def asked(name: str) -> Call:
     """Give what webdyno is asked."""
     case = CASES[name]
-    flags = ["--yes", f"--catalog={CATALOGUE}", *case.flags]
-    return ["run", "dialled", *flags, *(f"--set={each}" for each in case.settings)]
+    soak = {"measure.soak_s": case.soak} if case.soak else {}
+    return dialled({**settings_in(case.settings), **soak}).having(budget=case.budget)
 
 
 def seen(found: Outcome) -> list[str]:

@@ -16,10 +16,11 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from gates import BASE_US, Answered, run_gate
+from gates import BASE_US, Answered, dialled_gate, run_gate
 from rig import lab, machine
+from rig.lab import Call
 from rig.script import Script
-from truth import CATALOGUE, run_cases
+from truth import run_cases
 from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
@@ -43,18 +44,14 @@ class Case:
     share: float
 
     @property
-    def arguments(self) -> list[str]:
+    def asked(self) -> Call:
         """What webdyno is asked."""
         knobs = {"cost_us": BASE_US, "dear_times": self.times, "dear_share": self.share}
-        return [
-            *("gate", "--base=dialled", "--head=dialled", f"--catalog={CATALOGUE}", "--yes"),
-            "--set=load.connections=16",
-            *(
-                f'--set=arms."{arm}".knobs.{knob}={value:g}'
-                for arm in (BASE, BASE_AGAIN, HEAD)
-                for knob, value in knobs.items()
-            ),
-        ]
+        return dialled_gate(
+            f'arms."{arm}".knobs.{knob}={value:g}'
+            for arm in (BASE, BASE_AGAIN, HEAD)
+            for knob, value in knobs.items()
+        )
 
 
 CASES = {
@@ -78,7 +75,9 @@ def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
     run_cases(
         options,
-        lambda name, programs: run_gate(name, CASES[name].arguments, programs, options.budget),
+        lambda name, programs: run_gate(
+            name, CASES[name].asked.having(budget=options.budget), programs
+        ),
         line,
     )
     console.print(table(lab.read_as(options.results, Answered)))

@@ -15,7 +15,7 @@ import statistics
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import product
@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine, programs
-from rig.lab import Outcome
+from rig.lab import Call, Outcome, settings_in
 from rig.neighbour import bursts, throttled
 from rig.options import some_of
 from rig.script import Script, progress
@@ -65,11 +65,11 @@ class World:
     higher_is_better: bool
     """Whether the verdict is about the rate, else about CPU time per request."""
 
-    def arguments(self, ratio: float) -> list[str]:
+    def settings_at(self, ratio: float) -> dict[str, object]:
         """Give the settings of an experiment in which the second server costs `ratio` as much."""
         costs = {"base": self.base_us, "other": self.base_us * ratio}
-        dialled = [f"arms.{arm}.knobs.cost_us={cost:.6g}" for arm, cost in costs.items()]
-        return [f"--set={setting}" for setting in (*self.settings, *dialled)]
+        dials = [f"arms.{arm}.knobs.cost_us={cost:.6g}" for arm, cost in costs.items()]
+        return settings_in([*self.settings, *dials])
 
     def true_ratio(self, ratio: float) -> float:
         """Give the ratio that the deciding metric has."""
@@ -95,7 +95,7 @@ WORLDS = {
 }
 
 NEIGHBOURS = ("quiet", "bursts", "throttled", "slow-start")
-SLOW_START = ("--set=arms.other.knobs.slow_start=0.5", "--set=arms.other.knobs.slow_start_s=0.5")
+SLOW_START = {"arms.other.knobs.slow_start": 0.5, "arms.other.knobs.slow_start_s": 0.5}
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,10 @@ class Case:
         return f"{self.world} {self.ratio} {self.neighbour}"
 
     @property
-    def arguments(self) -> list[str]:
+    def asked(self) -> Call:
         """What webdyno is asked."""
-        slow = SLOW_START if self.neighbour == "slow-start" else ()
-        dialled = WORLDS[self.world].arguments(float(self.ratio))
-        return ["run", "dialled", f"--catalog={CATALOGUE}", "--yes", *dialled, *slow]
+        slow = SLOW_START if self.neighbour == "slow-start" else {}
+        return dialled({**WORLDS[self.world].settings_at(float(self.ratio)), **slow})
 
     def holds(self, interval: Interval | None) -> bool:
         """Whether an interval of the deciding metric holds the truth."""
@@ -163,17 +162,17 @@ def work(options: Namespace, console: Console) -> None:
             for _ in range(options.rounds):
                 for case in cases:
                     with neighbour(case.neighbour, program):
-                        found = lab.run_lab(
-                            case.name, [*case.arguments, *budget(options)], program.parent
-                        )
+                        call = case.asked.having(budget=options.budget)
+                        found = lab.run_lab(case.name, call, program.parent)
                     lab.append(options.results, found)
                     progress.print(line(case, found), markup=False)
     console.print(table(lab.read(options.results)))
 
 
-def budget(options: Namespace) -> list[str]:
-    """Give webdyno's flag, if asked for."""
-    return [f"--budget={options.budget}"] if options.budget else []
+def dialled(settings: Mapping[str, object]) -> Call:
+    """Ask for the comparison of two dialled servers, with these settings of its experiment."""
+    of_ours = {"catalog": [str(CATALOGUE)], "yes": True}
+    return Call("run_experiment", {"experiment": "dialled", "settings": settings, **of_ours})
 
 
 @contextmanager

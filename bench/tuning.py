@@ -7,7 +7,6 @@ settings without an effect: there "tuned" must not come out as faster. Each run 
 file of results; the table is made of all of them.
 """
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
+from rig.lab import Call
 from rig.script import Script
 from truth import CATALOGUE, run_cases
 from webdyno.judge import judge
@@ -75,25 +75,16 @@ def tune(name: str, options: Namespace, programs: Path) -> Tuned:
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "tuned"
-        done = subprocess.run(
-            [
-                *(str(lab.WEBDYNO), "tune", name, "--yes", f"--catalog={CATALOGUE}"),
-                *(f"--each={options.each}", f"--budget={options.budget}", f"--out={folder}"),
-            ],
-            env=lab.with_programs(programs),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TUNED_WITHIN_S,
-            check=False,
-        )
+        times = {"each": options.each, "budget": options.budget}
+        asked = {"system": name, "catalog": [CATALOGUE], "out": folder, "yes": True, **times}
+        problem = Call("tune", asked).made(programs, TUNED_WITHIN_S)
         kept = lab.Kept(
             case=name,
             at=at,
             machine=machine.describe(),
             commit=lab.commit(),
             took_s=time.monotonic() - began_s,
-            problem="" if done.returncode == 0 else done.stderr.strip()[-500:],
+            problem=problem,
         )
         return Tuned(**{**dict(kept), **_found(folder / "final")})
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rig import lab, machine
-from rig.lab import Outcome
+from rig.lab import Call, Outcome
 from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
@@ -130,13 +130,15 @@ def work(options: Namespace, console: Console) -> None:
     """Run what was asked for, then show all that is known."""
     for _ in range(options.rounds):
         for name in options.cases:
-            found = compare(CASES[name], options.requests, [f"--budget={options.budget}"])
+            found = compare(CASES[name], options.requests, options.budget)
             lab.append(options.results, found)
             progress.print(f"{name}: {found.headline}", markup=False)
     console.print(table(lab.read_as(options.results, Compared)))
 
 
-def compare(case: Case, requests: int, flags: Sequence[str]) -> Compared:
+def compare(
+    case: Case, requests: int, budget: str, settings: Mapping[str, object] | None = None
+) -> Compared:
     """Make a log and its twin, and compare the two stacks with the original and with the twin."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
@@ -145,17 +147,23 @@ def compare(case: Case, requests: int, flags: Sequence[str]) -> Compared:
         load = ["workload", "access.log", f"--speed={case.speed:g}"]
         _webdyno([*load, "--output=original.toml"], folder)
         _webdyno([*load, "--output=twin.toml", "--twin=copy"], folder)
-        knobs = [
-            f"--set=arms.{stack}.knobs.{knob}={value}"
+        knobs = {
+            f"arms.{stack}.knobs.{knob}": value
             for stack in case.stacks
             for knob, value in case.knobs.items()
-        ]
-        asked = ["duel", *case.stacks, "--yes", "--set=measure.decide_on=server_cpu_us", *flags]
+        }
+        decided = {"measure.decide_on": "server_cpu_us", **(settings or {})}
+        system, baseline = case.stacks
+        asked = Call(
+            "compare", {"system": system, "baseline": baseline, "budget": budget, "yes": True}
+        )
         original, twin = (
-            lab.run_lab(f"{case.site}, {name}", [*asked, f"--requests={folder}/{name}.toml", *more])
+            lab.run_lab(
+                f"{case.site}, {name}", asked.having(requests=folder / f"{name}.toml", **more)
+            )
             for name, more in (
-                ("original", [f"--site={case.site}", *knobs]),
-                ("twin", ["--site=twin", f"--catalog={folder}/copy"]),
+                ("original", {"site": case.site, "settings": {**decided, **knobs}}),
+                ("twin", {"site": "twin", "settings": decided, "catalog": [folder / "copy"]}),
             )
         )
     return Compared(

@@ -35,7 +35,7 @@ def test_the_tables_are_true() -> None:
 
 
 def test_a_run_loads_nothing_of_the_periphery() -> None:
-    imports = "import sys, webdyno.cli.measure, webdyno.run.session; print(*sys.modules)"
+    imports = "import sys, webdyno.lab.measure, webdyno.run.session; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", imports], capture_output=True, check=True)
     loaded = {it.split(".")[1] for it in done.stdout.decode().split() if it.startswith("webdyno.")}
     assert "judge" in loaded

@@ -14,6 +14,10 @@ PROTOCOLS = {
     "relocate": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",
+    **dict.fromkeys(
+        ("capacity", "compare", "gate", "resume", "tune", "why"),
+        "of what is asked: a command, and a call from Python",
+    ),
 }
 
 

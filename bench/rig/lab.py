@@ -1,24 +1,26 @@
-"""The whole lab as a user runs it, and what came of each run, in a file that grows."""
+"""The whole lab as a user's script runs it, and what came of each run, in a file that grows."""
 
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rig import machine
 from rig.process import BenchError
+from webdyno.definitions.validation import written_value
 from webdyno.judge import judge
 from webdyno.judge.judgement import decisive
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.long_look import Growth
+from webdyno.run.child import words_of
 from webdyno.run.folder import RunFolder
 
 WEBDYNO = Path(sys.executable).parent / "webdyno"
@@ -28,6 +30,43 @@ TABLE_WIDTH = 100
 """Columns of the tables that stand in the docs."""
 
 M = TypeVar("M", bound=BaseModel)
+
+
+class Call(NamedTuple):
+    """What webdyno is asked: a call of its Python API, in a process of its own."""
+
+    name: str
+    arguments: dict[str, Any]
+
+    def having(self, **more: object) -> "Call":
+        """Give it with more arguments, but for those that are None."""
+        given = {key: value for key, value in more.items() if value is not None}
+        return Call(self.name, self.arguments | given)
+
+    def made(self, programs: Path | None = None, within_s: float = RUN_WITHIN_S) -> str:
+        """Make it, with a folder of own programs on its PATH if given.
+
+        Give what it complained of, if it failed.
+        """
+        try:
+            done = subprocess.run(
+                words_of(self.name, self.arguments),
+                env=with_programs(programs),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=within_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return f"webdyno had not ended after {within_s:g} s"
+        return done.stderr.strip()[-500:] if done.returncode else ""
+
+
+def settings_in(texts: Iterable[str]) -> dict[str, object]:
+    """Read settings that are written `load.connections=16`."""
+    pairs = (text.partition("=") for text in texts)
+    return {key: written_value(value, key) for key, _, value in pairs}
 
 
 class Kept(BaseModel):
@@ -43,7 +82,7 @@ class Kept(BaseModel):
     headline: str = ""
     blocks: int = 0
     took_s: float
-    """From the command to its end, whatever it had to start and to find out included."""
+    """From the call to its end, the start of its process and all it had to find out included."""
     problem: str = ""
 
 
@@ -75,31 +114,19 @@ class Outcome(Kept):
         return self.bounded.get(self.metric, self.ratio)
 
 
-def run_lab(case: str, arguments: Sequence[str], programs: Path | None = None) -> Outcome:
-    """Run webdyno, with a folder of own programs on its PATH if given; tell what it found."""
+def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
+    """Make a call, with a folder of own programs on its PATH if given; tell what it found."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
-        try:
-            done = subprocess.run(
-                [str(WEBDYNO), *arguments, f"--out={folder}"],
-                env=with_programs(programs),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=RUN_WITHIN_S,
-                check=False,
-            )
-            said = done.stderr.strip()
-        except subprocess.TimeoutExpired:
-            said = f"webdyno had not ended after {RUN_WITHIN_S:g} s"
+        problem = call.having(out=folder).made(programs)
         return Outcome(
             case=case,
             at=at,
             machine=machine.describe(),
             commit=commit(),
             took_s=time.monotonic() - began_s,
-            **_found(folder, said),
+            **_found(folder, problem),
         )
 
 
@@ -109,9 +136,9 @@ def with_programs(folder: Path | None) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}:{path}" if folder else path}
 
 
-def _found(folder: Path, said: str) -> dict[str, object]:
+def _found(folder: Path, problem: str) -> dict[str, object]:
     if not (folder / "slots.jsonl").exists():
-        return {"problem": said[-500:] or "webdyno left no run behind"}
+        return {"problem": problem or "webdyno left no run behind"}
     run = RunFolder.open(folder)
     judgement = judge(run.data().points[0])
     decide_on = run.head.experiment.measure.decide_on

@@ -1,1 +1,86 @@
-"""webdyno: a dynamometer for web stacks."""
+"""webdyno: a dynamometer for web stacks.
+
+    import webdyno
+
+    result = webdyno.compare("nginx", "apache-event", path="/hello.txt")
+    print(result.headline, result.ratio.estimate, result.ratio.low, result.ratio.high)
+
+docs/python.md has all of it. Nothing is loaded before it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webdyno.lab.api import (
+        capacity,
+        compare,
+        gate,
+        open_run,
+        resume,
+        run_experiment,
+        try_advice,
+        tune,
+        why,
+    )
+    from webdyno.lab.result import CapacityResult, Chart, GateResult, Result, Rows
+    from webdyno.model.base import Interval
+    from webdyno.model.gate import GateAnswer
+    from webdyno.model.judgement import Finding, Verdict
+    from webdyno.model.mistake import Mistake, Trouble
+
+__all__ = [
+    "CapacityResult",
+    "Chart",
+    "Finding",
+    "GateAnswer",
+    "GateResult",
+    "Interval",
+    "Mistake",
+    "Result",
+    "Rows",
+    "Trouble",
+    "Verdict",
+    "capacity",
+    "compare",
+    "gate",
+    "open_run",
+    "resume",
+    "run_experiment",
+    "try_advice",
+    "tune",
+    "why",
+]
+
+_MODULES = {
+    "webdyno.lab.api": (
+        "capacity",
+        "compare",
+        "gate",
+        "open_run",
+        "resume",
+        "run_experiment",
+        "try_advice",
+        "tune",
+        "why",
+    ),
+    "webdyno.lab.result": ("CapacityResult", "Chart", "GateResult", "Result", "Rows"),
+    "webdyno.model.gate": ("GateAnswer",),
+    "webdyno.model.base": ("Interval",),
+    "webdyno.model.judgement": ("Finding", "Verdict"),
+    "webdyno.model.mistake": ("Mistake", "Trouble"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used."""
+    for module, names in _MODULES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(module), name)
+            return value
+    raise AttributeError(f"module 'webdyno' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Name what there is, loaded or not."""
+    return sorted({*globals(), *__all__})

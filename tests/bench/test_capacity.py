@@ -12,8 +12,8 @@ import truth
 from bench.outcomes import outcome
 from rig import lab
 from rig.queues import capacity_of_mm1
-from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.lab.lines import LineProgress
 from webdyno.model.base import Interval
 from webdyno.model.capacity import Trial, capacity_of
 from webdyno.model.judgement import Verdict
@@ -25,7 +25,7 @@ SERVICE_US, COLLAPSE_RPS = 500, 1_000
 WITHIN_US = 5_000
 
 
-class OneBlock(RunProgress):
+class OneBlock(LineProgress):
     """Somebody presses Ctrl-C after the first block."""
 
     def block_ends(self, *_: object) -> None:
@@ -63,7 +63,7 @@ def test_a_block_finds_the_capacity_of_each(
             begin_run("capacity", experiment, catalogue, tmp_path / "run") as folder,
             suppress(KeyboardInterrupt),
         ):
-            measure_run(folder, OneBlock(folder.head))
+            measure_run(folder, OneBlock(folder.head, print))
     if late := woken_late(folder):
         pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
     lasting, collapsing = (trials(folder, arm) for arm in ("lasting", "collapsing"))

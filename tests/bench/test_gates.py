@@ -41,6 +41,6 @@ def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
 
 
 def test_head_alone_costs_more() -> None:
-    words = gates.CASES[2].arguments
-    assert '--set=arms."base again".knobs.cost_us=100' in words
-    assert '--set=arms."head".knobs.cost_us=110' in words
+    settings = gates.CASES[2].asked.arguments["settings"]
+    assert settings['arms."base again".knobs.cost_us'] == 100
+    assert settings['arms."head".knobs.cost_us'] == 110

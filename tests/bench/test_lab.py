@@ -1,17 +1,23 @@
 """What the scripts that run the whole lab make of its results, and that their questions stand."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import capacity
 import decisive
+import gates
+import stalls
+import starts
 import truth
 from bench import outcomes
 from rig import lab
 from rig.lab import Outcome, append, read
 from rig.process import BenchError
 from webdyno.definitions import Catalogue
+from webdyno.lab import api
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
@@ -104,6 +110,28 @@ def test_the_duels_ask_every_stack_of_the_catalogue() -> None:
     asked = {stack for duel in decisive.DUELS for stack in duel.split()[:2]}
     assert asked == set(catalogue.stacks)
     assert len(decisive.DUELS) == len(set(decisive.DUELS)) >= 15
+
+
+def test_what_is_asked_the_python_api_knows() -> None:
+    calls = [
+        *map(decisive.asked, decisive.DUELS),
+        *map(stalls.asked, stalls.CASES),
+        *(capacity.asked(name, "1m") for name in capacity.CASES),
+        *(gated.asked for gated in gates.CASES),
+        *(started.asked for started in starts.CASES.values()),
+        *(truth.Case("open", "1.05", each).asked for each in truth.NEIGHBOURS),
+    ]
+    for call in calls:
+        named = set(signature(getattr(api, call.name)).parameters)
+        assert set(call.having(out="x").arguments) <= named | set(api.Systems.__annotations__)
+    asked = decisive.asked("redis redis --site keys --path /get --generator redis-benchmark")
+    systems = {"system": "redis", "baseline": "redis", "site": "keys", "path": "/get"}
+    assert asked.arguments == {**systems, "settings": {"generator": "redis-benchmark"}}
+
+
+def test_a_call_that_fails_says_why() -> None:
+    told = lab.Call("compare", {"system": "nginx", "baseline": "ngins"}).made()
+    assert "did you mean nginx" in told
 
 
 def test_the_catalogue_of_dialled_servers_can_be_read() -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import twins
 from bench.outcomes import KEPT, outcome
-from e2e.commands import QUICK, environment
+from e2e.commands import environment
 from rig import lab
 from webdyno.definitions import Catalogue
 from webdyno.model.judgement import Verdict
@@ -26,13 +26,16 @@ def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:
     )
 
 
+QUICKLY = {"measure.slot_s": 0.1, "measure.warmup_s": 0, "measure.slots_per_arm": 2}
+
+
 @pytest.mark.long
 def test_all_steps_run_on_a_log_of_a_real_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    found = twins.compare(twins.CASES["static"], 60, [*QUICK, "--no-report"])
+    found = twins.compare(twins.CASES["static"], 60, "1s", QUICKLY)
     for side in (found.original, found.twin):
         assert side.verdict is not None, side.problem
         assert side.metric == "server_cpu_us"

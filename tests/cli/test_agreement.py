@@ -9,13 +9,16 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli.agreement import agree_to_catalogues, agree_to_foreign, provide_packages
-from webdyno.cli.exits import Exit
-from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import commands_around_blocks
 from webdyno.definitions.toml_file import TomlFile
+from webdyno.lab.caller import Caller
+from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide_packages
+from webdyno.lab.ending import Exit
+from webdyno.lab.systems import checked_with_own
 from webdyno.model.experiment import State
 from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
@@ -54,6 +57,10 @@ def answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     return monkeypatch
 
 
+def caller(*, yes: bool = False) -> Caller:
+    return at_terminal(RunFlags(yes=yes))
+
+
 def own(folder: Path, **changes: str) -> Catalogue:
     text = SERVICE
     for old, new in changes.items():
@@ -66,7 +73,7 @@ def own(folder: Path, **changes: str) -> Catalogue:
 
 
 def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
-    agree_to_catalogues([catalogue.stack("mine")], [catalogue.site("static")], yes=yes)
+    agree_to_catalogues([catalogue.stack("mine")], [catalogue.site("static")], caller(yes=yes))
 
 
 @pytest.mark.usefixtures("answers")
@@ -145,13 +152,13 @@ def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_no
     if kept:
         (tmp_path / "catalog").mkdir()
     draft = Draft.of(TomlFile(tmp_path / "experiment.toml"), [])
-    experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, yes=False)
+    experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
     parts = commands_around_blocks([experiment.state], tmp_path / "run")
     if kept:
         with pytest.raises(Mistake, match="before_block: true"):
-            agree_to_foreign(parts, yes=False)
-        agree_to_foreign(parts, yes=True)
-    agree_to_foreign(parts, yes=False)
+            agree_to_foreign(parts, caller())
+        agree_to_foreign(parts, caller(yes=True))
+    agree_to_foreign(parts, caller())
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
@@ -171,7 +178,7 @@ def test_a_person_is_asked(
 def test_webdynos_own_parts_need_no_yes(answers: pytest.MonkeyPatch) -> None:
     catalogue = Catalogue.load()
     answers.delenv("XDG_STATE_HOME")
-    agree_to_catalogues(list(catalogue.stacks.values()), list(catalogue.sites.values()), yes=False)
+    agree_to_catalogues(list(catalogue.stacks.values()), list(catalogue.sites.values()), caller())
 
 
 @pytest.mark.usefixtures("answers")
@@ -182,10 +189,10 @@ def test_copies_of_webdynos_own_parts_need_no_yes_unless_they_were_changed(tmp_p
         shutil.copytree(BUILT_IN / part, tmp_path / part)
     catalogue = Catalogue.load([tmp_path])
     wanted = [catalogue.stack("nginx-phpfpm")], [catalogue.site("spin")]
-    agree_to_catalogues(*wanted, yes=False)
+    agree_to_catalogues(*wanted, caller())
     (tmp_path / "services/php/php.ini.j2").write_text("auto_prepend_file = /tmp/x")
     with pytest.raises(Mistake, match="services/php-fpm"):
-        agree_to_catalogues(*wanted, yes=False)
+        agree_to_catalogues(*wanted, caller())
 
 
 @pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt-get")
@@ -198,6 +205,6 @@ def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) ->
     with pytest.raises(
         Trouble, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
     ):
-        provide_packages([], [], [need], yes=False)
+        provide_packages([], [], [need], caller())
     with pytest.raises(AssertionError, match="something was run"):
-        provide_packages([], [], [need], yes=True)
+        provide_packages([], [], [need], caller(yes=True))

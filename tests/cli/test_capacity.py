@@ -3,7 +3,7 @@
 import pytest
 
 from webdyno.cli.capacity import capacity
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 
@@ -15,7 +15,7 @@ def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch)
         seen.append((name, experiment))
         return Exit.OK
 
-    monkeypatch.setattr("webdyno.cli.capacity.measure", measure)
+    monkeypatch.setattr("webdyno.cli.capacity.measure_and_show", measure)
     assert capacity("nginx", slo=["p99<20ms"]) is Exit.OK
     ((name, experiment),) = seen
     assert name == "nginx"

@@ -6,12 +6,16 @@ import pytest
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
 from judge.searches import Arm, searched
-from webdyno.cli.capacity import sweeps_afterwards
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
+from webdyno.cli.result import sweeps_afterwards
 from webdyno.definitions import Catalogue
+from webdyno.lab import measure as lab
+from webdyno.lab.caller import Caller
+from webdyno.lab.ending import Exit
+from webdyno.lab.measure import Measured
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import StopRecord
+from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
 
 Asked = dict[str, Experiment]
@@ -35,15 +39,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What was to be measured anew, by its folder; it is done at once."""
     found: Asked = {}
 
-    def measure(_: str, experiment: Experiment, __: Catalogue, out: Path, ___: RunFlags) -> Exit:
+    def measure(_: str, experiment: Experiment, __: Catalogue, out: Path, ___: Caller) -> Measured:
         found[out.name] = experiment
         return finished(out)
 
-    monkeypatch.setattr("webdyno.cli.capacity.measure", measure)
+    monkeypatch.setattr(lab, "measure_anew", measure)
     return found
 
 
-def finished(path: Path) -> Exit:
+def finished(path: Path) -> Measured:
     """Put a run with its report there, too short for long looks."""
     run = simulated_run({"apache": SimulatedArm(), "nginx": SimulatedArm()})
     short = run.head.experiment.with_measure(budget_s=30.0)
@@ -51,7 +55,7 @@ def finished(path: Path) -> Exit:
     head = run.head.replace(experiment=short)
     SimulatedRun(head, [*run.records, ended]).stored(path)
     (path / "report.html").touch()
-    return Exit.OK
+    return Measured(RunFolder.open(path), "finished")
 
 
 def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
@@ -75,7 +79,8 @@ def test_what_is_there_already_is_not_measured_again(tmp_path: Path, asked: Aske
 
 def test_an_interrupted_sweep_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stored(tmp_path / "run", sweep_s=600.0)
-    monkeypatch.setattr("webdyno.cli.capacity.measure", lambda *_: Exit.INTERRUPTED)
+    ended = finished(tmp_path / "sweep")._replace(end="interrupted")
+    monkeypatch.setattr(lab, "measure_anew", lambda *_: ended)
     assert sweeps_afterwards(RunFlags())(run) is Exit.INTERRUPTED
     assert not (run / "report.html").exists()
 

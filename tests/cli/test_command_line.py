@@ -22,7 +22,7 @@ def test_the_list_says_of_a_command_what_its_own_help_says(name: str, does: str)
 )
 def test_only_the_command_that_is_called_is_imported(words: list[str], called: set[str]) -> None:
     program = (
-        "import sys; from webdyno.cli import run_command; run_command(sys.argv[1:]);"
+        "import sys; from webdyno.cli import run_command_line; run_command_line(sys.argv[1:]);"
         "print('\\nimported:', *sys.modules)"
     )
     done = subprocess.run(

@@ -8,8 +8,9 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli.hosts import BlockNews
+from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue
+from webdyno.lab.dispatch import BlockNews
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import only_at, plan_points
@@ -74,7 +75,7 @@ def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixt
     run = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}, blocks=5)
     folder = run.stored(tmp_path / "host1")
     records = tmp_path / "host1/slots.jsonl"
-    whole, news = records.read_bytes(), BlockNews(2, quiet=False)
+    whole, news = records.read_bytes(), BlockNews(2, tell, quiet=False)
     for end in (*range(0, len(whole), 700), len(whole)):  # cut anywhere
         records.write_bytes(whole[:end])
         news("host1", folder)
@@ -90,7 +91,7 @@ def test_of_many_hosts_only_how_far_they_are_is_told(
     arms = {"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}
     folder = simulated_run(arms, blocks=4).stored(tmp_path / "host")
     records = folder / "slots.jsonl"
-    lines, news = records.read_bytes().splitlines(keepends=True), BlockNews(1000, quiet=False)
+    lines, news = records.read_bytes().splitlines(keepends=True), BlockNews(1000, tell, quiet=False)
     ends = [n for n, line in enumerate(lines, 1) if line.startswith(b'{"kind":"block"')]
     for end in ends:
         records.write_bytes(b"".join(lines[:end]))

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import gate, run_command
-from webdyno.cli.exits import Exit
-from webdyno.cli.gate import tolerances
+from webdyno.cli import gate, run_command_line
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
+from webdyno.lab.ending import Exit
+from webdyno.lab.gate import tolerances
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
+from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
+CALLER = at_terminal(RunFlags())
 DEFAULT = {"server_cpu_us": 0.05, "rate_rps": 0.05, "response_p99_us": 0.25}
 
 
@@ -38,14 +41,14 @@ def git(*words: str) -> None:
 
 
 def test_tolerances_of_all_or_of_one_metric() -> None:
-    assert tolerances([]) == DEFAULT
-    assert tolerances(["10%"]) == pytest.approx(
+    assert tolerances([], CALLER) == DEFAULT
+    assert tolerances(["10%"], CALLER) == pytest.approx(
         {"server_cpu_us": 0.1, "rate_rps": 0.1, "response_p99_us": 0.5}
     )
-    assert tolerances(["p99=20%", "5%", "rate=off"]) == pytest.approx(
+    assert tolerances(["p99=20%", "5%", "rate=off"], CALLER) == pytest.approx(
         {"server_cpu_us": 0.05, "response_p99_us": 0.2}
     )
-    assert tolerances(["response_p50_us=0.1"])["response_p50_us"] == 0.1
+    assert tolerances(["response_p50_us=0.1"], CALLER)["response_p50_us"] == 0.1
 
 
 @pytest.mark.parametrize(
@@ -61,13 +64,13 @@ def test_tolerances_of_all_or_of_one_metric() -> None:
 )
 def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
     with pytest.raises(Mistake, match=said):
-        tolerances(texts)
+        tolerances(texts, CALLER)
 
 
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_any_words_are_tolerances_or_a_mistake(texts: list[str]) -> None:
     with suppress(Mistake):
-        assert tolerances(texts)
+        assert tolerances(texts, CALLER)
 
 
 def test_documentation_is_known_by_name() -> None:
@@ -82,7 +85,7 @@ def test_documentation_is_known_by_name() -> None:
 def test_nothing_changed_needs_no_measurement(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(["gate", "--base", "main"]) == Exit.OK
+    assert run_command_line(["gate", "--base", "main"]) == Exit.OK
     assert "PASS   nothing changed" in capsys.readouterr().out
     assert repository.exists()
 
@@ -96,7 +99,7 @@ def test_documentation_needs_no_measurement_and_ci_hears_of_it(
     summary = repository / ".git/summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert run_command(["gate", "--base", "main", "--write", ".git/ci"]) == Exit.OK
+    assert run_command_line(["gate", "--base", "main", "--write", ".git/ci"]) == Exit.OK
     said = "only documentation changed (README.md, docs/new.md): nothing to measure"
     printed = capsys.readouterr().out
     assert f"PASS {said}" in " ".join(printed.split())
@@ -110,9 +113,9 @@ def test_what_is_left_for_ci_is_no_change(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["gate", "--base", "main", "--write", "results"]
-    assert run_command(asked) == Exit.OK
+    assert run_command_line(asked) == Exit.OK
     assert (repository / "results/junit.xml").is_file()
-    assert run_command(asked) == Exit.OK
+    assert run_command_line(asked) == Exit.OK
     assert capsys.readouterr().out.count("nothing changed") == 2
 
 
@@ -129,7 +132,7 @@ def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None
 def test_a_revision_that_is_not_there_is_named(
     repository: Path, revision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(["gate", f"--base={revision}"]) == Exit.MISTAKE
+    assert run_command_line(["gate", f"--base={revision}"]) == Exit.MISTAKE
     said = capsys.readouterr().err
     assert f"--base: {repository} has no revision {revision!r}" in said
 
@@ -138,7 +141,7 @@ def test_outside_of_a_repository_there_are_no_revisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_command(["gate"]) == Exit.MISTAKE
+    assert run_command_line(["gate"]) == Exit.MISTAKE
     assert "is in no Git repository" in capsys.readouterr().err
 
 
@@ -146,7 +149,7 @@ def test_a_file_that_is_no_baseline_is_refused(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repository / "old.json").write_text('{"format": 1}')
-    assert run_command(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
+    assert run_command_line(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
 
 
@@ -156,7 +159,7 @@ def test_a_pipe_or_folder_is_no_baseline(
 ) -> None:
     os.mkfifo(repository / "pipe")
     for name in ("pipe", "."):
-        assert run_command(["gate", "--base", "main", "--baseline", name]) == Exit.MISTAKE
+        assert run_command_line(["gate", "--base", "main", "--baseline", name]) == Exit.MISTAKE
         assert "is not a regular file" in capsys.readouterr().err
 
 
@@ -164,7 +167,7 @@ def test_a_baseline_that_is_not_there_yet_is_told(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert repository.exists()
-    assert run_command(["gate", "--base", "main", "--baseline", "none.json"]) == Exit.OK
+    assert run_command_line(["gate", "--base", "main", "--baseline", "none.json"]) == Exit.OK
     said = capsys.readouterr()
     assert "--baseline none.json: there is no such file yet" in said.err
     assert "PASS" in said.out
@@ -182,7 +185,7 @@ def test_requests_that_are_wrong_are_refused_by_their_line(
 ) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "x"\n\n[[requests]]\n{request_}\n')
     (repository / "app.py").write_text("")
-    assert run_command(["gate", "--base", "main"]) == Exit.MISTAKE
+    assert run_command_line(["gate", "--base", "main"]) == Exit.MISTAKE
     printed = capsys.readouterr().err
     assert f"{repository}/webdyno.toml:4: " in printed
     assert said in printed
@@ -194,18 +197,19 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
     """In the place of those of webdyno.toml."""
     seen: list[Experiment] = []
 
-    def measured(_: str, experiment: Experiment, *__: object, **___: object) -> Exit:
+    def measured(_: str, experiment: Experiment, *__: object) -> None:
         seen.append(experiment)
-        return Exit.OK
+        raise Trouble("enough is known")
 
-    monkeypatch.setattr(gate, "measure", measured)
+    monkeypatch.setattr(gate, "measure_anew", measured)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
     (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
     sides = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
-    assert run_command([*sides, "--requests=new.http"]) == Exit.OK, capsys.readouterr().err
-    assert run_command([*sides, "--curl=curl http://localhost/three"]) == Exit.OK
+    assert run_command_line([*sides, "--requests=new.http"]) == Exit.FAILED
+    assert run_command_line([*sides, "--curl=curl http://localhost/three"]) == Exit.FAILED
+    assert capsys.readouterr().err.count("enough is known") == 2
     assert [it.path for it in seen[0].requests] == ["/one", "/two"]
     assert len(seen[0].factors["endpoint"]) == 2
     assert [it.path for it in seen[1].requests] == ["/three"]
-    assert run_command([*sides, "--requests=new.http", "--path=/"]) == Exit.MISTAKE
+    assert run_command_line([*sides, "--requests=new.http", "--path=/"]) == Exit.MISTAKE
     assert "leave it out" in capsys.readouterr().err

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from webdyno.cli import interrupts
+from webdyno.lab import ending
 
 
 @pytest.fixture
 def handled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Handles signals as the command line does, until the test is over."""
-    monkeypatch.setattr(interrupts, "_asked", [])
+    monkeypatch.setattr(ending, "_asked", [])
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    interrupts.end_by_signals()
+    ending.end_by_signals()
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -32,7 +32,7 @@ class AskedToEndWhenFreed:
 @pytest.mark.usefixtures("handled")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_both_signals_interrupt(number: int) -> None:
-    interrupts.interrupt_again()  # nobody has asked yet
+    ending.interrupt_again()  # nobody has asked yet
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), number)
 
@@ -45,11 +45,11 @@ def test_one_that_python_dropped_is_raised_again(monkeypatch: pytest.MonkeyPatch
     del thing
     assert dropped == [KeyboardInterrupt]
     with pytest.raises(KeyboardInterrupt):
-        interrupts.interrupt_again()
+        ending.interrupt_again()
 
 
 @pytest.mark.usefixtures("handled")
 def test_what_a_shell_has_ignored_stays_so() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    interrupts.end_by_signals()
+    ending.end_by_signals()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from webdyno.cli.lasting_state import state_that_stays
-from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.lab.measure import state_that_stays
+from webdyno.lab.systems import checked_with_own
 
 POST: list[dict[str, Any]] = [{"path": "/items", "method": "POST", "json": {"a": 1}}, {"path": "/"}]
 STACK = "cmd:./server --port $PORT"
@@ -17,7 +19,8 @@ def told(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | 
     arms = {"one": {"stack": STACK, **keys}, "two": {"stack": STACK, **keys}}
     data = {"title": "t", "question": "q?", "arms": arms, "requests": requests}
     draft = Draft.of(CommandLine({**data, **more}, {}), [])
-    return state_that_stays(*checked_with_own(draft, Catalogue.load(), folder, yes=True))
+    caller = at_terminal(RunFlags(yes=True))
+    return state_that_stays(*checked_with_own(draft, Catalogue.load(), folder, caller))
 
 
 def test_what_a_post_leaves_behind_is_told(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
-from webdyno.cli.live import LiveView, interval_scale
+from webdyno.cli.progress import LiveView, interval_scale
 from webdyno.judge import question_of
 from webdyno.model.records import SlotRecord
 

@@ -4,14 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from webdyno.cli import measure
-from webdyno.cli.duel import AskedFlags, arranged
-from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
-from webdyno.cli.flags import NewRunFlags, RunFlags
+from webdyno.cli.experiment_flags import AskedFlags, ExperimentFlags, SetupFlags, TrafficFlags
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.lab import measure
+from webdyno.lab.caller import Caller
+from webdyno.lab.systems import arranged
 from webdyno.model.mistake import Mistake
 from webdyno.model.stack import Site, Stack
 
+CALLER = at_terminal(RunFlags())
 VARIED = {
     "title": "t",
     "question": "q",
@@ -28,24 +31,25 @@ VARIED = {
 def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[set[str]] = []
 
-    def refuse(stacks: Sequence[Stack], sites: Sequence[Site], _: object, *, yes: bool) -> None:
+    def refuse(stacks: Sequence[Stack], sites: Sequence[Site], _: object, caller: Caller) -> None:
         asked.extend([{each.name for each in stacks}, {each.name for each in sites}])
-        raise Mistake(f"nobody agreed, yes={yes}")
+        raise Mistake(f"nobody agreed, yes={caller.yes}")
 
     monkeypatch.setattr(measure, "provide_packages", refuse)
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
     with pytest.raises(Mistake, match="nobody agreed, yes=False"):
-        measure.measure("name", experiment, catalogue, None, RunFlags())
+        measure.measure_anew("name", experiment, catalogue, None, CALLER)
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]
 
 
 def test_the_question_of_a_duel_names_what_asks() -> None:
     traffic = TrafficFlags(curl=["curl http://127.0.0.1/hello.txt"])
     asked = AskedFlags(flags=ExperimentFlags(setup=SetupFlags(traffic=traffic)))
-    _, experiment, _ = arranged(["nginx", "apache-event"], asked, NewRunFlags())
+    systems, catalogue = ["nginx", "apache-event"], Catalogue.load()
+    _, experiment, _ = arranged(systems, asked.read(), catalogue, CALLER)
     assert (
         experiment.question == "How does apache-event compare with nginx at what --curl asks for?"
     )
-    _, experiment, _ = arranged(["nginx", "apache-event"], AskedFlags(), NewRunFlags())
+    _, experiment, _ = arranged(systems, AskedFlags().read(), catalogue, CALLER)
     assert experiment.question.endswith("at /hello.txt of static?")

@@ -6,13 +6,15 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli import hosts, measure
-from webdyno.cli.agreement import refuse_other_machines
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
-from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
+from webdyno.lab import measure
+from webdyno.lab.consent import refuse_other_machines
+from webdyno.lab.dispatch import begin_folder
+from webdyno.lab.ending import Exit
+from webdyno.lab.systems import checked_with_own
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.model.service import Need
@@ -20,6 +22,8 @@ from webdyno.model.stack import Stack
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
 
+CALLER = at_terminal(RunFlags(yes=True))
+AGREED = at_terminal(RunFlags(loads_other_machines=True))
 SITE = (
     "server {\n listen 80;\n location / { proxy_pass http://198.51.100.1; }\n"
     " location /b { proxy_pass http://198.51.100.1:81; }\n}\n"
@@ -46,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
     draft = Draft.of(TomlFile(folder / "mine.toml"), [])
-    return checked_with_own(draft, Catalogue.load(), folder, yes=True)
+    return checked_with_own(draft, Catalogue.load(), folder, CALLER)
 
 
 def stacks(folder: Path, *arms: str) -> list[Stack]:
@@ -75,8 +79,8 @@ def test_it_is_refused_with_every_place_whatever_begins_it(
 
 
 def test_whose_requests_stay_here_asks_nothing(folder: Path) -> None:
-    refuse_other_machines(stacks(folder, "b"), loaded=False, anywhere=True)
-    refuse_other_machines(stacks(folder, "a", "b"), loaded=True)
+    refuse_other_machines(stacks(folder, "b"), CALLER, anywhere=True)
+    refuse_other_machines(stacks(folder, "a", "b"), AGREED)
 
 
 @pytest.mark.parametrize("words", [("resume", "run"), ("run", "run/experiment.toml")])
@@ -95,10 +99,10 @@ def test_a_run_that_began_with_the_flag_asks_for_it_anew(
 
 def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[Need]] = []
-    monkeypatch.setattr(measure, "provide_packages", lambda *it, **_: asked.append(list(it[2])))
+    monkeypatch.setattr(measure, "provide_packages", lambda *it: asked.append(list(it[2])))
     experiment, catalogue = resolved(folder)
     with pytest.raises(Mistake, match="load them"):
-        measure.measure("mine", experiment, catalogue, folder / "out", RunFlags(yes=True))
+        measure.measure_anew("mine", experiment, catalogue, folder / "out", CALLER)
     assert not asked
     assert not (folder / "out").exists()
 
@@ -116,10 +120,10 @@ def test_many_hosts_never_load_another_machine(
 ) -> None:
     """What is this machine's own address here is another machine's to them."""
     monkeypatch.setattr("webdyno.own.passing.is_here", lambda _: True)
-    refuse_other_machines(stacks(folder, "a"), loaded=False)
+    refuse_other_machines(stacks(folder, "a"), CALLER)
     head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
     with pytest.raises(Mistake, match="load them"):
-        hosts.begin_folder(folder / "fleet/fleet.json", head, *resolved(folder))
+        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), CALLER)
     assert not (folder / "fleet").exists()
     flag = "--loads-other-machines"
     done = webdyno_here("run", "mine.toml", "--replicates=2", flag, "--yes", folder=folder)

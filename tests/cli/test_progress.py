@@ -4,9 +4,10 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from report import runs
-from webdyno.cli.progress import RunProgress, block_name, slot_words
+from webdyno.cli.console import tell
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
+from webdyno.lab.lines import LineProgress, block_name, slot_words
 from webdyno.model.point import Point
 from webdyno.model.records import BlockRecord, Record, SlotRecord
 
@@ -49,7 +50,7 @@ def test_a_line_per_block_where_there_is_no_terminal(capsys: pytest.CaptureFixtu
     run = runs.hostile_markup()
     records: list[Record] = [record for record in run.records if record.point == 0]
     (block, *_) = [record for record in records if isinstance(record, BlockRecord)]
-    with RunProgress(run.head) as progress:
+    with LineProgress(run.head, tell) as progress:
         progress.block_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
         progress.slot_begins("[/]", "measure")
         progress.block_ends(block, PointData.of(run.head, records))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webdyno.cli.quantities import parse_duration_s, parse_size
+from webdyno.cli.flags import parse_duration_s, parse_size
 from webdyno.model.mistake import Mistake
 
 

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import RunFlags
-from webdyno.cli.studies import _decide_more
+from webdyno.cli.progress import at_terminal
+from webdyno.definitions import Catalogue
+from webdyno.lab import studies
+from webdyno.lab.caller import Caller
+from webdyno.lab.measure import Measured
 from webdyno.model.study import Claim, Publication
+from webdyno.run.folder import RunFolder
 
 CLAIM = Claim(
     says="nginx is faster",
@@ -32,13 +36,17 @@ def test_a_round_that_brings_nothing_is_not_made_again(
     simulated.stored(tmp_path / "x")
     asked: list[Mapping[int, int]] = []
 
-    def measure_on(path: Path, run: RunFlags, more_s: None, blocks: Mapping[int, int]) -> Exit:
-        assert (path, more_s, run.yes) == (tmp_path / "x", None, True)
+    def measure_on(path: Path, _: Caller, more_s: None, blocks: Mapping[int, int]) -> Measured:
+        assert (path, more_s) == (tmp_path / "x", None)
         asked.append(blocks)
-        return Exit.OK
+        return Measured(RunFolder.open(path), "finished")
 
-    monkeypatch.setitem(_decide_more.__globals__, "measure_on", measure_on)
+    monkeypatch.setattr(studies, "measure_on", measure_on)
     ends = time.monotonic() + left_s
-    assert _decide_more([STUDY], tmp_path, ends, {}, yes=True)
+    shown: list[Measured] = []
+    caller = at_terminal(RunFlags(yes=True))
+    repeated = studies.Repetition(tmp_path, Catalogue.load(), ends, caller, shown.append)
+    assert repeated.decide_more([STUDY])
+    assert len(shown) == rounds
     assert len(asked) == rounds
     assert all(6 < blocks[0] <= 12 for blocks in asked)

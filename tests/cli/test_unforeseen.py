@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli import run_command
-from webdyno.cli.exits import Exit
+from webdyno.cli import run_command_line
+from webdyno.lab.ending import Exit
 from webdyno.model.mistake import Mistake
 
 
@@ -20,7 +20,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[BaseEx
             raise error
 
         monkeypatch.setattr("webdyno.cli.report.RunFolder.open", fails)
-        return run_command(["report", "secret-argument"])
+        return run_command_line(["report", "secret-argument"])
 
     return run
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 import psutil
 import pytest
 
-from webdyno.cli.progress import RunProgress
 from webdyno.cluster import role_agent
 from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.backend import ClusterBackend
@@ -20,6 +19,7 @@ from webdyno.cluster.remote_hosts import keep_files
 from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator.interface import GeneratorError
+from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
@@ -86,7 +86,7 @@ def experiment(bench: dict[str, object], site: str = "static", **stacks: str) ->
 
 def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with place, begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder:
-        measure_run(folder, RunProgress(folder.head), backend=place)
+        measure_run(folder, LineProgress(folder.head, print), backend=place)
     return RunFolder.open(out)
 
 
@@ -96,7 +96,7 @@ def one_block_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFold
         begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
         ExitStack() as exits,
     ):
-        (point,) = _open_points(folder, RunProgress(folder.head), place, exits)
+        (point,) = _open_points(folder, LineProgress(folder.head, print), place, exits)
         run_block(point, 1)
     return RunFolder.open(out)
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import START, SimulatedArm, simulated_run
+from judge.stretches import Truth, stretch
 from webdyno.cluster.dispatch import (
     Dispatcher,
     Work,
@@ -19,6 +20,7 @@ from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
+from webdyno.model.records import StopRecord
 from webdyno.run.backend import HostLost
 from webdyno.run.folder import RunFolder
 
@@ -119,6 +121,15 @@ def test_replicates_come_whole_and_another_host_takes_the_place_of_a_lost_one(
     # What a lost host had measured is read up to where its last line was torn.
     kept = RunFolder.open(out / "lost").records()
     assert kept == list(RUN.records)[: len(kept)] != []
+
+
+def test_a_run_whose_variants_are_still_to_be_looked_at_did_not_come_to_its_end(out: Path) -> None:
+    run = simulated_run(ARMS, blocks=6, measure=Measure(seed=1, budget_s=90.0))
+    stop = StopRecord(block=6, stopped_at=START, reason="precision", why="known")
+    looks = [stretch(Truth(looked_s=10.0), arm=arm) for arm in ARMS]
+    replace(run, records=[*run.records, stop, looks[0]]).stored(out / "one")
+    replace(run, records=[*run.records, stop, *looks]).stored(out / "other")
+    assert [it.path for it in finished_runs(out)] == [out / "other"]
 
 
 def test_hosts_that_have_nothing_to_do_are_left_alone(there: Path, out: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from e2e import forked
 from e2e.forked import Forked
-from webdyno.cli import run_command
+from webdyno.cli import run_command_line
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -63,7 +63,7 @@ def webdyno_here(*arguments: str, folder: Path) -> subprocess.CompletedProcess[s
         for name, value in environment(folder).items():
             patch.setenv(name, value)
         try:
-            code = run_command(arguments)
+            code = run_command_line(arguments)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
     return subprocess.CompletedProcess(arguments, code, output.getvalue(), errors.getvalue())

@@ -49,7 +49,7 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 def serving(host: TestHost) -> list[str]:
     """What a run has started on a host."""
     told = host.processes().values()
-    return [it for it in told if any(word in it for word in ("nginx", "apache2", "webdyno.cli"))]
+    return [it for it in told if any(word in it for word in ("nginx", "apache2", "webdyno.lab"))]
 
 
 def nothing_stays(hosts: Sequence[TestHost]) -> None:

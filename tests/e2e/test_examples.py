@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import QUICK, run_blocks, webdyno_here
 from variants import further
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("express", "go", *map(further, ("fastapi", "flask", "rack")))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 

@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import FEW, QUICK, left_behind, run_blocks, statuses, webdyno, webdyno_here
 from e2e.own import SERVER
 from variants import further
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.run.folder import RunFolder
 
 

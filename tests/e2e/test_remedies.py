@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.judge import judge
 from webdyno.judge import settings as slots
 from webdyno.judge.validity import SLOT_RULES, findings_of
+from webdyno.lab.lines import LineProgress
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import RemedyRecord
 from webdyno.run import pilot
@@ -52,7 +52,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
         catalogue = Catalogue.load([FAULTY])
         experiment = read_experiment(CommandLine(told, {}), [], catalogue)
         with begin_run("remedies", experiment, catalogue, tmp_path / "run") as folder:
-            measure_run(folder, RunProgress(folder.head))
+            measure_run(folder, LineProgress(folder.head, print))
             return folder
 
     return run

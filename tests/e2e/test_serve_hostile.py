@@ -7,7 +7,7 @@ rights: here such a report is served as if webdyno had drawn it.
 import json
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -87,12 +87,12 @@ def browser() -> Iterator[Browser]:
 class Recording(Starter):
     """Begins nothing, and remembers what was asked for."""
 
-    begun: list[Sequence[str]]
+    begun: list[tuple[str, Mapping[str, object]]]
 
-    def begin(self, words: Sequence[str]) -> Begun:
+    def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
         """Remember it."""
-        self.begun.append(words)
-        return super().begin(["load", "--help"])
+        self.begun.append((call, arguments))
+        return super().begin(call, {"system": "no-such", "baseline": "no-such"})
 
 
 @contextmanager
@@ -196,4 +196,4 @@ def test_what_our_own_page_asks_for_is_begun(browser: Browser, tmp_path: Path) -
         page.get_by_label("What it is compared with").fill("apache-event")
         page.get_by_role("button", name="Begin").click()
         page.wait_for_url("**/live/**")
-    assert starter.begun == [["duel", "nginx", "apache-event"]]
+    assert starter.begun == [("compare", {"system": "nginx", "baseline": "apache-event"})]

@@ -17,7 +17,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 

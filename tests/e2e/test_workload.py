@@ -9,9 +9,9 @@ import pytest
 from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
 from variants import further
 from webdyno.cli import app
-from webdyno.cli.exits import Exit
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Bench
+from webdyno.lab.ending import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack

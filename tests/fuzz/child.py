@@ -11,7 +11,7 @@ from contextlib import chdir, suppress
 from pathlib import Path
 
 from fuzz.driver import BUSY_S, HANGS_AFTER_S, Said, says
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.mistake import Mistake, Trouble
 
 MOST_BYTES = 500_000_000

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import webdyno.cli
-from webdyno.cli.exits import Exit
 from webdyno.definitions import catalogue
 from webdyno.definitions.catalogue import BUILT_IN
+from webdyno.lab.ending import Exit
 from webdyno.model.experiment import Experiment
 
 BUSY_S, HANGS_AFTER_S = 20, 120
@@ -100,8 +100,9 @@ def nothing_starts() -> Iterator[list[Experiment]]:
         raise Accepted
 
     with pytest.MonkeyPatch.context() as patch:
-        for command in ("run", "duel", "studies"):
-            patch.setattr(f"webdyno.cli.{command}.measure", measure)
+        for command in ("run", "duel"):
+            patch.setattr(f"webdyno.cli.{command}.measure_and_show", measure)
+        patch.setattr("webdyno.lab.studies.measure_anew", accept)
         patch.setattr("webdyno.cli.up.agree_to_catalogues", accept)
         patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)
         yield found
@@ -117,7 +118,7 @@ def says(words: Sequence[str]) -> Said:
         no_hang(),
     ):
         try:
-            code = webdyno.cli.run_command(words)
+            code = webdyno.cli.run_command_line(words)
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         except Accepted:

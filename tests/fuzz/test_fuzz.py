@@ -21,8 +21,8 @@ import tomli_w
 
 from fuzz import nasty
 from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
-from webdyno.cli.exits import Exit
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
+from webdyno.lab.ending import Exit
 from webdyno.model.changes import key_parts
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.load import Load

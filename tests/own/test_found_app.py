@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import run_command
-from webdyno.cli.exits import Exit
+from webdyno.cli import run_command_line
 from webdyno.cli.init import app_toml
+from webdyno.lab.ending import Exit
 from webdyno.own.found import FoundApp
 from webdyno.own.found_app import find_app
 
@@ -331,22 +331,22 @@ def test_any_text_is_read_without_a_fault(
 
 def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = folder_of(tmp_path, {"go.mod": "module m\n", "main.go": GO})
-    assert run_command(["init", str(folder)]) == Exit.OK
+    assert run_command_line(["init", str(folder)]) == Exit.OK
     data = tomllib.loads((folder / "webdyno.toml").read_text())
     assert data == {
         "app": {"build": "go build -o server .", "start": "./server"},
         "requests": [{"path": "/"}],
     }
-    assert run_command(["init", str(folder)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(folder)]) == Exit.MISTAKE
     assert "is there already; --force writes over it" in capsys.readouterr().err
 
 
 def test_init_that_cannot_tell_says_how_to_say_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(["init", str(tmp_path)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path)]) == Exit.MISTAKE
     assert "say it with --start" in capsys.readouterr().err
-    assert run_command(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
+    assert run_command_line(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == {"start": "./s $PORT"}
 
 
@@ -378,7 +378,7 @@ def test_which_of_several_is_asked_of_people(
     answers = iter(["nothing", answer])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda _: next(answers))
-    assert run_command(["init", str(tmp_path)]) == Exit.OK
+    assert run_command_line(["init", str(tmp_path)]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
     told = capsys.readouterr().err
     assert question in told
@@ -390,25 +390,25 @@ def test_where_nobody_can_be_asked_it_is_said_what_there_is(
 ) -> None:
     (tmp_path / "services").mkdir()
     folder = folder_of(tmp_path / "services", SEVERAL["services"][0])
-    assert run_command(["init", str(folder)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(folder)]) == Exit.MISTAKE
     assert "--image 'compose.yaml#a'" in capsys.readouterr().err
-    assert run_command(["init", str(folder), "--image=compose.yaml#b"]) == Exit.OK
+    assert run_command_line(["init", str(folder), "--image=compose.yaml#b"]) == Exit.OK
     (tmp_path / "programs").mkdir()
     folder = folder_of(tmp_path / "programs", SEVERAL["programs"][0])
-    assert run_command(["init", str(folder)]) == Exit.OK
+    assert run_command_line(["init", str(folder)]) == Exit.OK
     assert "there are 2 programs: cmd/tool, cmd/web" in capsys.readouterr().err
 
 
 def test_nobody_is_asked_after_a_yes_and_the_build_may_be_said(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, SEVERAL["services"][0])
-    assert run_command(["init", str(folder), "--yes", "--build=make"]) == Exit.OK
+    assert run_command_line(["init", str(folder), "--yes", "--build=make"]) == Exit.OK
     app = tomllib.loads((folder / "webdyno.toml").read_text())["app"]
     assert app == {"build": "make", "image": "compose.yaml#a"}
 
 
 def test_a_status_is_written_where_the_sources_tell_it(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, CASES["Go with several programs"][0])
-    assert run_command(["init", str(folder)]) == Exit.OK
+    assert run_command_line(["init", str(folder)]) == Exit.OK
     requests = tomllib.loads((folder / "webdyno.toml").read_text())["requests"]
     assert requests == [{"path": "/v1"}, {"path": "/up", "status": 204}]
 
@@ -416,14 +416,15 @@ def test_a_status_is_written_where_the_sources_tell_it(tmp_path: Path) -> None:
 def test_where_nothing_is_found_it_says_what_was_looked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(["init", str(tmp_path)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path)]) == Exit.MISTAKE
     told = capsys.readouterr().err
     assert "looked for: Procfile" in told
     assert '[app]\nbuild = "make"\nstart = "./server --port $PORT"' in told
 
 
 def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
-    assert run_command(["init", str(folder_of(tmp_path, {"nginx.conf": "events {}"}))]) == Exit.OK
+    folder = str(folder_of(tmp_path, {"nginx.conf": "events {}"}))
+    assert run_command_line(["init", folder]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
         "app": {"conf": "nginx.conf"},
         "requests": [{"path": "/"}],
@@ -432,5 +433,5 @@ def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--start="], ["--image= "], ["--start=a", "--image=b"]])
 def test_a_flag_that_says_nothing_is_refused(tmp_path: Path, words: list[str]) -> None:
-    assert run_command(["init", str(tmp_path), *words]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path), *words]) == Exit.MISTAKE
     assert not (tmp_path / "webdyno.toml").exists()

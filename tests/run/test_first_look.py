@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import webdyno.run.first_look
-from webdyno.cli.first_look import without_unlike
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.lab.consent import without_unlike
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Mistake
 from webdyno.run.first_look import UNLIKE, Unlike, unlike_requests, without
@@ -72,7 +74,7 @@ TWO: list[dict[str, Any]] = [{"path": "/a"}, {"path": "/b"}]
 
 @pytest.mark.usefixtures("half_is_gone")
 def test_with_yes_it_is_left_out_and_told(capfd: pytest.CaptureFixture[str]) -> None:
-    left = without_unlike(of_a_log(TWO), CATALOGUE, yes=True)
+    left = without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
     assert [it.path for it in left.requests] == ["/b"]
     told = capfd.readouterr().err
     assert "1 of 2 requests, 50 % of the load, can't be compared" in told
@@ -83,20 +85,20 @@ def test_with_yes_it_is_left_out_and_told(capfd: pytest.CaptureFixture[str]) -> 
 def test_where_nobody_can_be_asked_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(Mistake, match="add --yes to leave them out"):
-        without_unlike(of_a_log(TWO), CATALOGUE, yes=False)
+        without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=False)))
 
 
 def test_where_most_is_unlike_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Unlike(0, "", 0.51)]
     monkeypatch.setattr(webdyno.run.first_look, "unlike_requests", lambda *_: found)
     with pytest.raises(Mistake, match="most of the load: nothing was measured"):
-        without_unlike(of_a_log(TWO), CATALOGUE, yes=True)
+        without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
 
 
 @pytest.mark.usefixtures("half_is_gone")
 def test_what_is_of_no_log_is_measured_as_it_is() -> None:
     experiment = of_a_log(TWO).model_copy(update={"workload": {}})
-    assert without_unlike(experiment, CATALOGUE, yes=False) is experiment
+    assert without_unlike(experiment, CATALOGUE, at_terminal(RunFlags(yes=False))) is experiment
 
 
 def test_nothing_is_left_of_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, run_head, simulated_run
-from webdyno.cli.progress import RunProgress
+from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
 from webdyno.run import session
@@ -93,7 +93,7 @@ def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_i
             testbed=NOWHERE,
             calibrations={},
             folder=folder,
-            progress=RunProgress(simulated.head),
+            progress=LineProgress(simulated.head, print),
             used_s=1e6,
         )
         point.ask_for(blocks)
@@ -128,7 +128,7 @@ def test_the_time_of_pilots_is_counted_once(
             testbed=NOWHERE,
             calibrations={},
             folder=folder,
-            progress=RunProgress(simulated.head),
+            progress=LineProgress(simulated.head, print),
         )
         session._take_turns([point], seed=1)
     assert point.used_s == 10

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builders import point_data
-from webdyno.cli.progress import RunProgress
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator.interface import program
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.netns import open_bench
+from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import IncidentRecord, RemedyRecord
 from webdyno.run.arm import RunningBlock
@@ -57,7 +57,7 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
             testbed=PointTestbed(agent, agent),
             calibrations={},
             folder=folder,
-            progress=RunProgress(folder.head),
+            progress=LineProgress(folder.head, print),
         )
         drawn = iter([taken])
         with RunningBlock(point, 1) as running:

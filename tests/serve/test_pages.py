@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Self
@@ -194,12 +194,15 @@ def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
     assert ended.headers["location"] == ADDRESSES.report("going")
 
 
+NOTHING = {"system": "no-such", "baseline": "no-such"}
+
+
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     starter = Starter(tmp_path / "new")
-    begun = starter.begin(["load", "--help"])
+    begun = starter.begin("compare", NOTHING)
     if starter.is_busy:
         with pytest.raises(Mistake, match="a run goes on already"):
-            starter.begin(["load", "--help"])
+            starter.begin("compare", NOTHING)
     begun.process.wait()
     assert not starter.is_busy
     assert begun.said
@@ -282,16 +285,17 @@ def test_a_configuration_below_the_folder_may_be_begun(
     client: TestClient, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    begun: list[Sequence[str]] = []
+    begun: list[tuple[str, Mapping[str, object]]] = []
 
-    def begin(_: Starter, words: Sequence[str]) -> Begun:
-        begun.append(words)
+    def begin(_: Starter, call: str, arguments: Mapping[str, object]) -> Begun:
+        begun.append((call, arguments))
         raise Mistake("enough")
 
     monkeypatch.setattr(Starter, "begin", begin)
     asked = {"stack": "conf:nginx:new.conf#81", "baseline": "conf:old.conf"}
     client.post("/begin", headers={"origin": ORIGIN}, data=asked)
-    assert begun == [["duel", f"conf:nginx:{root}/new.conf#81", f"conf:{root}/old.conf"]]
+    systems = {"system": f"conf:nginx:{root}/new.conf#81", "baseline": f"conf:{root}/old.conf"}
+    assert begun == [("compare", systems)]
 
 
 def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
@@ -306,7 +310,7 @@ def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("webdyno.serve.starting.datetime", Always)
         moment = f"{Always.now().astimezone():%Y-%m-%d-%H%M%S}"
-        (tmp_path / f".{moment}-duel.log").symlink_to(theirs)
+        (tmp_path / f".{moment}-compare.log").symlink_to(theirs)
         with pytest.raises(Trouble, match="can't begin a run: File exists"):
-            Starter(tmp_path).begin(["duel"])
+            Starter(tmp_path).begin("compare", NOTHING)
     assert theirs.read_text() == "kept"

@@ -3,20 +3,15 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 
 from cyclopts import App, Group, Parameter
 
-from webdyno.cli.exits import Exit
-from webdyno.cli.interrupts import end_by_signals
-from webdyno.model.command import COMMANDS_FOR, as_called
-from webdyno.model.mistake import Mistake, Trouble
-from webdyno.model.text import printable
+from webdyno.lab.ending import Exit, end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.model.command import COMMANDS_FOR
 
 STDOUT, STANDARD_STREAMS = 1, 3
-THREADS = "OPENBLAS_NUM_THREADS"
 
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
@@ -30,8 +25,8 @@ def main() -> None:
     """Run the command line and end the process with the exit code that fits."""
     end_by_signals()
     _prepare_output()
-    _leave_matrices_one_thread()
-    sys.exit(run_command(sys.argv[1:]))
+    leave_matrices_one_thread()
+    sys.exit(run_command_line(sys.argv[1:]))
 
 
 def _prepare_output() -> None:
@@ -44,16 +39,6 @@ def _prepare_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _leave_matrices_one_thread() -> None:
-    """Keep numpy's and scipy's OpenBLAS from a thread for each CPU, once they are imported.
-
-    Ours are small: such threads mostly spin while they wait for each other. Only libraries get to
-    know of it: variables in `os.environ` would be those of builds and of other commands of users.
-    """
-    if THREADS not in os.environ:
-        os.putenv(THREADS, "1")
 
 
 def app(called: str | None = None) -> App:
@@ -84,7 +69,7 @@ def _default_in_words(value: object) -> str | None:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def run_command(words: Sequence[str]) -> int:
+def run_command_line(words: Sequence[str]) -> int:
     """Run a command line without its first word; give the exit code that fits."""
     try:
         if words and words[0] == "load":  # the engine reads its own flags, --help among them
@@ -94,32 +79,17 @@ def run_command(words: Sequence[str]) -> int:
         )
         if sys.stdout:
             sys.stdout.flush()
-    except Mistake as mistake:
-        return _complain(str(mistake), Exit.MISTAKE)
-    except Trouble as trouble:
-        return _complain(str(trouble), Exit.FAILED)
-    except KeyboardInterrupt:
-        return _complain("interrupted", Exit.INTERRUPTED)
     except BrokenPipeError:
         return _unread()
-    except OSError as error:
-        _drop_what_cannot_be_printed()
-        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", Exit.FAILED)
     except SystemExit as end:
         # rich ends the process with 1, which to us is an invalid verdict, when nobody reads on.
         if isinstance(end.__context__, BrokenPipeError):
             return _unread()
         raise
-    except Exception as error:  # noqa: BLE001 (a script would take its exit code for a verdict)
-        from webdyno.cli.unforeseen import keep_traceback
-
-        return _complain(keep_traceback(error, next(iter(words), "")), Exit.FAILED)
-    return code
-
-
-def _complain(text: str, code: Exit) -> Exit:
-    with suppress(OSError):  # standard error can be closed or full as well
-        print(f"webdyno: {printable(as_called(text))}", file=sys.stderr, flush=True)  # noqa: T201
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (a script takes 1 for a verdict)
+        if isinstance(error, OSError):
+            _drop_what_cannot_be_printed()
+        return told_end(error, next(iter(words), ""))
     return code
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.mistake import Mistake, Trouble
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from webdyno.cli.console import plain_console, print_table
 from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
-from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json
-from webdyno.cli.quantities import parse_connections, parse_size
+from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json, parse_connections, parse_size
 from webdyno.model.machine import Calibration, MeasuredCeiling
 
 BODIES = ("100B", "10KB", "100KB", "1MB")

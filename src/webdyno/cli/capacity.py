@@ -1,27 +1,19 @@
 """`webdyno capacity`: how much one stack, or each of two, can take while objectives hold."""
 
 from collections.abc import Sequence
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import tell
-from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
-from webdyno.cli.exits import Exit
-from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, RunFlags
-from webdyno.cli.measure import Afterwards, measure, measure_on
-from webdyno.cli.quantities import parse_duration_s
-from webdyno.definitions import CommandLine, settings
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
+from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, parse_duration_s
+from webdyno.cli.progress import at_terminal
+from webdyno.cli.result import measure_and_show, sweeps_afterwards
+from webdyno.definitions import Catalogue, CommandLine, settings
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.model.experiment import Experiment
-from webdyno.model.format import duration
-from webdyno.model.metrics import CAPACITY
+from webdyno.lab.ending import Exit
+from webdyno.lab.systems import USUAL_OBJECTIVES, arranged
 from webdyno.model.mistake import Mistake
-from webdyno.run.folder import HEAD_FILE, RunFolder
-
-USUAL_OBJECTIVES = ("p99<50ms",)
 
 
 def capacity(
@@ -86,9 +78,13 @@ def capacity(
         flags["capacity", "sweep_s"] = f"--sweep {sweep}"
     more = CommandLine({"capacity": search}, flags)
     name, experiment, catalogue = arranged(
-        [baseline, stack] if baseline else [stack], asked, run, more
+        [baseline, stack] if baseline else [stack],
+        asked.read(),
+        Catalogue.load(run.catalog),
+        at_terminal(run.how),
+        more,
     )
-    return measure(
+    return measure_and_show(
         name,
         experiment,
         catalogue,
@@ -107,48 +103,3 @@ def refuse_loop(given: Sequence[str]) -> None:
                 f"{setting.flag}: the search for a capacity sets the rate of an open loop by "
                 "itself; leave it out"
             )
-
-
-def sweeps_afterwards(how: RunFlags) -> Afterwards:
-    """Give what measures the sweeps beside a search, in its folder, or goes on with them."""
-    return partial(_sweep, how=how)
-
-
-def _sweep(run: Path, how: RunFlags) -> Exit:
-    found = RunFolder.open(run)
-    asked = found.head.experiment.capacity
-    if asked is None or asked.sweep_s is None:
-        return Exit.OK
-    from webdyno.report.view import see
-    from webdyno.run.capacity import capacity_sweeps
-
-    seen = see(found.data())
-    (judgement,) = (point.judgement for point in seen.view.points)
-    capacities_rps = [
-        it.interval.estimate for it in judgement.arms if it.metric == CAPACITY and it.interval
-    ]
-    tell(f"\nbeside the capacities, for {duration(asked.sweep_s)}:")
-    for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
-        if _measured_sweep(run / name, sweep, run, how) is Exit.INTERRUPTED:
-            return Exit.INTERRUPTED
-    if how.report:
-        from webdyno.report.result_page import write_report
-
-        write_report(run, seen.view)  # again: now with links to what stands beside it
-    return Exit.OK
-
-
-def _measured_sweep(path: Path, sweep: Experiment, run: Path, how: RunFlags) -> Exit:
-    """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
-    from webdyno.run.budget import reduce_levels
-    from webdyno.run.repeat import kept_catalogue
-    from webdyno.run.session import is_finished
-
-    if (path / HEAD_FILE).exists():
-        begun = RunFolder.open(path)
-        if is_finished(begun.data()):
-            return Exit.OK
-        return measure_on(path, how)
-    catalogue = kept_catalogue(run)
-    kept = reduce_levels(sweep, catalogue, sweep.measure.budget_s)
-    return measure(path.name, kept, catalogue, path, how)

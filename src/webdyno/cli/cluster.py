@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, print_table, tell
-from webdyno.cli.exits import Exit
-from webdyno.cli.hosts import cluster_hosts
+from webdyno.lab.dispatch import cluster_hosts
+from webdyno.lab.ending import Exit
 from webdyno.model.command import command
 from webdyno.model.format import count, number, significant, size
 from webdyno.model.mistake import Mistake

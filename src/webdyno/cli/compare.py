@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import Json
+from webdyno.lab.ending import Exit
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
 

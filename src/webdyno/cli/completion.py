@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 
 
 def completion(

@@ -3,24 +3,26 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
 from webdyno.cli.flags import (
+    NOTHING_OF_OWN,
     USUAL_TIME,
     BudgetFlag,
     Ignore,
+    OwnFlags,
     SameBodies,
     Settings,
     compared_bodies,
 )
 from webdyno.definitions import Override, factors, settings
-from webdyno.definitions.entries import open_secrets
-from webdyno.definitions.traffic import read_curl, read_har, read_request_file, read_workload_file
 from webdyno.definitions.validation import build, written_value
 from webdyno.generator.interface import programs
+from webdyno.lab.systems import AskedSystems
+from webdyno.lab.traffic import AskedTraffic
 from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.mistake import Mistake
@@ -106,50 +108,9 @@ class TrafficFlags:
         ),
     ] = None
 
-    @property
-    def given(self) -> bool:
-        """Whether there are any."""
-        return bool(self.curl or self.har or self.requests)
-
-    @property
-    def words(self) -> str:
-        """The flags as they were given, but for curl's commands."""
-        flags = {"--curl": bool(self.curl), f"--har {self.har}": self.har is not None}
-        flags[f"--requests {self.requests}"] = self.requests is not None
-        return " ".join(flag for flag, is_given in flags.items() if is_given)
-
-    def overrides(self) -> list[Override]:
-        """Give the requests as a setting of the experiment."""
-        if not self.given:
-            return []
-        entries = [read_curl(command) for command in self.curl]
-        beside: list[Override] = []
-        if self.har is not None:
-            recorded, told = read_har(self.har)
-            entries += recorded
-            if told:
-                tell(told)
-        if self.requests is not None:
-            flag = f"--requests {self.requests}"
-            if self.requests.suffix == ".toml":
-                traffic = read_workload_file(self.requests)
-                entries += traffic["requests"]
-                beside = _beside_requests(traffic, flag)
-            else:
-                entries += read_request_file(self.requests)
-        if names := open_secrets(entries):
-            tell(
-                f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
-                "place, filled from the environment, keeps it out"
-            )
-        return [Override(("requests",), entries, self.words), *beside]
-
-
-def _beside_requests(traffic: dict[str, Any], flag: str) -> list[Override]:
-    """Give what a file of traffic says beside its requests."""
-    load = [Override(("load", key), value, flag) for key, value in traffic.get("load", {}).items()]
-    found = traffic.get("workload")
-    return load if found is None else [*load, Override(("workload",), found, flag)]
+    def read(self) -> AskedTraffic:
+        """Give what they say."""
+        return AskedTraffic(self.curl, self.har, self.requests)
 
 
 NO_TRAFFIC = TrafficFlags()
@@ -169,15 +130,12 @@ class SetupFlags:
     def overrides(self, more: Sequence[Override] = ()) -> list[Override]:
         """Give the flags as settings of the experiment; raise Mistake where one is none.
 
-        What a flag sets by itself, as those do that are given as `more`, counts before what a file
-        of traffic says.
+        Those that are given as `more` count before what a file of traffic says.
         """
         own = [*settings(self.set_), *more]
-        set_here = {override.sets for override in own}
-        traffic = self.traffic.overrides()
         return [
             *self.bench.overrides(),
-            *(it for it in traffic if it.key[0] != "load" or it.sets not in set_here),
+            *self.traffic.read().overrides(own, tell),
             *compared_bodies(self.ignore, same=self.same_bodies),
             *own,
         ]
@@ -249,3 +207,32 @@ class ExperimentFlags:
 
 
 AS_WRITTEN = ExperimentFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AskedFlags:
+    """What systems that are named on the command line serve, and what they are asked for."""
+
+    site: Annotated[
+        str | None, Parameter(help="What all of them serve; else the first that all can serve.")
+    ] = None
+    path: Annotated[
+        str | None, Parameter(help="The path that is asked for; else the site's first.")
+    ] = None
+    own: OwnFlags = NOTHING_OF_OWN
+    flags: ExperimentFlags = AS_WRITTEN
+
+    def read(self) -> AskedSystems:
+        """Read the flags; raise Mistake where one is none."""
+        return AskedSystems(
+            site=self.site,
+            path=self.path,
+            own=self.own.keys(),
+            load=self.own.load,
+            traffic=self.flags.setup.traffic.read().words,
+            overrides=self.flags.overrides(),
+        )
+
+
+NOTHING_SAID = AskedFlags()

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.files import writing
 from webdyno.run.folder import RunFolder
 

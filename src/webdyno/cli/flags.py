@@ -1,4 +1,4 @@
-"""Flags that several commands have, each described once."""
+"""Flags that several commands have, each described once, and how their values are read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from pydantic import TypeAdapter
 
-from webdyno.cli.quantities import parse_duration_s
 from webdyno.definitions import Override
+from webdyno.definitions.validation import read_value, written_value
+from webdyno.model.load import Connections
 from webdyno.model.mistake import Mistake
+from webdyno.model.quantities import Budget, Size
+
+_BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
+_SIZE: TypeAdapter[int] = TypeAdapter(Size)
+_CONNECTIONS: TypeAdapter[int] = TypeAdapter(Connections)
 
 CatalogDirs = Annotated[
     Sequence[Path],
@@ -166,3 +173,84 @@ class NewRunFlags:
 
 
 PLAIN_NEW_RUN = NewRunFlags()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OwnFlags:
+    """What is said of systems of the user's own: of both sides, if both are."""
+
+    dir: Annotated[
+        Path | None, Parameter(help="Where the commands of a system of your own run; else here.")
+    ] = None
+    env: Annotated[
+        Sequence[str],
+        Parameter(help="NAME=VALUE: a variable for its commands; may be given again."),
+    ] = ()
+    service: Annotated[
+        Sequence[str],
+        Parameter(
+            help="ROLE=NAME, such as db=mariadb: a service of the catalogue behind a command or "
+            "revision, which finds it by $DB_HOST, $DB_PORT and so on; may be given again."
+        ),
+    ] = ()
+    prepare: Annotated[
+        str | None, Parameter(help="A line of shell that fills those services before each start.")
+    ] = None
+    ready: Annotated[
+        str | None, Parameter(help="The path that it answers with 2xx or 3xx once it is ready.")
+    ] = None
+    ready_within: Annotated[
+        str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")
+    ] = None
+    root: Annotated[
+        Path | None, Parameter(help="With conf: the document root, instead of the file's.")
+    ] = None
+
+    host: Annotated[
+        str | None,
+        Parameter(help="The host that is asked for, such as example.com (Host header, TLS's SNI)."),
+    ] = None
+
+    @property
+    def load(self) -> dict[str, object]:
+        """What they say of the load."""
+        return {"headers": {"Host": self.host}} if self.host else {}
+
+    def keys(self) -> dict[str, object]:
+        """Give the flags as keys of an arm."""
+        keys = {
+            "dir": self.dir and str(self.dir),
+            "environment": dict(_pair("--env", "NAME=VALUE", text) for text in self.env),
+            "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
+            "prepare": self.prepare,
+            "ready": self.ready,
+            "ready_within": self.ready_within,
+            "root": self.root and str(self.root),
+        }
+        return {key: value for key, value in keys.items() if value}
+
+
+NOTHING_OF_OWN = OwnFlags()
+
+
+def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise Mistake(f"{flag} {text}: should look like {form}")
+    return name, value
+
+
+def parse_duration_s(text: str, flag: str) -> float:
+    """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise Mistake naming the flag."""
+    return read_value(_BUDGET, text, flag)
+
+
+def parse_size(text: str, flag: str) -> int:
+    """Read `512MB`, `1GiB` or a bare number of bytes; raise Mistake naming the flag."""
+    return read_value(_SIZE, text, flag)
+
+
+def parse_connections(text: str, flag: str) -> int:
+    """Read how many connections; raise Mistake naming the flag."""
+    return read_value(_CONNECTIONS, written_value(text, f"{flag} {text}"), flag)

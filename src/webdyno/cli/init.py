@@ -9,7 +9,7 @@ import tomli_w
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model.app import PROJECT_FILE as FILE
 from webdyno.model.command import command
 from webdyno.model.mistake import Mistake

@@ -5,11 +5,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.duel import NOTHING_SAID, AskedFlags, arranged
-from webdyno.cli.exits import Exit
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out
-from webdyno.cli.measure import measure
+from webdyno.cli.progress import at_terminal
+from webdyno.cli.result import measure_and_show
 from webdyno.definitions import Catalogue, CommandLine
+from webdyno.lab.ending import Exit
+from webdyno.lab.systems import arranged
 from webdyno.model.mistake import Mistake
 from webdyno.model.race import FEWEST_IN_RACE, LEAGUE
 
@@ -46,9 +48,9 @@ def league(
 
         webdyno league nginx node caddy --set measure.decide_on=server_cpu_us
     """
+    known = Catalogue.load(run.catalog)
     if not stacks:
         served = asked.site or USUAL_SITE
-        known = Catalogue.load(run.catalog)
         fitting = (it for it in known.stacks.values() if known.site(served) in known.sites_for(it))
         stacks, asked = tuple(it.name for it in fitting), replace(asked, site=served)
     if len(stacks) < FEWEST_IN_RACE:
@@ -57,5 +59,5 @@ def league(
             f"{', '.join(stacks) or 'none'}; two are compared by `webdyno duel`"
         )
     more = CommandLine({"race": LEAGUE}, {("race",): "league"})
-    name, experiment, catalogue = arranged(stacks, asked, run, more)
-    return measure(name, experiment, catalogue, out, run.how, fail_on=run.fail_on)
+    name, experiment, catalogue = arranged(stacks, asked.read(), known, at_terminal(run.how), more)
+    return measure_and_show(name, experiment, catalogue, out, run.how, fail_on=run.fail_on)

@@ -1,26 +1,28 @@
-"""Progress of a run on standard error: a live view on a terminal, a line per block elsewhere."""
+"""What a terminal shows while a run goes on: where it is, how sure it is by now, who is busy."""
 
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from math import exp, expm1, log
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.prompt import Confirm
+from rich.table import Table
+from rich.text import Text
 
-from webdyno.cli.console import plain_console
-from webdyno.cli.flags import AS_USUAL, Telling
-from webdyno.cli.interrupts import interrupt_again
-from webdyno.cli.live import LiveView
-from webdyno.model.format import (
-    count,
-    duration,
-    factor_names,
-    level,
-    number,
-    percent,
-    significant,
-)
+from webdyno.cli.console import plain_console, tell
+from webdyno.cli.flags import RunFlags, Telling
+from webdyno.lab.caller import Caller
+from webdyno.lab.lines import LineProgress
+from webdyno.model.format import count, duration, level, percent
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, SlotRecord
+from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -28,35 +30,54 @@ if TYPE_CHECKING:  # numpy takes a while to import
 
 DRAWN_PER_S = 2
 """How often the live view is drawn: it must not cost what is measured beside it."""
+WIDTH = 100
+BAR = 18
+SCALE = 41
+"""Letters of the interval's scale, an odd number: the estimate stands in its middle."""
+WIDEST = log(4)
+"""ln: an interval that reaches beyond this is drawn to the scale's ends."""
 
 
-class RunProgress:
-    """Shows where a run is and how sure the answer is so far."""
+def at_terminal(how: RunFlags) -> Caller:
+    """Give who sits at the terminal, or has left it to a script, and called with these flags."""
+    return Caller(
+        tell=tell,
+        progress=partial(_progress, telling=how.telling),
+        asks=_ask if sys.stdin.isatty() else None,
+        yes=how.yes,
+        loads_other_machines=how.loads_other_machines,
+        cluster=how.cluster,
+        quiet=how.telling.quiet,
+    )
 
-    def __init__(self, head: RunHead, telling: Telling = AS_USUAL) -> None:
-        """Begin with nothing measured."""
-        self._telling = telling
-        self._factors = list(factor_names(head.experiment.factors).values())
-        self._console = plain_console(stderr=True)
+
+def _ask(question: str, *, usual: bool) -> bool:
+    return Confirm.ask(question, default=usual, console=plain_console(stderr=True))
+
+
+def _progress(head: RunHead, telling: Telling) -> LineProgress:
+    if plain_console(stderr=True).is_terminal and not telling.quiet:
+        return LiveProgress(head, verbose=telling.verbose)
+    return LineProgress(head, tell, quiet=telling.quiet, verbose=telling.verbose)
+
+
+class LiveProgress(LineProgress):
+    """Draws where a run is; of what is over it tells what people should read."""
+
+    a_line_each = False
+
+    def __init__(self, head: RunHead, *, verbose: bool = False) -> None:
+        console = plain_console(stderr=True)
+        super().__init__(head, partial(console.print, soft_wrap=True), verbose=verbose)
         self._view = LiveView(head)
-        self._live = (
-            Live(
-                self._view,
-                console=self._console,
-                transient=True,
-                refresh_per_second=DRAWN_PER_S,
-            )
-            if self._console.is_terminal and not telling.quiet
-            else None
+        self._live = Live(
+            self._view, console=console, transient=True, refresh_per_second=DRAWN_PER_S
         )
-        self._block = ""
 
     def __enter__(self) -> Self:
-        """Begin to show."""
-        if self._factors and not self._telling.quiet:
-            self.notice(f"each line: {', '.join(self._factors)} · block")
-        if self._live:
-            self._live.start()
+        """Begin to draw."""
+        super().__enter__()
+        self._live.start()
         return self
 
     def __exit__(
@@ -66,109 +87,158 @@ class RunProgress:
         trace: TracebackType | None,
     ) -> None:
         """Take the live view away."""
-        if self._live:
-            self._live.stop()
+        self._live.stop()
 
     def pilot_begins(self, point: Point, arm: str) -> None:
         """Show that an arm is looked at alone."""
-        interrupt_again()
-        self._view.point = ", ".join(map(level, point.levels.values()))
-        self._view.doing = f"{arm} alone: what times it needs"
-
-    def pilot_ends(self, record: PilotRecord) -> None:
-        """Tell what was found."""
-        found = record.found
-        if record.bursts and record.bursts.told:
-            self.notice(f"{record.arm}: {record.bursts.told}")
-        if not self._live and not self._telling.quiet:
-            self.notice(
-                f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "
-                f"lead-in {duration(found.lead_in_s)}, slots of {duration(found.window_s)}"
-            )
+        super().pilot_begins(point, arm)
+        self._show(point, f"{arm} alone: what times it needs")
 
     def block_begins(self, point: Point, block: int, slots: int) -> None:
         """Show the new block."""
-        interrupt_again()
-        self._block = block_name(point, block)
-        self._view.point = ", ".join(map(level, point.levels.values()))
+        super().block_begins(point, block, slots)
+        self._show(point, "starting servers")
         self._view.block_begins(block, slots)
 
     def slot_begins(self, arm: str, phase: str) -> None:
         """Show which arm is under load."""
-        interrupt_again()
+        super().slot_begins(arm, phase)
         self._view.doing = f"warming up {arm}" if phase == "warmup" else arm
 
     def slot_ends(self, record: SlotRecord) -> None:
         """Move the bars on."""
         self._view.slot_ends(record)
-        if self._telling.verbose:
-            self.notice(f"  {slot_words(record)}")
-
-    def answers(self, data: "PointData", looks_s: Sequence[float]) -> None:
-        """Give the answer of the rounds, before the long looks, and how long those take."""
-        if self._telling.quiet:
-            return
-        from webdyno.judge import question_of
-
-        so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
-        turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
-        self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
+        super().slot_ends(record)
 
     def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
         """Show which variant is under load, and for how long."""
-        interrupt_again()
-        self._view.point = ", ".join(map(level, point.levels.values()))
-        self._view.doing = f"{arm}, for {duration(look_s)} without a break"
-
-    def long_look_goes_on(self, part: LongLookRecord) -> None:
-        """Tell of it in one line."""
-        if self._telling.verbose:
-            from webdyno.judge.look_course import course_of
-            from webdyno.judge.stalls import stalls_of
-            from webdyno.report.around_blocks import part_words
-
-            for figures in course_of([part], stalls_of(part)):
-                self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
-
-    def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
-        """Say what was seen."""
-        if not self._telling.quiet:
-            from webdyno.judge.long_look import findings_words, look_at
-
-            look = look_at(*parts)
-            self.notice(f"long look at {look.arm}: {findings_words(look)}")
-
-    def notice(self, text: str) -> None:
-        """Tell what the user should read."""
-        self._console.print(text, soft_wrap=True)
+        super().long_look_begins(point, arm, look_s)
+        self._show(point, f"{arm}, for {duration(look_s)} without a break")
 
     def block_ends(self, block: BlockRecord, data: "PointData") -> None:
-        """Tell how sure the answer is by now."""
+        """Show how sure the answer is by now."""
         from webdyno.judge import question_of
 
-        so_far = question_of(data.experiment).so_far(data)
-        if self._live:
-            self._view.block_ends(so_far, data)
-        elif not self._telling.quiet:
-            self.notice(f"{self._block} ({block.took_s:.1f} s): {so_far}")
+        super().block_ends(block, data)
+        self._view.block_ends(question_of(data.experiment).so_far(data), data)
+
+    def _show(self, point: Point, doing: str) -> None:
+        self._view.point = ", ".join(map(level, point.levels.values()))
+        self._view.doing = doing
 
 
-def slot_words(record: SlotRecord) -> str:
-    """Tell of a slot in one line."""
-    load, failed = record.load, record.load.failures.total
-    cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
-    words = (
-        f"{record.arm}, {record.phase}: {number(load.rate_rps)} requests/s, "
-        f"{significant(cpu_us)} µs of the servers' CPU time each, "
-        f"client {percent(load.client.busy)} busy"
+@dataclass
+class Usage:
+    """How busy servers and client were in an arm's last slot, as shares of their CPUs."""
+
+    servers: float
+    client: float
+
+
+@dataclass
+class LiveView:
+    """Drawn anew some times a second; whoever measures says what has changed."""
+
+    head: RunHead
+    began_s: float = field(default_factory=time.monotonic)
+    point: str = ""
+    doing: str = "starting"
+    slots: int = 0
+    ended: int = 0
+    block: int = 0
+    ratios: str = ""
+    left: str = ""
+    """How many blocks and how much time it will take, about."""
+    scale: Text | None = None
+    usage: dict[str, Usage] = field(default_factory=dict)
+    left_out: str = ""
+
+    def block_begins(self, block: int, slots: int) -> None:
+        """A block's servers are started."""
+        self.block, self.slots, self.ended = block, slots, 0
+
+    def slot_ends(self, record: SlotRecord) -> None:
+        """A slot was measured."""
+        self.ended += 1
+        length_s = record.load.all_of_it.length_s
+        cpus = self.head.experiment.arms[record.arm].cpus or len(self.head.machine.split.servers)
+        if length_s:
+            servers = record.servers.cpu_s / (length_s * cpus)
+            self.usage[record.arm] = Usage(min(servers, 1.0), min(record.load.client.busy, 1.0))
+
+    def block_ends(self, ratios: str, data: "PointData") -> None:
+        """A block was measured: see how sure the answer is by now, and what is still lacking."""
+        from webdyno.judge import foresee
+        from webdyno.judge.validity import left_out_words
+
+        self.ratios, self.left_out = ratios, left_out_words(data)
+        foreseen = foresee(data)
+        if foreseen is None:
+            self.left, self.scale = f"{count(len(data.blocks), 'block')} so far", None
+            return
+        self.left = f"of about {foreseen.blocks} · {duration(round(foreseen.left_s))} left"
+        found, wanted = foreseen.found, foreseen.wanted
+        self.scale = interval_scale(found.low - found.centre, found.high - found.centre, wanted)
+        self.scale.append(
+            f"  {foreseen.arm}: known to ±{percent(expm1(found.half_width))}, "
+            f"asked for are ±{percent(expm1(wanted))}"
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw."""
+        yield from self._lines(min(options.max_width, WIDTH))
+
+    def _lines(self, width: int) -> Iterator[Table | Text]:
+        passed = duration(round(time.monotonic() - self.began_s))
+        first = Table.grid(expand=False)
+        first.width = width
+        first.add_column(ratio=1, no_wrap=True)
+        first.add_column(justify="right", no_wrap=True)
+        where = " · ".join(filter(None, (self.point, f"block {self.block}" if self.block else "")))
+        first.add_row(Text(f"{where or 'pilot'} {self.left}"), Text(passed, style="dim"))
+        yield first
+        now = Table.grid(padding=(0, 1))
+        done = ProgressBar(total=max(self.slots, 1), completed=self.ended, width=BAR)
+        now.add_row(done, Text(self.doing))
+        yield now
+        for arm, used in list(self.usage.items()):  # another thread draws
+            busy = Table.grid(padding=(0, 1))
+            busy.add_row(
+                *_bar("servers", used.servers), *_bar("client", used.client), Text(arm, style="dim")
+            )
+            yield busy
+        if self.ratios:
+            yield Text(self.ratios, no_wrap=True, overflow="ellipsis")
+        if self.scale is not None:
+            yield self.scale
+        if self.left_out:
+            yield Text(f"slots left out: {self.left_out}", style="yellow")
+
+
+def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
+    return (
+        Text(name),
+        ProgressBar(total=1.0, completed=share, width=BAR),
+        Text(f"{100 * share:3.0f} %"),
     )
-    if failed:
-        words += f", {count(failed, 'failure')}"
-    retried = load.all_of_it.retried
-    return f"{words}, {count(retried, 'request')} sent once more" if retried else words
 
 
-def block_name(point: Point, block: int) -> str:
-    """Name a block, of several points by the levels alone: `64, always · block 3`."""
-    levels = ", ".join(map(level, point.levels.values()))
-    return f"{levels} · block {block}" if levels else f"block {block}"
+def interval_scale(low: float, high: float, wanted: float) -> Text:
+    """Draw an interval (ln, about its estimate) beside the width that is asked for.
+
+    `░` is what it may span for the run to stop. The scale grows with the interval, up to fourfold
+    each way.
+    """
+    middle = SCALE // 2
+    widest = min(max(-low, high, 3 * wanted), WIDEST)
+
+    def place(at: float) -> int:
+        return middle + round(max(-1.0, min(1.0, at / widest)) * middle)
+
+    signs = [" "] * SCALE
+    for at in range(place(-wanted), place(wanted) + 1):
+        signs[at] = "░"
+    for at in range(place(low), place(high) + 1):
+        signs[at] = "━" if signs[at] == "░" else "─"
+    signs[place(low)], signs[place(high)], signs[middle] = "├", "┤", "●"
+    return Text(f"{exp(-widest):4.2f}× {''.join(signs)} {exp(widest):.2f}×")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
-from webdyno.cli.exits import Exit
 from webdyno.cli.result import show_result
 from webdyno.host.children import run_program
+from webdyno.lab.ending import Exit
 from webdyno.model.cluster import SPREAD_FILE
 from webdyno.model.files import writing
 from webdyno.model.mistake import Mistake, Trouble
@@ -56,7 +56,7 @@ def report(
     if (run / SPREAD_FILE).exists():
         if markdown or json or charts or pdf:
             raise Mistake(f"{run} has a run for each point: give the folder of one of them")
-        from webdyno.cli.dispatch import show_spread
+        from webdyno.cli.fleet import show_spread
 
         return show_spread(run)
     from webdyno.report.view import see

@@ -1,19 +1,113 @@
-"""Shows what a run's folder says: judges it, prints the answer, writes the report beside it."""
+"""Measures for a command and shows what came of it: the answer, and the report beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webdyno.cli.console import plain_console, tell
-from webdyno.cli.exits import Exit
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
+from webdyno.definitions import Catalogue
+from webdyno.lab.ending import Exit
+from webdyno.lab.measure import (
+    Measured,
+    has_enough,
+    measure_anew,
+    measure_on,
+    measure_sweeps,
+    what_is_kept,
+)
 from webdyno.model.command import command
+from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
-from webdyno.model.limits import Limit, limit_answers
+from webdyno.model.limits import Limit, limit_answers, read_limit
+from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.report.view import JudgedRun
+
+Show = Callable[[RunFolder], Exit]
+"""Shows what was measured, and gives the exit code that fits."""
+Afterwards = Callable[[Path], Exit]
+"""What is asked of a run that came to its end, by its folder; what the run came to is told by then,
+and its exit code stays unless this one is interrupted."""
+
+
+def measure_and_show(
+    name: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    out: Path | None,
+    how: RunFlags,
+    *,
+    fail_on: Sequence[str] = (),
+    show: Show | None = None,
+    afterwards: Afterwards | None = None,
+) -> Exit:
+    """Run an experiment from its first block on, and show what came of it."""
+    limits = _limits(fail_on, experiment)
+    measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
+    show = show or partial(show_result, fail_on=limits, report=how.report)
+    return show_measured(measured, show, afterwards)
+
+
+def go_on_and_show(
+    path: Path, how: RunFlags, more_s: float | None = None, afterwards: Afterwards | None = None
+) -> Exit:
+    """Go on with a run where it was interrupted, or for so long, and show what came of it."""
+    measured = measure_on(path, at_terminal(how), more_s)
+    return show_measured(measured, partial(show_result, report=how.report), afterwards)
+
+
+def show_measured(measured: Measured, show: Show, afterwards: Afterwards | None = None) -> Exit:
+    """Show what was measured; where it didn't come to its end, how to go on."""
+    folder = measured.folder
+    if measured.interrupted:
+        if has_enough(folder):
+            show(folder)
+        tell(f"\ninterrupted; {what_is_kept(folder)}")
+        return Exit.INTERRUPTED
+    code = show(folder)
+    if measured.end == "died":
+        tell(f"a server died; {what_is_kept(folder)}")
+        return code
+    if afterwards is not None and (end := afterwards(folder.path)) is Exit.INTERRUPTED:
+        return end
+    return code
+
+
+def sweeps_afterwards(how: RunFlags) -> Afterwards:
+    """Give what measures the sweeps beside a search, in its folder, or goes on with them."""
+
+    def sweep(run: Path) -> Exit:
+        show = partial(show_result, report=how.report)
+        for measured in measure_sweeps(run, at_terminal(how)):
+            if show_measured(measured, show) is Exit.INTERRUPTED:
+                return Exit.INTERRUPTED
+        asked = RunFolder.open(run).head.experiment.capacity
+        if how.report and asked is not None and asked.sweep_s is not None:
+            from webdyno.report.result_page import write_report
+            from webdyno.report.view import see
+
+            # Again: now with links to what stands beside it.
+            write_report(run, see(RunFolder.open(run).data()).view)
+        return Exit.OK
+
+    return sweep
+
+
+def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
+    limits = []
+    for text in texts:
+        try:
+            limits.append(read_limit(text, experiment))
+        except ValueError as error:
+            raise Mistake(f"--fail-on '{text}': {error}") from None
+    return limits
 
 
 def show_result(

@@ -5,10 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.capacity import sweeps_afterwards
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
-from webdyno.cli.measure import measure_on
+from webdyno.cli.result import go_on_and_show, sweeps_afterwards
+from webdyno.lab.ending import Exit
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
 from webdyno.model.mistake import Mistake
 
@@ -35,7 +34,8 @@ def resume(
     if any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
         if budget.given is not None:
             raise Mistake("--budget is for a single run: give the folder of a host's")
-        from webdyno.cli.dispatch import go_on
+        from webdyno.cli.fleet import measure_and_show_all
+        from webdyno.lab.dispatch import begun_in
 
-        return go_on(run, how)
-    return measure_on(run, how, budget.seconds, afterwards=sweeps_afterwards(how))
+        return measure_and_show_all(begun_in(run), how)
+    return go_on_and_show(run, how, budget.seconds, afterwards=sweeps_afterwards(how))

@@ -5,20 +5,17 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.capacity import sweeps_afterwards
-from webdyno.cli.console import tell
-from webdyno.cli.exits import Exit
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, Why
-from webdyno.cli.measure import measure
-from webdyno.cli.own_systems import checked_with_own
+from webdyno.cli.progress import at_terminal
+from webdyno.cli.result import measure_and_show, sweeps_afterwards
 from webdyno.cli.why import why_afterwards
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import TomlFile
-from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, duration
+from webdyno.lab.ending import Exit
+from webdyno.lab.measure import within_budget
+from webdyno.lab.systems import Arranged, checked_with_own
 from webdyno.model.mistake import Mistake
-from webdyno.model.point import plan_points
 
 
 def run(
@@ -73,9 +70,10 @@ def run(
     catalogue = Catalogue.load(new.catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
-    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, yes=new.how.yes)
+    caller = at_terminal(new.how)
+    wanted, catalogue = checked_with_own(draft, catalogue, file.parent, caller)
     if not full and not flags.vary:
-        wanted = _within_budget(wanted, catalogue)
+        wanted = within_budget(wanted, catalogue, caller)
     name = Path(experiment).stem
     if why and (spread or replicates is not None):
         raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
@@ -85,30 +83,18 @@ def run(
         raise Mistake(
             "--loads-other-machines is for a single run: many hosts at once would load those"
         )
-    if spread:
-        from webdyno.cli.dispatch import run_spread
+    if spread or replicates is not None:
+        from webdyno.cli.fleet import measure_and_show_all
+        from webdyno.lab.dispatch import replicates_on_hosts, spread_over_hosts
 
-        return run_spread(name, wanted, catalogue, out, new)
-    if replicates is not None:
-        from webdyno.cli.dispatch import run_replicates
-
-        return run_replicates(name, wanted, catalogue, out, new, replicates=replicates)
+        flag = "--spread" if spread else "--replicates"
+        if new.fail_on:
+            raise Mistake(f"--fail-on asks a single run: leave it out, or {flag}")
+        asked = Arranged(name, wanted, catalogue)
+        if replicates is None:
+            return measure_and_show_all(spread_over_hosts(asked, out), new.how)
+        return measure_and_show_all(replicates_on_hosts(asked, out, replicates), new.how)
     afterwards = why_afterwards(wanted, new.how) if why else sweeps_afterwards(new.how)
-    return measure(
+    return measure_and_show(
         name, wanted, catalogue, out, new.how, fail_on=new.fail_on, afterwards=afterwards
     )
-
-
-def _within_budget(experiment: Experiment, catalogue: Catalogue) -> Experiment:
-    """Leave out levels for which there is no time, and say so."""
-    from webdyno.run.budget import reduce_levels
-
-    budget_s = experiment.measure.budget_s
-    kept = reduce_levels(experiment, catalogue, budget_s)
-    all_points, points = (len(plan_points(each)) for each in (experiment, kept))
-    if points < all_points:
-        tell(
-            f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
-            "a longer --budget measures more, --full all of them"
-        )
-    return kept

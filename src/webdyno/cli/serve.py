@@ -12,10 +12,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, tell
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import CatalogDirs
-from webdyno.cli.unforeseen import keep_traceback
 from webdyno.definitions import Catalogue
+from webdyno.lab.ending import Exit, keep_traceback
 from webdyno.model.mistake import Mistake, Trouble
 
 HIGHEST_PORT = 65_535

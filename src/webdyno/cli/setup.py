@@ -4,10 +4,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.agreement import provide_packages
 from webdyno.cli.console import plain_console
-from webdyno.cli.flags import CatalogDirs, Yes
+from webdyno.cli.flags import CatalogDirs, RunFlags, Yes
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
+from webdyno.lab.consent import provide_packages
 
 
 def setup(
@@ -26,5 +27,5 @@ def setup(
     catalogue = Catalogue.load(catalog)
     wanted = [catalogue.stack(name) for name in stacks] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
-    provide_packages(wanted, list(sites.values()), yes=yes)
+    provide_packages(wanted, list(sites.values()), [], at_terminal(RunFlags(yes=yes)))
     plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")

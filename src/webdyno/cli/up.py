@@ -8,12 +8,21 @@ from typing import Annotated
 
 from cyclopts import Parameter, validators
 
-from webdyno.cli.agreement import agree_to_catalogues, provide_packages, refuse_other_machines
 from webdyno.cli.console import plain_console
-from webdyno.cli.exits import Exit
-from webdyno.cli.flags import CatalogDirs, KnobSettings, LoadsOtherMachines, Yes
-from webdyno.cli.own_systems import NO_FLAGS, OwnFlags, one_system
+from webdyno.cli.flags import (
+    NOTHING_OF_OWN,
+    CatalogDirs,
+    KnobSettings,
+    LoadsOtherMachines,
+    OwnFlags,
+    RunFlags,
+    Yes,
+)
+from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
+from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
+from webdyno.lab.ending import Exit
+from webdyno.lab.systems import one_system
 from webdyno.model.format import count
 from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
@@ -47,7 +56,7 @@ def up(
     path: Annotated[
         Sequence[str], Parameter(help="A path that is asked for once it runs; may be given again.")
     ] = (),
-    own: OwnFlags = NO_FLAGS,
+    own: OwnFlags = NOTHING_OF_OWN,
     set_: KnobSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
@@ -74,7 +83,9 @@ def up(
     of_load = [text for text in set_ if text.startswith(LOAD)]
     of_stack = [text for text in set_ if not text.startswith(LOAD)]
     known = Catalogue.load(catalog)
-    system = one_system(stack, own, known, settings(of_load), path, yes=yes)
+    caller = at_terminal(RunFlags(yes=yes, loads_other_machines=loads_other_machines))
+    load = {**own.load, **({"paths": list(path)} if path else {})}
+    system = one_system(stack, own.keys(), known, load, settings(of_load), caller)
     wanted, catalogue = system.stack, system.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
@@ -90,9 +101,9 @@ def up(
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
     knobs = read_knobs(wanted, of_stack, served)
-    refuse_other_machines([wanted], loaded=loads_other_machines)
-    agree_to_catalogues([wanted], [served], yes=yes)
-    provide_packages([wanted], [served], yes=yes)
+    refuse_other_machines([wanted], caller)
+    agree_to_catalogues([wanted], [served], caller)
+    provide_packages([wanted], [served], [], caller)
     console, bench = plain_console(), Bench()
     with (
         Workspace() as scratch,

@@ -1,24 +1,33 @@
 """`webdyno why`: what limits the arms of a run, and what would mend it, found by experiment."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, tell
-from webdyno.cli.exits import Exit
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
-from webdyno.cli.measure import measure, measure_on
-from webdyno.definitions import Catalogue
-from webdyno.model.experiment import OWN_GENERATOR, Experiment
+from webdyno.cli.progress import at_terminal
+from webdyno.cli.result import Afterwards, show_measured, show_result
+from webdyno.lab.ending import Exit
+from webdyno.lab.measure import Measured
+from webdyno.lab.why import (
+    AskedWhy,
+    check_load,
+    measure_advice,
+    measure_limits,
+    measure_samples,
+    measure_settings,
+    suspected_settings,
+)
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Judgement
 from webdyno.model.mistake import Mistake
-from webdyno.model.run import RunHead, arm_folder
 from webdyno.model.why import Advice
-from webdyno.run.folder import HEAD_FILE, RunFolder
-
-WHY, SETTINGS, PROFILE, ADVICE = "why", "settings", "profile", "advice"
+from webdyno.run.folder import RunFolder
 
 
 def why(
@@ -94,99 +103,69 @@ def why(
 
         webdyno why runs/2026-11-21-093000-static-hello --profile
     """
-    from webdyno.run.repeat import kept_catalogue
-
-    found = RunFolder.open(run)
-    budget_s = budget.seconds
-    head = found.head if budget_s is None else _within(found.head, budget_s)
-    arm = [_named(head.experiment, it) for it in arm]
-    catalogue, folder = kept_catalogue(run), out or run / WHY
+    asked = AskedWhy.of(run, arm, budget.seconds, out)
+    caller, show = at_terminal(how), partial(show_result, report=how.report)
     if try_ and not advice:
         raise Mistake("--try measures what --advice names; give both")
     if advice:
-        suspected = _suspected(found, arm, catalogue)
-        return _try(suspected, head, catalogue, folder, how) if try_ else _tell(suspected)
+        suspected = suspected_settings(asked)
+        if not try_:
+            return _tell(suspected)
+        tried = measure_advice(asked, suspected, caller)
+        return _show_gains(_shown(tried, how), suspected)
     if settings:
-        return _which_setting(head.experiment, arm, catalogue, folder / SETTINGS, how)
+        return show_measured(measure_settings(asked, caller), show)
     if profile:
-        return _sampled(found, head.experiment, catalogue, folder / PROFILE, how)
-    return _limits(arm, head, catalogue, folder, how)
+        if _tells_without_samples(asked.run):
+            return Exit.OK
+        return show_measured(measure_samples(asked, caller), show)
+    return _show_limits(_shown(measure_limits(asked, caller), how))
 
 
-def _within(head: RunHead, budget_s: float) -> RunHead:
-    """Give the head of a run whose experiment has that budget."""
-    experiment = head.experiment.with_measure(budget_s=budget_s, patience=1.0)
-    return head.replace(experiment=experiment)
-
-
-def why_afterwards(experiment: Experiment, how: RunFlags) -> Callable[[Path], Exit]:
+def why_afterwards(experiment: Experiment, how: RunFlags) -> Afterwards:
     """Give what `--why` asks of a run once it has come to its end; raise Mistake if it can't."""
-    _check_load(experiment)
+    check_load(experiment)
     return lambda run: why(run, how=replace(how, report=False))
 
 
-def _limits(
-    arms: Sequence[str], head: RunHead, catalogue: Catalogue, folder: Path, how: RunFlags
-) -> Exit:
-    from webdyno.host.limits import CpuLimit
+def _shown(measured: Iterable[Measured], how: RunFlags) -> Iterator[Judgement | None]:
+    """Show what is measured, run by run, and judge each; None where one was interrupted."""
     from webdyno.judge import judge
+
+    for each in measured:
+        code = show_measured(each, partial(show_result, report=how.report))
+        if code is Exit.INTERRUPTED:
+            yield None
+            return
+        yield judge(each.folder.data().points[0])
+
+
+def _show_limits(judged: Iterable[Judgement | None]) -> Exit:
     from webdyno.judge.questions.interventions import what_limits
     from webdyno.judge.time_spent import where_time_goes
-    from webdyno.run.why import limits_experiment
 
-    _check_load(head.experiment)
-    cpu_time_is_ours = CpuLimit.possible()
-    if not cpu_time_is_ours:
-        tell(
-            "CPU time can't be taken here, from servers or client: that takes root and the "
-            "kernel's control groups; the rest is tried"
-        )
     told, waits = [], []
-    for name in arms or head.experiment.arms:
-        asked = limits_experiment(
-            name,
-            head.experiment,
-            catalogue,
-            head.machine.split,
-            cpu_time_is_ours=cpu_time_is_ours,
-        )
-        path = folder / arm_folder(name)
-        if (code := _measured(f"{WHY}: {name}", asked, catalogue, path, how)) is Exit.INTERRUPTED:
-            return code
-        found = RunFolder.open(path)
-        judged = judge(found.data().points[0])
-        told += judged.elasticities
-        waits += judged.waiting[:1]  # that of the arm as it is
+    for judgement in judged:
+        if judgement is None:
+            return Exit.INTERRUPTED
+        told += judgement.elasticities
+        waits += judgement.waiting[:1]  # that of the arm as it is
     _print([*what_limits(told), *where_time_goes(waits)])
     return Exit.OK
 
 
-def _measured(
-    name: str, asked: Experiment, catalogue: Catalogue, path: Path, how: RunFlags
+def _show_gains(
+    judged: Iterable[Judgement | None], suspected: Mapping[str, Sequence[Advice]]
 ) -> Exit:
-    """Measure it, or go on with what is there."""
-    if (path / HEAD_FILE).exists():
-        return measure_on(path, how)
-    return measure(name, asked, catalogue, path, how)
+    from webdyno.judge.questions.interventions import what_settings_are_worth
 
-
-def _print(lines: Iterable[str]) -> None:
-    console = plain_console()
-    for line in lines:
-        console.print(line)
-
-
-def _suspected(
-    found: RunFolder, arms: Sequence[str], catalogue: Catalogue
-) -> dict[str, list[Advice]]:
-    """Give what is known to make servers slow, by arm, of all that a run shows."""
-    from webdyno.judge.questions.interventions import advice_evidence
-    from webdyno.run.why import advice_for
-
-    experiment, split = found.head.experiment, found.head.machine.split
-    data = found.data().points[0]
-    shown = {name: advice_evidence(data, name) for name in arms or experiment.arms}
-    return {name: advice_for(name, experiment, catalogue, split, it) for name, it in shown.items()}
+    told = []
+    for judgement in judged:
+        if judgement is None:
+            return Exit.INTERRUPTED
+        told += judgement.gains
+    _print(what_settings_are_worth(told))
+    return _tell({name: advice for name, advice in suspected.items() if not advice})
 
 
 def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:
@@ -196,88 +175,24 @@ def _tell(suspected: Mapping[str, Sequence[Advice]]) -> Exit:
     return Exit.OK
 
 
-def _try(
-    suspected: Mapping[str, list[Advice]],
-    head: RunHead,
-    catalogue: Catalogue,
-    folder: Path,
-    how: RunFlags,
-) -> Exit:
-    from webdyno.judge import judge
-    from webdyno.judge.questions.interventions import what_settings_are_worth
-    from webdyno.run.why import advice_experiment
-
-    told = []
-    for name, advice in suspected.items():
-        if not advice:
-            continue
-        asked = advice_experiment(name, head.experiment, advice)
-        path = folder / f"{ADVICE}-{arm_folder(name)}"
-        code = _measured(f"{WHY} --advice: {name}", asked, catalogue, path, how)
-        if code is Exit.INTERRUPTED:
-            return code
-        found = RunFolder.open(path)
-        told += judge(found.data().points[0]).gains
-    _print(what_settings_are_worth(told))
-    return _tell({name: advice for name, advice in suspected.items() if not advice})
-
-
-def _sampled(
-    found: RunFolder, experiment: Experiment, catalogue: Catalogue, path: Path, how: RunFlags
-) -> Exit:
-    """Measure again with samples; where none can be had, tell what the run's counters say."""
+def _tells_without_samples(found: RunFolder) -> bool:
+    """Tell what the run's counters say, where no samples can be had; False where they can."""
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
     from webdyno.probe.profile import sampling_fault
-    from webdyno.run.why import sampled_experiment
 
-    if fault := sampling_fault():
-        tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
-        explained = judge(found.data().points[0]).explanations
-        _print(
-            explanation_sentence(it) or f"{it.a} and {it.b}: no difference is sure"
-            for it in explained
-        )
-        return Exit.OK
-    asked = sampled_experiment(experiment, catalogue)
-    return _measured(f"{WHY} --profile", asked, catalogue, path, how)
+    fault = sampling_fault()
+    if fault is None:
+        return False
+    tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
+    _print(
+        explanation_sentence(it) or f"{it.a} and {it.b}: no difference is sure"
+        for it in judge(found.data().points[0]).explanations
+    )
+    return True
 
 
-def _which_setting(
-    experiment: Experiment, arms: Sequence[str], catalogue: Catalogue, path: Path, how: RunFlags
-) -> Exit:
-    from webdyno.run.factorial import factorial_experiment
-
-    pair = list(arms or experiment.arms)
-    if len(pair) != 2:
-        raise Mistake(
-            f"--settings compares two arms, and these are {', '.join(pair)}; name two with --arm"
-        )
-    one, other = pair
-    asked = factorial_experiment(one, other, experiment)
-    return _measured(f"{WHY} --settings", asked, catalogue, path, how)
-
-
-def _named(experiment: Experiment, asked: str) -> str:
-    """Give the arm of that name, or the only one that has it in its name."""
-    having = [asked] if asked in experiment.arms else [it for it in experiment.arms if asked in it]
-    if len(having) == 1:
-        return having[0]
-    fault = "several arms have that in their names" if having else "the run has no such arm"
-    raise Mistake(f"--arm {asked}: {fault}; it has {', '.join(experiment.arms)}")
-
-
-def _check_load(experiment: Experiment) -> None:
-    """Refuse what no rate can tell of."""
-    if experiment.capacity or any(
-        experiment.load_of(name).loop == "open" for name in experiment.arms
-    ):
-        raise Mistake(
-            "an open loop's rate is given and tells of no limit: measure a closed loop, then ask "
-            "why of that"
-        )
-    if experiment.generator != OWN_GENERATOR:
-        raise Mistake(
-            f"the run's load was made by {experiment.generator}; measure with webdyno's own "
-            "generator, then ask why of that"
-        )
+def _print(lines: Iterable[str]) -> None:
+    console = plain_console()
+    for line in lines:
+        console.print(line)

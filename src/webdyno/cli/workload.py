@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from webdyno.cli.console import plain_console, print_table, tell
-from webdyno.cli.exits import Exit
+from webdyno.lab.ending import Exit
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.files import writing

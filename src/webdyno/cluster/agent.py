@@ -9,7 +9,6 @@ import io
 import os
 import socket
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
@@ -27,6 +26,7 @@ from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
@@ -105,7 +105,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
         known = {path: path.stat().st_size for path in _files(place / RUN)}
         with log.open("wb") as said:
             process = subprocess.Popen(
-                [*ending_with_us("INT"), *_command(place, yes=yes)],
+                [*ending_with_us("INT"), *_call(place, yes=yes)],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
@@ -123,13 +123,12 @@ def _without_blocks(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if PurePosixPath(member.name).parts[1:2] == (BLOCKS_FOLDER,) else member
 
 
-def _command(place: Path, *, yes: bool) -> list[str | Path]:
+def _call(place: Path, *, yes: bool) -> list[str]:
     """Give the words that begin the parcel's experiment, or go on with its run."""
-    catalogue = ("--catalog", place / CATALOGUE_FOLDER)
-    begin = ("run", place / EXPERIMENT_FILE, *catalogue, "--full", "--out", place / RUN)
-    words = ("resume", place / RUN) if (place / RUN / HEAD_FILE).exists() else begin
-    agreed = ("--yes",) if yes else ()
-    return [sys.executable, "-m", "webdyno.cli", *words, "--no-report", *agreed]
+    if (place / RUN / HEAD_FILE).exists():
+        return words_of("resume", {"folder": place / RUN, "yes": yes})
+    asked = {"experiment": place / EXPERIMENT_FILE, "full": True, "out": place / RUN, "yes": yes}
+    return words_of("run_experiment", {**asked, "catalog": [place / CATALOGUE_FOLDER]})
 
 
 def _news(process: subprocess.Popen[bytes], run: Path, sent: dict[Path, int]) -> Iterator[Piece]:

@@ -34,6 +34,7 @@ from pydantic import ValidationError
 from webdyno.cluster.host import Runner
 from webdyno.host.children import end_with_parent
 from webdyno.judge.fleet import JudgedMachine, judge_machine
+from webdyno.judge.point_data import RunData
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.mistake import Trouble
@@ -47,8 +48,8 @@ from webdyno.run.session import is_finished
 News = Callable[[str, Path], None]
 """Is told whose run has something new, and its folder."""
 
-STOP = b'{"kind":"stop"'
-"""How the record of a stop begins; see `run.redact.line_of`."""
+ENDS = (b'{"kind":"stop"', b'{"kind":"long-look"')
+"""How records begin that tell of a run's end; see `run.redact.line_of`."""
 
 MEASURED = (0, 1)
 """Exit codes of a run that came to its end: with a verdict, or with `invalid`."""
@@ -97,16 +98,21 @@ def missing_runs(works: Sequence[Work], out: Path) -> Counter[Work]:
 
 
 def _came_to_its_end(run: RunFolder) -> bool:
-    return _stopped(run) or is_finished(run.data())
+    return _surely_ended(run) or is_finished(run.data())
 
 
-def _stopped(run: RunFolder) -> bool:
-    """Whether all points were stopped, which tells without any other record that it is finished."""
-    points = {plan.point.number for plan in plan_points(run.head.experiment)}
+def _surely_ended(run: RunFolder) -> bool:
+    """Whether stops and long looks alone show that, as they mostly do, without reading the rest.
+
+    Without blocks all arms count as looked at or lacking. Whether a capacity is looked at depends
+    on what blocks have found.
+    """
+    if run.head.experiment.capacity is not None:
+        return False
     with suppress(FileNotFoundError, ValidationError), (run.path / RECORDS_FILE).open("rb") as file:
-        return points <= {
-            RECORD.validate_json(line).point for line in file if line.startswith(STOP)
-        }
+        ends = [RECORD.validate_json(line) for line in file if line.startswith(ENDS)]
+        data = RunData(run.head, ends)
+        return all(point.stop for point in data.points) and is_finished(data)
     return False
 
 

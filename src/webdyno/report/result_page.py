@@ -5,7 +5,6 @@ The page has all that the terminal tells (`result`), and what there was no room 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 import vl_convert
@@ -248,11 +247,8 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    known = marks(view.head.experiment.arms)
-    of_points = [figure for point in view.points for figure in _figures_of(point, view)]
     written = []
-    for panel in chain.from_iterable(it.panels for it in [*_result_figures(view), *of_points]):
-        drawn = _standalone(panel.svg, known)
+    for _, panel, drawn in charts(view):
         for file, content in (
             (folder / f"{panel.name}.svg", drawn.encode()),
             (folder / f"{panel.name}.png", vl_convert.svg_to_png(drawn, scale=SCALE)),
@@ -261,6 +257,15 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
                 file.write_bytes(content)
             written.append(file)
     return written
+
+
+def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
+    """Give each chart of the page with what it is part of, and as SVG that stands alone."""
+    known = marks(view.head.experiment.arms)
+    of_points = (figure for point in view.points for figure in _figures_of(point, view))
+    for figure in (*_result_figures(view), *of_points):
+        for panel in figure.panels:
+            yield figure, panel, _standalone(panel.svg, known)
 
 
 def _standalone(svg: str, known: list[Mark]) -> str:

@@ -41,7 +41,7 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
             "writing Parquet takes DuckDB, an extra of webdyno: install 'webdyno[parquet]', "
             f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} duckdb"
         ) from None
-    rows = [dict(_leaves(record)) for record in records if isinstance(record, SlotRecord)]
+    rows = flat_slots(record for record in records if isinstance(record, SlotRecord))
     columns = _columns(rows)
     with duckdb.connect() as database:
         fields = ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns.items())
@@ -57,8 +57,9 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
                 raise OSError(str(error)) from error
 
 
-def _leaves(record: SlotRecord) -> Iterator[tuple[str, Any]]:
-    yield from _flat("", record.model_dump(exclude={"kind"}))
+def flat_slots(slots: Iterable[SlotRecord]) -> list[dict[str, Any]]:
+    """Give each slot as a row, by column; lists are left out."""
+    return [dict(_flat("", slot.model_dump(exclude={"kind"}))) for slot in slots]
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, Any]]:

@@ -41,6 +41,8 @@ from webdyno.serve.runs import Runs, page_of, seen, state_of
 from webdyno.serve.starting import Starter
 
 ASKED = ("stack", "baseline", "site", "path", "budget")
+SYSTEMS = {"system": "stack", "baseline": "baseline"}
+"""By the API's name of it: the field of the page."""
 OWN = ("rev:", "conf:", "url:")
 """Systems of the user's own that may be named on a page; commands and images may not."""
 COLUMNS = 100
@@ -138,10 +140,10 @@ class _Pages:
         """Begin a duel."""
         async with request.form() as form:
             given = {key: str(form.get(key, "")).strip() for key in ASKED}
-        begun = self._starter.begin(self._duel(given))
+        begun = self._starter.begin("compare", self._comparison(given))
         return RedirectResponse(self._addresses.page("live", begun.name), 303)
 
-    def _duel(self, given: dict[str, str]) -> Sequence[str]:
+    def _comparison(self, given: dict[str, str]) -> dict[str, str]:
         if not all(map(str.isprintable, given.values())):
             raise Mistake("these fields take no control characters: type them again")
         for key in ("stack", "baseline"):
@@ -153,8 +155,8 @@ class _Pages:
                 )
         if given["path"] and not given["path"].startswith("/"):
             raise Mistake(f"the path {given['path']!r:.60} should begin with /")
-        words = ["duel", self._served(given["stack"]), self._served(given["baseline"])]
-        return words + [f"--{key}={given[key]}" for key in ASKED[2:] if given[key]]
+        systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
+        return systems | {key: given[key] for key in ASKED[2:] if given[key]}
 
     def _served(self, system: str) -> str:
         """Give a system as it was asked for; raise Mistake for a configuration from elsewhere.

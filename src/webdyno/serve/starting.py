@@ -2,8 +2,7 @@
 
 import signal
 import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import NamedTuple
 
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.model.mistake import Mistake, Trouble
+from webdyno.run.child import words_of
 
 END_WITHIN_S = 30.0
 LOG_BYTES = 4_000
@@ -45,20 +45,19 @@ class Starter:
         """Whether a run that was begun here goes on."""
         return self.last is not None and self.last.process.poll() is None
 
-    def begin(self, words: Sequence[str]) -> Begun:
-        """Begin a run by webdyno's command line; raise Mistake while another one goes on."""
+    def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
+        """Begin a run by a call of the Python API; raise Mistake while another one goes on."""
         if self.is_busy:
             raise Mistake("a run goes on already, and two would measure each other: wait for it")
         self._root.mkdir(parents=True, exist_ok=True)
-        name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{words[0]}"
+        name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
         try:
             with log.open("xb") as told:  # never into what somebody else has put there
                 process = subprocess.Popen(
                     [
                         *ending_with_us("TERM"),
-                        *(sys.executable, "-c", "from webdyno.cli import main; main()"),
-                        *(*words, f"--out={self._root / name}"),
+                        *words_of(call, {**arguments, "out": self._root / name, "report": True}),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=told,

@@ -1,0 +1,36 @@
+"""One call of the Python API as a process of its own: `python -m webdyno.lab CALL ARGUMENTS`.
+
+The arguments are a JSON object. What is told goes to standard error, the answer to standard output.
+`webdyno.run.child` gives these words to who starts it.
+"""
+
+import json
+import sys
+
+from webdyno.lab.ending import Exit, end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.model.mistake import Mistake
+
+CALLS = (
+    *("compare", "capacity", "gate", "run_experiment", "resume"),
+    *("tune", "why", "try_advice"),
+)
+
+
+def main(call: str, arguments: str) -> Exit:
+    """Make the call; give the exit code that fits."""
+    end_by_signals()
+    leave_matrices_one_thread()
+    if call not in CALLS:
+        return told_end(Mistake(f"{call}: is no call; there are {', '.join(CALLS)}"), call)
+    try:
+        from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
+
+        found = getattr(api, call)(**json.loads(arguments), by_keyword=False)
+        for result in found.values() if isinstance(found, dict) else filter(None, [found]):
+            print(result.headline)  # noqa: T201
+    except (Exception, KeyboardInterrupt) as end:  # noqa: BLE001 (all end the process)
+        return told_end(end, call)
+    return Exit.OK
+
+
+sys.exit(main(*sys.argv[1:]))

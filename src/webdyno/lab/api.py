@@ -1,0 +1,373 @@
+"""The Python API: what `import webdyno` gives.
+
+What can't be asked raises `Mistake`, a server, tool or disk that fails raises `Trouble`; both say
+what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, `resume` goes on.
+"""
+
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from pydantic import TypeAdapter
+
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override
+from webdyno.definitions.experiment import Source
+from webdyno.definitions.override import FACTORS
+from webdyno.definitions.toml_file import KeyPath, TomlFile
+from webdyno.definitions.validation import read_value
+from webdyno.lab.caller import AskPerson, Caller
+from webdyno.lab.gate import ORIGIN, WORKING_TREE, AskedGate, asked_gate
+from webdyno.lab.lines import LineProgress
+from webdyno.lab.measure import (
+    Measured,
+    has_enough,
+    measure_anew,
+    measure_on,
+    measure_or_go_on,
+    what_is_kept,
+    within_budget,
+)
+from webdyno.lab.result import CapacityResult, GateResult, Result, result_in
+from webdyno.lab.systems import (
+    NOTHING_MORE,
+    USUAL_OBJECTIVES,
+    Arranged,
+    AskedSystems,
+    arranged,
+    checked_with_own,
+)
+from webdyno.lab.traffic import AskedTraffic
+from webdyno.lab.tune import FINAL, Tuning, search_in_turns
+from webdyno.lab.why import AskedWhy, measure_advice, measure_limits, suspected_settings
+from webdyno.model.changes import key_parts
+from webdyno.model.experiment import Experiment
+from webdyno.model.gate import GateJudgement
+from webdyno.model.mistake import Mistake
+from webdyno.model.quantities import Budget
+from webdyno.model.text import printable
+from webdyno.run.folder import RunFolder
+
+FILES = ("har", "requests")
+_BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
+
+
+class Options(TypedDict, total=False):
+    """How something is measured; all of it may be left out."""
+
+    budget: float | str
+    """Time for measuring: seconds, or as in `5m`."""
+    settings: Mapping[str, object]
+    """Settings of the experiment by their dotted keys, such as {"load.connections": 16}."""
+    vary: Mapping[str, Sequence[object]]
+    """Settings at several levels each: all combinations are measured."""
+    curl: Sequence[str]
+    """curl's commands, as browsers copy them: what is asked for, instead of paths."""
+    har: str | Path
+    """A HAR file that a browser saved: what is asked for."""
+    requests: str | Path
+    """A .http file, one with a JSON object a line, or what `webdyno workload` wrote."""
+    out: str | Path
+    """Folder of the run, new or empty; else one under runs/."""
+    catalog: Sequence[str | Path]
+    """Folders with services, stacks, sites or experiments of your own."""
+    yes: bool
+    """Agree to all that would be asked: missing packages, catalogues of other people."""
+    loads_other_machines: bool
+    """Let configurations pass requests on to other machines, which then are loaded, too."""
+    cluster: str
+    """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
+    report: bool
+    """Write `report.html` into the run's folder at the end."""
+    tell: Callable[[str], None] | None
+    """Is given each line that tells how it goes; None: nobody. Standard error else."""
+    verbose: bool
+    """Tell of each slot as well."""
+    ask: AskPerson
+    """Asks a person, instead of raising Mistake where `yes` would be needed."""
+    by_keyword: bool
+    """Whether messages name keywords of these functions (the usual case), or else flags."""
+
+
+class Systems(Options, total=False):
+    """What systems that are named serve and are asked for, and how they are measured."""
+
+    site: str
+    """What all of them serve; else the first that all can serve."""
+    path: str
+    """The path that is asked for; else the site's first."""
+    own: Mapping[str, object]
+    """Keys of your own systems (docs/own.md): dir, environment, services, prepare, ready, …"""
+
+
+def compare(system: str, baseline: str, **options: Unpack[Systems]) -> Result:
+    """Compare two systems: both serve the same site under the same load, and take turns.
+
+    A system is a stack of the catalogue, or one of your own, such as `cmd:COMMAND` or `conf:FILE`.
+    """
+    given = _Given.of(options, Systems)
+    return given.measured(given.arranged([baseline, system]))
+
+
+def capacity(
+    system: str,
+    baseline: str | None = None,
+    *,
+    slo: Sequence[str] = USUAL_OBJECTIVES,
+    **options: Unpack[Systems],
+) -> CapacityResult:
+    """Find the highest load that one or two systems carry while objectives hold.
+
+    `slo`: each a percentile of response times, as `p99<50ms`, or `failures<0.1%`.
+    """
+    given = _Given.of(options, Systems)
+    more = CommandLine({"capacity": {"slo": list(slo)}}, {("capacity",): "slo"})
+    systems = [system] if baseline is None else [baseline, system]
+    result = given.measured(given.arranged(systems, more))
+    assert isinstance(result, CapacityResult)  # noqa: S101 (its experiment is such a search)
+    return result
+
+
+def gate(
+    *,
+    base: str = ORIGIN,
+    head: str = WORKING_TREE,
+    worse_than: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    site: str | None = None,
+    **options: Unpack[Options],
+) -> GateResult:
+    """Tell whether a revision is worse than another by more than is tolerated.
+
+    `worse_than`: `5%` of all metrics, or of one: `cpu=3%`, `p99=off`. `paths`: endpoints, each
+    asked by itself; else what webdyno.toml says.
+    """
+    given = _Given.of(options, Options)
+    asked = AskedGate(
+        base=base,
+        head=head,
+        worse_than=worse_than,
+        paths=paths,
+        site=site,
+        traffic=given.traffic,
+        overrides=given.overrides,
+    )
+    found = asked_gate(asked, given.catalogue, given.caller)
+    if isinstance(found, GateJudgement):
+        return GateResult(found, None)
+    result = given.measured(found)
+    assert result.gate is not None  # noqa: S101 (its experiment is one)
+    return result.gate
+
+
+def run_experiment(
+    experiment: str | Path | Mapping[str, Any] | Experiment,
+    *,
+    full: bool = False,
+    **options: Unpack[Options],
+) -> Result:
+    """Run an experiment: its name in the catalogue, its file, or what such a file has as a mapping.
+
+    `full`: at all levels of its factors, however long that takes; else at as many as fit into the
+    budget.
+    """
+    given = _Given.of(options, Options)
+    name, source = _source(experiment, given.catalogue)
+    draft = Draft.of(source, given.overrides)
+    asked, catalogue = checked_with_own(draft, given.catalogue, source.folder, given.caller)
+    if not full and "vary" not in options:
+        asked = within_budget(asked, catalogue, given.caller)
+    return given.measured(Arranged(name, asked, catalogue))
+
+
+def tune(
+    system: str,
+    baseline: str | None = None,
+    *,
+    each: float | str = "15m",
+    slo: Sequence[str] = (),
+    **options: Unpack[Systems],
+) -> Result | None:
+    """Look for better settings of one or two systems, then compare default and tuned afresh.
+
+    `each`: time for the search of each side. `budget` is for the comparison. None where nothing
+    better was found; `head.experiment.tuning` of the result has what was.
+    """
+    given = _Given.of(options, Systems)
+    each_s = read_value(_BUDGET, f"{each}", given.caller.spelled("--each", each))
+    out, asked = given.out, given.asked
+    tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, out, given.caller)
+    if not search_in_turns(tuning.sides, each_s, given.caller):
+        raise KeyboardInterrupt
+    final = tuning.final(usual_budget="budget" not in options and not slo)
+    if final is None:
+        return None
+    path = tuning.folder / FINAL
+    return given.told(measure_or_go_on(FINAL, final, tuning.catalogue, path, given.caller))
+
+
+def why(
+    folder: str | Path, *, arms: Sequence[str] = (), **options: Unpack[Options]
+) -> dict[str, Result]:
+    """Find what limits the arms of a run: each is measured beside itself with less of one thing.
+
+    By arm; `judgement.elasticities` of each result has what the rate hangs on.
+    """
+    given = _Given.of(options, Options)
+    asked = AskedWhy.of(Path(folder), arms, given.budget_s, given.out)
+    found = map(given.told, measure_limits(asked, given.caller))
+    return dict(zip(asked.all_arms, found, strict=True))
+
+
+def try_advice(
+    folder: str | Path, *, arms: Sequence[str] = (), **options: Unpack[Options]
+) -> dict[str, Result]:
+    """Measure what settings are worth that are known to be better than those of a run's arms.
+
+    By arm, of those for which there are any; `judgement.gains` of each result has their worth.
+    """
+    given = _Given.of(options, Options)
+    asked = AskedWhy.of(Path(folder), arms, given.budget_s, given.out)
+    suspected = suspected_settings(asked)
+    found = map(given.told, measure_advice(asked, suspected, given.caller))
+    return dict(zip((arm for arm in suspected if suspected[arm]), found, strict=True))
+
+
+def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
+    """Go on with a run that was interrupted; with a `budget` for so many seconds from now on."""
+    given = _Given.of(options, Options)
+    return given.told(measure_on(Path(folder), given.caller, given.budget_s))
+
+
+def open_run(folder: str | Path) -> Result:
+    """Read a run from its folder: a CapacityResult where its experiment is a search for one."""
+    return result_in(RunFolder.open(Path(folder)))
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the options come to."""
+
+    options: Mapping[str, Any]
+    caller: Caller
+    catalogue: Catalogue
+    overrides: Sequence[Override]
+    traffic: str
+    """How requests were given, if they were."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], known: type[Options]) -> "_Given":
+        """Read them; raise TypeError for one that there isn't, as Python does."""
+        if unknown := options.keys() - known.__annotations__.keys():
+            raise TypeError(f"there is no keyword {', '.join(sorted(unknown))}")
+        caller = _caller(options)
+        catalogue = Catalogue.load([Path(it) for it in options.get("catalog", ())])
+        own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
+        overrides = [*own, *traffic.overrides(own, caller.tell)]
+        return cls(options, caller, catalogue, overrides, traffic.words)
+
+    @property
+    def asked(self) -> AskedSystems:
+        """What systems serve and are asked for."""
+        return AskedSystems(
+            site=self.options.get("site"),
+            path=self.options.get("path"),
+            own=self.options.get("own", {}),
+            traffic=self.traffic,
+            overrides=self.overrides,
+        )
+
+    @property
+    def out(self) -> Path | None:
+        """The folder of what is measured, where one is given."""
+        out = self.options.get("out")
+        return None if out is None else Path(out)
+
+    def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arranged:
+        """Make the experiment of systems, the baseline first."""
+        return arranged(systems, self.asked, self.catalogue, self.caller, more)
+
+    def measured(self, asked: Arranged) -> Result:
+        """Measure it."""
+        return self.told(measure_anew(*asked, self.out, self.caller))
+
+    def told(self, measured: Measured) -> Result:
+        """Give what came of it; tell where it didn't come to its end."""
+        if measured.end != "finished":
+            what = "interrupted" if measured.interrupted else "a server died"
+            self.caller.tell(f"{what}; {what_is_kept(measured.folder)}")
+        result = result_in(measured.folder)
+        enough = not measured.interrupted or has_enough(measured.folder)
+        if self.options.get("report") and enough:
+            result.report()
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return result
+
+    @property
+    def budget_s(self) -> float | None:
+        """How long is measured, if that is said."""
+        budget = self.options.get("budget")
+        if budget is None:
+            return None
+        return read_value(_BUDGET, f"{budget}", self.caller.spelled("--budget", budget))
+
+
+def _caller(options: Mapping[str, Any]) -> Caller:
+    tell = options.get("tell", _to_standard_error) or _to_nobody
+    return Caller(
+        tell=tell,
+        progress=partial(LineProgress, tell=tell, verbose=options.get("verbose", False)),
+        asks=options.get("ask"),
+        yes=options.get("yes", False),
+        loads_other_machines=options.get("loads_other_machines", False),
+        cluster=options.get("cluster"),
+        by_keyword=options.get("by_keyword", True),
+    )
+
+
+def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
+    har, requests = (None if file is None else Path(file) for file in map(options.get, FILES))
+    return AskedTraffic(options.get("curl", ()), har, requests, caller.by_keyword)
+
+
+def _to_standard_error(text: str) -> None:
+    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _to_nobody(_: str) -> None:
+    """Tell nobody."""
+
+
+def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
+    """Give what the options set, each with what to call it."""
+    if (budget := options.get("budget")) is not None:
+        yield Override(("measure", "budget_s"), budget, caller.spelled("--budget", budget))
+    for key, value in options.get("settings", {}).items():
+        flag = f"settings[{key!r}]" if caller.by_keyword else f"--set {key}={value}"
+        yield Override(_key(key, flag), value, flag)
+    for key, levels in options.get("vary", {}).items():
+        flag = f"vary[{key!r}]" if caller.by_keyword else f"--vary {key}"
+        _key(key, flag)
+        yield Override((FACTORS, key), list(levels), flag)
+
+
+def _key(key: str, flag: str) -> KeyPath:
+    parts = key_parts(key)
+    if not all(parts):
+        raise Mistake(f"{flag}: {key!r} is no dotted key, such as load.connections")
+    return parts
+
+
+def _source(
+    experiment: str | Path | Mapping[str, Any] | Experiment, catalogue: Catalogue
+) -> tuple[str, Source]:
+    """Give a name for the run, and where its experiment comes from."""
+    if isinstance(experiment, str | Path):
+        return Path(experiment).stem, TomlFile(catalogue.experiment_file(str(experiment)))
+    if isinstance(experiment, Experiment):
+        return "experiment", CommandLine(tomllib.loads(experiment.toml()), {})
+    return "experiment", CommandLine(dict(experiment), {})

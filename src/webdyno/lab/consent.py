@@ -1,0 +1,199 @@
+"""What needs a yes before it is done: installing packages, running what isn't webdyno's own.
+
+Of a load from a log, what isn't answered here as in the log is left out, which is asked as well.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webdyno.definitions import Catalogue
+from webdyno.definitions.foreign import ForeignPart, commands_around_blocks, foreign_parts
+from webdyno.lab.caller import Caller
+from webdyno.model.experiment import Experiment, State
+from webdyno.model.files import writing
+from webdyno.model.format import count, number, percent
+from webdyno.model.mistake import Mistake
+from webdyno.model.point import plan_points
+from webdyno.model.service import Need
+from webdyno.model.stack import Site, Stack
+
+if TYPE_CHECKING:
+    from webdyno.run.first_look import Unlike
+
+AGREED_FILE = "agreed-catalogues"
+SHOWN_HOSTS = 100
+MOST_SHARE = 0.5
+"""Of a load that is left out: of what remains nothing would be known of the log."""
+MOST_NAMED = 5
+
+
+def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
+    """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
+
+    Raise Mistake when nobody agrees.
+    """
+    agreed = _agreed_file()
+    known = _agreed(agreed)
+    new = [part for part in parts if part.fingerprint not in known]
+    if not new:
+        return
+    told = _what_runs(new)
+    if not caller.yes:
+        if caller.is_alone:
+            raise Mistake(f"{told}\nadd {caller.spelled('--yes')} to agree; nothing was run")
+        caller.tell(told)
+        if not caller.ask("run that?", usual=False):
+            raise Mistake("nothing was run, since you didn't agree")
+    _remember(agreed, new)
+
+
+def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller) -> None:
+    """Ask for what parts of a catalogue will run, as `agree_to_foreign` does."""
+    agree_to_foreign(foreign_parts(stacks, sites), caller)
+
+
+def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
+    """Remember that you asked for these yourself: a resumed run asks no more."""
+    own = [part for part in foreign_parts(stacks, []) if part.in_folder]
+    own += commands_around_blocks(states, Path.cwd())
+    agreed = _agreed_file()
+    known = _agreed(agreed)
+    if new := [part for part in own if part.fingerprint not in known]:
+        _remember(agreed, new)
+
+
+def refuse_other_machines(
+    stacks: Sequence[Stack], caller: Caller, *, anywhere: bool = False
+) -> None:
+    """Raise Mistake where stacks pass requests on to other machines, unless those may be loaded.
+
+    Nothing that was made earlier answers that, nor does a yes. `anywhere`: another machine than
+    this one may run them, for which this one is another.
+    """
+    from webdyno.own.passing import other_machines
+
+    if not caller.loads_other_machines and (found := other_machines(stacks, anywhere=anywhere)):
+        places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])
+        more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
+        raise Mistake(
+            "requests would be passed on to other machines, and load them:\n"
+            f"{places}{more or ''}\n"
+            "have a stand-in on this machine answer in their place, and name that there "
+            "(127.0.0.1:PORT); or, if those machines are yours to load, add "
+            f"{caller.spelled('--loads-other-machines')}, which {caller.spelled('--yes')} doesn't "
+            "stand for"
+        )
+
+
+def provide_packages(
+    stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need], caller: Caller
+) -> None:
+    """Install what stacks, sites and tools need and isn't there, unless somebody says no.
+
+    Raise Trouble when that fails or isn't agreed to.
+    """
+    from webdyno.stack.needs import find, install_packages, missing_packages
+
+    def agreed(question: str) -> bool:
+        if caller.yes:
+            caller.tell(f"installing packages, as {caller.spelled('--yes')} agreed to …")
+            return True
+        return bool(caller.ask(question, usual=True))
+
+    packages = missing_packages(stacks, sites)
+    packages += [tool.apt for tool in tools if find(tool) is None]
+    install_packages(packages, agreed)
+
+
+def _what_runs(parts: Sequence[ForeignPart]) -> str:
+    lines = ["this isn't webdyno's own, and will run:"]
+    for part in parts:
+        lines.append(f"  {part.folder} (as {_as_whom(part)})")
+        lines += [f"    {command}" for command in part.runs]
+        if part.packages:
+            lines.append(f"    with the packages {', '.join(part.packages)}")
+    return "\n".join(lines)
+
+
+def _as_whom(part: ForeignPart) -> str:
+    from webdyno.host.users import caller, name_of, owner_of, server_user
+
+    if part.in_container:
+        return name_of(None)
+    if part.in_folder is None:
+        return name_of(server_user())
+    # A folder that isn't there yet will be ours.
+    there = [it if it.exists() else Path("/") for it in (part.in_folder, part.folder)]
+    return name_of(next((user for it in there if (user := caller(it) or owner_of(it))), None))
+
+
+def _agreed_file() -> Path:
+    from webdyno.calibrate.store import state_folder
+
+    return state_folder() / AGREED_FILE
+
+
+def _agreed(file: Path) -> list[str]:
+    return file.read_text().split() if file.is_file() else []
+
+
+def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
+    with writing(agreed):
+        agreed.parent.mkdir(parents=True, exist_ok=True)
+        with agreed.open("a") as file:
+            file.writelines(f"{part.fingerprint}\n" for part in parts)
+
+
+def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
+    """Give an experiment without what its arms answer otherwise than the log, where it is of one.
+
+    Raise Mistake where nobody agrees to that, or too little would be left.
+    """
+    if not _can_be_looked_at(experiment, catalogue):
+        return experiment
+    from webdyno.run.first_look import unlike_requests, without
+
+    unlike = unlike_requests(experiment, catalogue)
+    if not unlike:
+        return experiment
+    told, share = _told_of_unlike(experiment, unlike), sum(it.share for it in unlike)
+    if share > MOST_SHARE:
+        raise Mistake(f"{told}\nthat is most of the load: nothing was measured")
+    if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
+        raise Mistake(f"{told}\na replay asks for all of them; leave out load.arrivals=replay")
+    by_yes = caller.spelled("--yes")
+    if caller.yes:
+        caller.tell(f"{told}\nthey are left out, as {by_yes} agreed to")
+    elif caller.is_alone:
+        raise Mistake(f"{told}\nadd {by_yes} to leave them out; nothing was measured")
+    else:
+        caller.tell(told)
+        if not caller.ask("leave them out and measure the rest?", usual=True):
+            raise Mistake("nothing was measured, since you didn't agree")
+    return without(experiment, unlike)
+
+
+def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
+    """Whether a load is of a log, and the same for all arms, which this machine starts."""
+    own = any(experiment.requests_of(arm) != experiment.requests for arm in experiment.arms)
+    stacks = [catalogue.stack(arm.stack) for arm in experiment.arms.values()]
+    return (
+        bool(experiment.workload and experiment.requests)
+        and not own
+        and experiment.bench.kind != "cluster"
+        and all(len(request.paths) == 1 for request in experiment.requests)
+        and all(stack.protocol == "http" for stack in stacks)
+    )
+
+
+def _told_of_unlike(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
+    share = sum(it.share for it in unlike)
+    of = number(len(experiment.requests))
+    lines = [
+        f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
+    ]
+    lines += [f"    {it.why} ({percent(it.share)})" for it in unlike[:MOST_NAMED]]
+    if more := len(unlike) - MOST_NAMED:
+        lines += [f"    and {count(more, 'other')}"] if more > 0 else []
+    return "\n".join(lines)

@@ -1,0 +1,316 @@
+"""Experiments that several hosts of a cluster measure, each a run of its own.
+
+Replicates measure the whole experiment on several hosts, spread ones each point of it on one; an
+interrupted one goes on from its folder.
+"""
+
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from webdyno.definitions import Catalogue, read_experiment
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.definitions.validation import first_fault
+from webdyno.lab.caller import Caller
+from webdyno.lab.consent import refuse_other_machines
+from webdyno.lab.systems import Arranged
+from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE, FleetHead, SpreadHead
+from webdyno.model.command import command
+from webdyno.model.experiment import Experiment
+from webdyno.model.files import cause_of, read_given, reading, write_whole
+from webdyno.model.format import count
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.point import plan_points
+from webdyno.model.run import EXPERIMENT_FILE
+from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
+from webdyno.run.records_file import RECORDS_FILE
+
+if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
+    from webdyno.cluster.dispatch import Dispatcher, HostRun, Work
+    from webdyno.cluster.host import Host
+
+Head = TypeVar("Head", bound=BaseModel)
+
+TOLD_APART = 20
+"""Of so many hosts each is told of by itself, and gets a report of its own."""
+BLOCK = b'{"kind":"block"'
+"""How the record of a finished block begins; see `run.redact.line_of`."""
+
+
+class Dispatched(NamedTuple):
+    """An experiment that several hosts measure, in a folder of its own."""
+
+    folder: Path
+    name: str
+    each: str
+    """What each run is about."""
+    works: "Sequence[Work]"
+    begin: Callable[[Caller], None] = lambda _: None
+    """Makes the folder, where it isn't there yet."""
+
+    @property
+    def runs(self) -> int:
+        """How many there are to be."""
+        return sum(work.hosts for work in self.works)
+
+
+def replicates_on_hosts(asked: Arranged, out: Path | None, replicates: int) -> Dispatched:
+    """Have all of an experiment measured on several hosts."""
+    if replicates < 2:
+        raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
+    folder, head = _folder(asked, out), FleetHead(name=asked.name, replicates=replicates)
+    begin = partial(begin_folder, folder / FLEET_FILE, head, asked.experiment, asked.catalogue)
+    return _replicates(folder, head)._replace(begin=begin)
+
+
+def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
+    """Have each point of an experiment measured on one host."""
+    from webdyno.judge import question_of
+
+    if question_of(asked.experiment).one_answer:
+        raise Mistake("a gate has one answer for all of its points: leave --spread out")
+    if asked.experiment.bench.kind == "cluster":
+        raise Mistake("--bench cluster has hosts for one point: leave it out, or --spread")
+    if len(plan_points(asked.experiment)) < 2:
+        raise Mistake("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
+    folder, head = _folder(asked, out), SpreadHead(name=asked.name)
+    begin = partial(begin_folder, folder / SPREAD_FILE, head, asked.experiment, asked.catalogue)
+    return _spread(folder, head, asked.experiment)._replace(begin=begin)
+
+
+def is_dispatched(folder: Path) -> bool:
+    """Whether a folder is that of several hosts' runs."""
+    return any((folder / it).exists() for it in (FLEET_FILE, SPREAD_FILE))
+
+
+def begun_in(folder: Path) -> Dispatched:
+    """Give what was begun in a folder, to go on with it."""
+    if (folder / FLEET_FILE).exists():
+        return _replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
+    return _spread(folder, read_head(SpreadHead, folder / SPREAD_FILE), spread_in(folder))
+
+
+def spread_in(folder: Path) -> Experiment:
+    """Read the experiment whose points hosts measure."""
+    from webdyno.run.repeat import kept_catalogue
+
+    return read_experiment(TomlFile(folder / EXPERIMENT_FILE), [], kept_catalogue(folder))
+
+
+def _folder(asked: Arranged, out: Path | None) -> Path:
+    from webdyno.run.session import folder_under_runs
+
+    return out or folder_under_runs(asked.name, datetime.now().astimezone())
+
+
+def _replicates(folder: Path, head: FleetHead) -> Dispatched:
+    from webdyno.cluster.dispatch import Work
+
+    works = [Work(hosts=head.replicates)]
+    return Dispatched(folder, head.name, "all of the experiment", works)
+
+
+def _spread(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatched:
+    from webdyno.cluster.dispatch import work_at_points
+
+    return Dispatched(folder, head.name, "one point", work_at_points(experiment))
+
+
+def measure_on_hosts(dispatched: Dispatched, caller: Caller) -> bool:
+    """Have hosts measure what is missing; False when somebody interrupted it."""
+    from webdyno.cluster.agent import parcel_of
+    from webdyno.cluster.dispatch import Dispatcher, missing_runs
+
+    folder, works = dispatched.folder, dispatched.works
+    missing = missing_runs(works, folder)
+    if not missing:
+        return True
+    with cluster_hosts(caller.cluster) as hosts:
+        dispatcher = Dispatcher(
+            fit_hosts(hosts, caller),
+            lambda work, begun: parcel_of(folder, begun, work.experiment),
+            folder,
+        )
+        _check_hosts(dispatcher, missing)
+        dispatched.begin(caller)
+        if not caller.quiet:
+            caller.tell(
+                f"{dispatched.name}: {count(missing.total(), 'run')} on "
+                f"{count(len(dispatcher.hosts), 'host')}, each of {dispatched.each}"
+            )
+        news = BlockNews(max(missing.values()), caller.tell, quiet=caller.quiet)
+        try:
+            dispatcher.measure(missing, news, yes=caller.yes)
+        except KeyboardInterrupt:
+            caller.tell("\ninterrupted")
+            return False
+        finally:
+            tell_of_failures(dispatcher.done, caller)
+            _tell_of_missing(dispatched, missing_runs(works, folder), caller)
+    return True
+
+
+def _check_hosts(dispatcher: "Dispatcher", missing: "Counter[Work]") -> None:
+    if not dispatcher.hosts:
+        raise Trouble("none of the hosts can measure")
+    for work, wanted in missing.items():
+        there = len(dispatcher.hosts_for(work))
+        if there < wanted:
+            raise Mistake(f"{wanted} are wanted, and {count(there, 'host')} can measure")
+
+
+def _tell_of_missing(dispatched: Dispatched, missing: "Counter[Work]", caller: Caller) -> None:
+    if missing:
+        runs = dispatched.runs
+        caller.tell(
+            f"{runs - missing.total()} of {count(runs, 'run')} came to an end; what was measured "
+            f"is kept in {dispatched.folder}\n    {command('resume', dispatched.folder)}   goes on"
+        )
+
+
+@contextmanager
+def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
+    """Join the cluster that is meant; give its hosts."""
+    if find_spec("ray") is None:
+        raise Trouble(
+            "several hosts take Ray, an extra of webdyno: install 'webdyno[cluster]', or in a "
+            f"checkout run .dyno/uv/bin/uv pip install --python {sys.executable} ray"
+        )
+    from webdyno.cluster.ray_hosts import ray_cluster
+
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address is None:
+        raise Mistake("which cluster? Give its head with --cluster, such as 10.0.0.1:6379")
+    with ray_cluster(address) as hosts:
+        yield hosts
+
+
+def fit_hosts(hosts: Sequence["Host"], caller: Caller) -> list["Host"]:
+    """Leave out hosts that can't measure beside the others, and say why."""
+    from webdyno.cluster.host import checked_hosts
+
+    looked = checked_hosts(hosts)
+    for it in looked:
+        if it.why_not:
+            caller.tell(f"{it.why_not}; it is left out")
+    return [it.host for it in looked if not it.why_not]
+
+
+class BlockNews:
+    """Tells of each block when it is there, and now and then how sure the answer is by now.
+
+    That takes all of a host's records, so it is told after 2, 4, 8, … blocks: what it costs stays
+    in proportion to them. Of many hosts only how far they are is told, after as many blocks as
+    there are hosts.
+    """
+
+    def __init__(self, hosts: int, tell: Callable[[str], None], *, quiet: bool) -> None:
+        self._hosts = hosts
+        self._tell, self._quiet = tell, quiet
+        self._read_bytes: dict[str, int] = {}
+        self._blocks: dict[str, int] = {}
+        self._all_blocks = 0
+        self._counting = Lock()
+
+    def __call__(self, host: str, run: Path) -> None:
+        """Tell of what is new in a host's run."""
+        before = self._blocks.get(host, 0)
+        blocks = before + self._new_blocks(host, run)
+        if blocks == before or self._quiet:
+            return
+        if self._hosts <= TOLD_APART:
+            self._blocks[host] = blocks
+            self._tell_of(host, run, before, blocks)
+        else:
+            self._count(host, blocks)
+
+    def _tell_of(self, host: str, run: Path, before: int, blocks: int) -> None:
+        from webdyno.judge import question_of
+
+        told = ""
+        if blocks.bit_length() > max(before, 1).bit_length():
+            points = RunFolder.open(run).data().points
+            told = f": {'; '.join(question_of(it.experiment).so_far(it) for it in points)}"
+        self._tell(f"{host}, block {blocks}{told}")
+
+    def _count(self, host: str, blocks: int) -> None:
+        with self._counting:
+            before = self._all_blocks
+            self._all_blocks += blocks - self._blocks.get(host, 0)
+            self._blocks[host] = blocks
+            if self._all_blocks // self._hosts > before // self._hosts:
+                least, most = min(self._blocks.values()), max(self._blocks.values())
+                spread = f"{least} to {most}" if least < most else f"{least}"
+                hosts = count(len(self._blocks), "host")
+                self._tell(f"{count(self._all_blocks, 'block')} on {hosts}, {spread} on each")
+
+    def _new_blocks(self, host: str, run: Path) -> int:
+        with (run / RECORDS_FILE).open("rb") as file:
+            file.seek(self._read_bytes.get(host, 0))
+            whole, _, _ = file.read().rpartition(b"\n")
+            self._read_bytes[host] = self._read_bytes.get(host, 0) + len(whole)
+        return sum(line.startswith(BLOCK) for line in whole.split(b"\n"))
+
+
+def begin_folder(
+    file: Path, head: BaseModel, experiment: Experiment, catalogue: Catalogue, caller: Caller
+) -> None:
+    """Make the folder of a head for the runs of several hosts, with all that starts them again.
+
+    Raises Mistake where there is something in it, and for what would have all of them load another
+    machine.
+    """
+    from webdyno.run.repeat import keep_for_repeating
+
+    arms = (arm for point in plan_points(experiment) for arm in point.experiment.arms.values())
+    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm in arms)]
+    refuse_other_machines(stacks, replace(caller, loads_other_machines=False), anywhere=True)
+    folder = file.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise Mistake(f"{folder} is not empty: name another one with --out")
+    except OSError as error:
+        raise Trouble(f"{folder}: can't be made: {cause_of(error)}") from error
+    keep_for_repeating(folder, experiment, catalogue)
+    write_whole(file, head.model_dump_json(indent=2) + "\n")
+
+
+def read_head(kind: type[Head], file: Path) -> Head:
+    """Read what `begin_folder` has written. Raises Mistake where somebody else has."""
+    with reading(file):
+        text = read_given(file, MOST_HEAD_BYTES)
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        what = kind.__name__.removesuffix("Head").lower()
+        raise Mistake(f"{file}: not the head of a {what}: {first_fault(error)}") from error
+
+
+def tell_of_failures(runs: Sequence["HostRun"], caller: Caller) -> None:
+    """Tell which hosts were lost, and which couldn't measure: of many points the last one's why."""
+    failed: dict[str, list[HostRun]] = defaultdict(list)
+    for it in runs:
+        if it.lost is not None or it.came_to_nothing:
+            failed[it.host].append(it)
+    for several in list(failed.values())[:TOLD_APART]:
+        last, labels = several[-1], "; ".join(it.label for it in several)
+        if last.ended is None:
+            caller.tell(f"{last.lost}; what it had measured is kept in {last.folder}")
+        else:
+            caller.tell(f"{labels}: measured nothing to its end (exit code {last.ended.code}):")
+            caller.tell(f"    {last.ended.said.strip()}")
+    if len(failed) > TOLD_APART:
+        more = count(len(failed) - TOLD_APART, "more host")
+        caller.tell(f"… and {more} came to nothing or were lost")

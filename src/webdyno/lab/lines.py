@@ -1,0 +1,146 @@
+"""The progress of a run in lines of text: where it is, and how sure the answer is so far."""
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from webdyno.lab.ending import interrupt_again
+from webdyno.model.format import (
+    count,
+    duration,
+    factor_names,
+    level,
+    number,
+    percent,
+    significant,
+)
+from webdyno.model.point import Point
+from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, SlotRecord
+from webdyno.model.run import RunHead
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.judge.point_data import PointData
+
+
+class LineProgress:
+    """Tells of a run as it goes on."""
+
+    a_line_each = True
+    """Whether pilots and blocks have lines; else they are shown in another way."""
+
+    def __init__(
+        self,
+        head: RunHead,
+        tell: Callable[[str], None],
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.notice = tell
+        self._quiet, self._verbose = quiet, verbose
+        self._factors = list(factor_names(head.experiment.factors).values())
+        self._block = ""
+
+    def __enter__(self) -> Self:
+        """Begin to tell."""
+        if self._factors and not self._quiet:
+            self.notice(f"each line: {', '.join(self._factors)} · block")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Tell no more."""
+
+    def pilot_begins(self, point: Point, arm: str) -> None:  # noqa: ARG002
+        """An arm is looked at alone."""
+        interrupt_again()
+
+    def pilot_ends(self, record: PilotRecord) -> None:
+        """Tell what was found."""
+        found = record.found
+        if record.bursts and record.bursts.told:
+            self.notice(f"{record.arm}: {record.bursts.told}")
+        if self.a_line_each and not self._quiet:
+            self.notice(
+                f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "
+                f"lead-in {duration(found.lead_in_s)}, slots of {duration(found.window_s)}"
+            )
+
+    def block_begins(self, point: Point, block: int, slots: int) -> None:  # noqa: ARG002
+        """Remember which one it is."""
+        interrupt_again()
+        self._block = block_name(point, block)
+
+    def slot_begins(self, arm: str, phase: str) -> None:  # noqa: ARG002
+        """An arm comes under load."""
+        interrupt_again()
+
+    def slot_ends(self, record: SlotRecord) -> None:
+        """Tell of it where all is told."""
+        if self._verbose:
+            self.notice(f"  {slot_words(record)}")
+
+    def answers(self, data: "PointData", looks_s: Sequence[float]) -> None:
+        """Give the answer of the rounds, before the long looks, and how long those take."""
+        if self._quiet:
+            return
+        from webdyno.judge import question_of
+
+        so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
+        turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
+        self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
+
+    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:  # noqa: ARG002
+        """A variant comes under load for so long."""
+        interrupt_again()
+
+    def long_look_goes_on(self, part: LongLookRecord) -> None:
+        """Tell of it in one line."""
+        if self._verbose:
+            from webdyno.judge.look_course import course_of
+            from webdyno.judge.stalls import stalls_of
+            from webdyno.report.around_blocks import part_words
+
+            for figures in course_of([part], stalls_of(part)):
+                self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
+
+    def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
+        """Say what was seen."""
+        if not self._quiet:
+            from webdyno.judge.long_look import findings_words, look_at
+
+            look = look_at(*parts)
+            self.notice(f"long look at {look.arm}: {findings_words(look)}")
+
+    def block_ends(self, block: BlockRecord, data: "PointData") -> None:
+        """Tell how sure the answer is by now."""
+        if self.a_line_each and not self._quiet:
+            from webdyno.judge import question_of
+
+            so_far = question_of(data.experiment).so_far(data)
+            self.notice(f"{self._block} ({block.took_s:.1f} s): {so_far}")
+
+
+def slot_words(record: SlotRecord) -> str:
+    """Tell of a slot in one line."""
+    load, failed = record.load, record.load.failures.total
+    cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
+    words = (
+        f"{record.arm}, {record.phase}: {number(load.rate_rps)} requests/s, "
+        f"{significant(cpu_us)} µs of the servers' CPU time each, "
+        f"client {percent(load.client.busy)} busy"
+    )
+    if failed:
+        words += f", {count(failed, 'failure')}"
+    retried = load.all_of_it.retried
+    return f"{words}, {count(retried, 'request')} sent once more" if retried else words
+
+
+def block_name(point: Point, block: int) -> str:
+    """Name a block, of several points by the levels alone: `64, always · block 3`."""
+    levels = ", ".join(map(level, point.levels.values()))
+    return f"{levels} · block {block}" if levels else f"block {block}"

@@ -1,0 +1,288 @@
+"""An experiment is measured: agreed to, provided for, begun, measured, or gone on with."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from webdyno.definitions import Catalogue
+from webdyno.definitions.compatibility import PROTOCOL
+from webdyno.definitions.foreign import commands_around_blocks, foreign_parts
+from webdyno.generator.interface import program
+from webdyno.lab.caller import Caller
+from webdyno.lab.consent import (
+    agree_to_foreign,
+    provide_packages,
+    refuse_other_machines,
+    without_unlike,
+)
+from webdyno.model.command import command
+from webdyno.model.experiment import Experiment
+from webdyno.model.format import count, duration
+from webdyno.model.metrics import CAPACITY
+from webdyno.model.mistake import Trouble
+from webdyno.model.point import plan_points
+from webdyno.model.records import SlotRecord
+from webdyno.model.service import Need
+from webdyno.run.folder import HEAD_FILE, RunFolder
+
+if TYPE_CHECKING:
+    from webdyno.run.backend import Backend
+
+Blocks = Mapping[int, int]
+"""By number of a point: how many blocks it is to have in all; none at points left out."""
+READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
+"""Methods that RFC 9110 (9.2.1) calls safe."""
+
+
+class Measured(NamedTuple):
+    """What was measured, and how that ended."""
+
+    folder: RunFolder
+    end: Literal["finished", "interrupted", "died"]
+    """`died`: a server did, again and again."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended it."""
+        return self.end == "interrupted"
+
+
+def measure_anew(
+    name: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    out: Path | None,
+    caller: Caller,
+    blocks: Blocks | None = None,
+) -> Measured:
+    """Run an experiment from its first block on, in the folder `out` or one under runs/.
+
+    With `blocks` until its points have so many, and without long looks.
+    """
+    _provide(experiment, catalogue, out or Path("the new run"), caller)
+    experiment = without_unlike(experiment, catalogue, caller)
+    if said := state_that_stays(experiment, catalogue):
+        caller.tell(said)
+    from webdyno.run.budget import estimate_text
+    from webdyno.run.session import begin_run
+
+    if not caller.quiet:
+        caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if blocks is None else name)
+    return _measure_in(
+        _backend(experiment, caller),
+        lambda backend, there: begin_run(name, there, catalogue, out, backend),
+        caller,
+        blocks=blocks,
+    )
+
+
+def measure_on(
+    path: Path, caller: Caller, more_s: float | None = None, blocks: Blocks | None = None
+) -> Measured:
+    """Go on with a run where it was interrupted, or for so many seconds from now on.
+
+    With `blocks` it goes on until its points have so many.
+    """
+    from webdyno.run.repeat import kept_catalogue
+    from webdyno.run.session import resume_run
+
+    experiment = RunFolder.open(path).head.experiment
+    _provide(experiment, kept_catalogue(path), path, caller)
+    return _measure_in(
+        _backend(experiment, caller),
+        lambda backend, _: resume_run(path, backend),
+        caller,
+        more_s,
+        blocks,
+    )
+
+
+def measure_or_go_on(
+    name: str, experiment: Experiment, catalogue: Catalogue, path: Path, caller: Caller
+) -> Measured:
+    """Measure an experiment in a folder, or go on with what is there."""
+    if (path / HEAD_FILE).exists():
+        return measure_on(path, caller)
+    return measure_anew(name, experiment, catalogue, path, caller)
+
+
+def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
+    """Leave out levels for which there is no time, and say so."""
+    from webdyno.run.budget import reduce_levels
+
+    budget_s = experiment.measure.budget_s
+    kept = reduce_levels(experiment, catalogue, budget_s)
+    all_points, points = (len(plan_points(each)) for each in (experiment, kept))
+    if points < all_points:
+        caller.tell(
+            f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
+            "a longer --budget measures more, --full all of them"
+        )
+    return kept
+
+
+def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
+    """Measure the sweeps beside a search, in its folder, or go on with them; give each.
+
+    None where none was asked for.
+    """
+    from webdyno.judge.sweep import judge_sweep
+    from webdyno.run.capacity import capacity_sweeps
+
+    found = RunFolder.open(run)
+    asked = found.head.experiment.capacity
+    if asked is None or asked.sweep_s is None:
+        return
+    (point,) = judge_sweep(found.data()).points
+    capacities_rps = [
+        it.interval.estimate for it in point.judgement.arms if it.metric == CAPACITY and it.interval
+    ]
+    caller.tell(f"\nbeside the capacities, for {duration(asked.sweep_s)}:")
+    for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
+        if (measured := _sweep(run / name, sweep, run, caller)) is not None:
+            yield measured
+
+
+def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> Measured | None:
+    """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
+    from webdyno.run.budget import reduce_levels
+    from webdyno.run.repeat import kept_catalogue
+    from webdyno.run.session import is_finished
+
+    if (path / HEAD_FILE).exists():
+        return None if is_finished(RunFolder.open(path).data()) else measure_on(path, caller)
+    catalogue = kept_catalogue(run)
+    kept = reduce_levels(sweep, catalogue, sweep.measure.budget_s)
+    return measure_anew(path.name, kept, catalogue, path, caller)
+
+
+def has_enough(folder: RunFolder) -> bool:
+    """Whether an interrupted run has blocks enough for an answer."""
+    from webdyno.judge import question_of
+
+    points = folder.data().points
+    return all(question_of(data.experiment).shows_when_interrupted(data) for data in points)
+
+
+def what_is_kept(folder: RunFolder) -> str:
+    """Say where the slots of a run are that didn't come to its end, and what can be done."""
+    if not any(isinstance(record, SlotRecord) for record in folder.records()):
+        return f"nothing was measured yet, and {folder.path} can be removed"
+    return (
+        f"every finished slot is kept in {folder.path}\n"
+        f"    {command('resume', folder.path)}   goes on, with everything as it was\n"
+        f"    {command('report', folder.path)}   judges what is there"
+    )
+
+
+def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None:
+    """Say that what requests write is there in the next block; None where nothing is known to be.
+
+    Containers begin afresh in each block, and `prepare` is taken to put things back.
+    """
+    writing = [it.label for it in experiment.requests if it.method not in READING]
+    if not writing or experiment.state.before_block:
+        return None
+    lasting = [name for name, arm in experiment.arms.items() if _keeps_state(catalogue, arm.stack)]
+    if not lasting:
+        return None
+    return (
+        f"{writing[0]} may write, and nothing puts that back: later blocks find more than earlier "
+        f"ones, and arms in one folder ({', '.join(lasting)}) write into the same files. "
+        '[state] before_block = ["…"] or prepare in [app] resets it (docs/own.md)'
+    )
+
+
+def _keeps_state(catalogue: Catalogue, name: str) -> bool:
+    stack = catalogue.stack(name)
+    front = stack.services[stack.front].service
+    return bool(front.own and front.own.container_port is None and not front.initialise)
+
+
+@contextmanager
+def _backend(experiment: Experiment, caller: Caller) -> Iterator[tuple["Backend", Experiment]]:
+    """Give where an experiment takes place, and the experiment with its hosts named."""
+    from webdyno.run.session import LOCAL
+
+    if experiment.bench.kind != "cluster":
+        yield LOCAL, experiment
+        return
+    from webdyno.cluster.backend import ClusterBackend
+    from webdyno.lab.dispatch import cluster_hosts, fit_hosts
+
+    with (
+        cluster_hosts(caller.cluster) as hosts,
+        ClusterBackend(fit_hosts(hosts, caller), yes=caller.yes) as backend,
+    ):
+        yield backend, backend.resolved(experiment)
+
+
+def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller) -> None:
+    """Get a yes to what runs at any of the points, and what it needs on the machine.
+
+    `folder` is that of the run.
+    """
+    there = [plan.experiment for plan in plan_points(experiment)]
+    arms = [(arm, each.site_of(name)) for each in there for name, arm in each.arms.items()]
+    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
+    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
+    generators = dict.fromkeys(each.generator for each in there)
+    tools = [need for name in generators if (need := program(name).need)]
+    tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
+    on_hosts = experiment.bench.kind == "cluster"
+    refuse_other_machines(stacks, caller, anywhere=on_hosts)
+    around = commands_around_blocks((each.state for each in there), folder)
+    agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
+    if on_hosts:  # they look themselves
+        return
+    provide_packages(stacks, sites, tools, caller)
+    _tell_of_others(caller)
+
+
+def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
+    """Give what servers need because of the protocol that they are asked in."""
+    for name, arm in experiment.arms.items():
+        stack, spoken = catalogue.stack(arm.stack), experiment.load_of(name).protocol
+        for need in stack.services[stack.front].service.needs.values():
+            if need.when.get(PROTOCOL) == spoken:
+                yield need
+
+
+def _tell_of_others(caller: Caller) -> None:
+    """Say who else is at it here: two runs on one machine measure each other."""
+    from webdyno.host.workspace import others_running, sweep
+
+    for fault in sweep():
+        caller.tell(fault)
+    for other in others_running():
+        caller.tell(
+            f"process {other.pid} runs servers of webdyno as well ({other.command}); the two "
+            "disturb each other: better wait until that has ended"
+        )
+
+
+def _measure_in(
+    where: AbstractContextManager[tuple["Backend", Experiment]],
+    opened: Callable[["Backend", Experiment], RunFolder],
+    caller: Caller,
+    more_s: float | None = None,
+    blocks: Blocks | None = None,
+) -> Measured:
+    """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
+    from webdyno.run.session import is_finished, measure_run, rounds_are_over
+
+    is_over = is_finished if blocks is None else rounds_are_over
+
+    with where as (backend, there), opened(backend, there) as folder:
+        if more_s is None and blocks is None and is_finished(folder.data()):
+            longer = command("resume", folder.path, "--budget", "60s")
+            caller.tell(f"this run has come to its end; to measure for longer: {longer}")
+        try:
+            with caller.progress(folder.head) as progress:
+                measure_run(folder, progress, more_s, blocks, backend)
+        except KeyboardInterrupt:
+            return Measured(folder, "interrupted")
+        except Trouble as trouble:
+            raise Trouble(f"{trouble}\n{what_is_kept(folder)}") from trouble
+        return Measured(folder, "finished" if is_over(folder.data()) else "died")

@@ -1,0 +1,358 @@
+"""What came of a run, for Python: verdict, ratios with their intervals, tables, charts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webdyno.model.base import Interval
+from webdyno.model.files import writing
+from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
+from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
+from webdyno.model.metrics import CAPACITY
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.records import SlotRecord
+from webdyno.model.run import RunHead
+from webdyno.model.several_runs import SweepComparison
+from webdyno.run.folder import RunFolder
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.report.view import JudgedRun
+
+Cell = str | int | float | bool | None
+Row = dict[str, Any]
+PICTURE_SCALE = 2.0
+"""Pixels of a PNG for each of the SVG's."""
+
+
+class Rows(list[Row]):
+    """A table in plain rows: dictionaries that all have the same keys."""
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 (a type of pyarrow)
+        """Give it as a `pyarrow.Table`; raise Trouble where pyarrow isn't installed."""
+        try:
+            import pyarrow as arrow  # type: ignore[import-not-found, unused-ignore]
+        except ModuleNotFoundError:
+            raise Trouble("to_arrow() takes pyarrow, which isn't installed here") from None
+        return arrow.Table.from_pylist(list(self))
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 (a type of pandas)
+        """Give it as a `pandas.DataFrame`; raise Trouble where pandas isn't installed."""
+        try:
+            import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        except ModuleNotFoundError:
+            raise Trouble("to_pandas() takes pandas, which isn't installed here") from None
+        return pandas.DataFrame.from_records(list(self))
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        from webdyno.report.notebook import table_html
+
+        return table_html(self)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture of the report's, by itself."""
+
+    name: str
+    """Unique within a run, such as `ratios`."""
+    title: str
+    told: str
+    """What a reader who can't see it should know."""
+    svg: str
+
+    def save(self, file: str | Path) -> Path:
+        """Write it as SVG or PNG, as the file's name ends; raise Mistake for another ending.
+
+        Raise Trouble where it can't be written.
+        """
+        path = Path(file)
+        if path.suffix not in {".svg", ".png"}:
+            raise Mistake(f"{path}: a chart is written as .svg or .png")
+        content = self.svg.encode()
+        if path.suffix == ".png":
+            import vl_convert
+
+            content = vl_convert.svg_to_png(self.svg, scale=PICTURE_SCALE)
+        with writing(path):
+            path.write_bytes(content)
+        return path
+
+    def _repr_svg_(self) -> str:
+        """Show it in a notebook."""
+        return self.svg
+
+
+class Result:
+    """What a run came to, read and judged from its folder; nothing is measured for it.
+
+    What is known of it is worked out when it is first asked for. A run of an experiment with
+    factors has several points: `ratios` and `values` have a row for each, and what there can be
+    only one of, such as `verdict`, raises Mistake.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.path = folder.path
+        """The folder of the run."""
+        self.head: RunHead = folder.head
+        """What was run, by what, where."""
+        self._folder = folder
+
+    @cached_property
+    def _seen(self) -> "JudgedRun":
+        from webdyno.report.view import see
+
+        return see(self._folder.data())
+
+    @property
+    def points(self) -> list[Judgement]:
+        """All that the judge says, at each point; `experiment.factors` has what was varied."""
+        return [at.judgement for at in self._seen.judged.points]
+
+    @property
+    def judgement(self) -> Judgement:
+        """All that the judge says of a run of one point."""
+        if len(self.points) > 1:
+            raise Mistake(
+                f"{self.path} has {len(self.points)} points, each with an answer of its own: "
+                "see .points, .ratios() and .values()"
+            )
+        return self.points[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the first arm that was asked about is, against the baseline: `faster` and so on."""
+        return self.judgement.verdict
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        judged = self._seen.judged
+        return judged.headline if len(self.points) > 1 else self.judgement.headline
+
+    @property
+    def comparison(self) -> Comparison:
+        """The first arm against the baseline on the deciding metric, with all it rests on."""
+        decide_on = self.head.experiment.measure.decide_on
+        for found in self.judgement.comparisons:
+            if found.metric == decide_on:
+                return found
+        raise Mistake(f"{self.path} compares nothing on {decide_on}: {self.headline}")
+
+    @property
+    def ratio(self) -> Interval:
+        """How many times the baseline's value the first arm has, of the deciding metric.
+
+        With its interval as measured; `comparison.sure` has the one that the verdict rests on, in
+        which all that disturbed the run is counted. Raise Mistake where there were too few blocks.
+        """
+        found = self.comparison
+        if found.ratio is None:
+            raise Mistake(f"{self.path} has no ratio: {found.why}")
+        return found.ratio
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What disturbed the run or makes it invalid, and what can be done."""
+        return [it for judged in self.points for it in judged.findings]
+
+    @property
+    def gate(self) -> "GateResult | None":
+        """The answer, where the run is a gate."""
+        found = self._seen.view.gate
+        return None if found is None else GateResult(found, self)
+
+    def ratios(self) -> Rows:
+        """Give a row for each point, metric and arm: its ratio to the baseline.
+
+        `bounded_low` and `bounded_high`: with all that disturbed the run counted in, where anything
+        did. `low`, `high` and these are for `confidence`, a share.
+        """
+        return Rows(
+            levels | _ratio_row(found)
+            for levels, judged in self._at_points()
+            for found in judged.comparisons
+        )
+
+    def values(self) -> Rows:
+        """Give a row for each point, metric and arm: its value, in `unit`, over all blocks."""
+        return Rows(
+            levels | _value_row(value, units)
+            for levels, judged in self._at_points()
+            for units in [{it.name: it.unit for it in judged.metrics}]
+            for value in judged.arms
+        )
+
+    def slots(self) -> Rows:
+        """Give a row for each slot, warm-ups included, as `webdyno export` writes them.
+
+        Columns are named by their path in slots.jsonl, with units in the names.
+        """
+        from webdyno.run.parquet import flat_slots
+
+        slots = [it for it in self._folder.records() if isinstance(it, SlotRecord)]
+        rows = flat_slots(slots)
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return Rows({key: row.get(key) for key in keys} for row in rows)
+
+    def chart(self, name: str = "") -> Chart:
+        """Give a chart of the report; the one of the ratios unless another is named.
+
+        Raise Mistake where there is none of that name.
+        """
+        charts = self.charts()
+        if name and name not in charts:
+            raise Mistake(f"there is no chart named {name!r}; there are {', '.join(charts)}")
+        if not charts:
+            raise Mistake(f"{self.path}: there is nothing to draw: {self.headline}")
+        return charts[name] if name else next(iter(charts.values()))
+
+    def charts(self) -> dict[str, Chart]:
+        """Give all charts of the report by name, in its order."""
+        return dict(self._charts)
+
+    @cached_property
+    def _charts(self) -> dict[str, Chart]:
+        from webdyno.report.result_page import charts
+
+        return {
+            panel.name: Chart(panel.name, figure.title, panel.alt, svg)
+            for figure, panel, svg in charts(self._seen.view)
+        }
+
+    def since(self, earlier: "Result") -> SweepComparison:
+        """Say what changed since an earlier run of the same experiment, point by point."""
+        from webdyno.judge.runs import compare_sweeps
+
+        return compare_sweeps(earlier._folder.data(), self._folder.data())
+
+    def report(self) -> Path:
+        """Write `report.html` and `summary.csv` into the run's folder; give the page's path."""
+        from webdyno.report.result_page import write_report
+
+        return write_report(self.path, self._seen.view)
+
+    def __repr__(self) -> str:
+        """Say the answer."""
+        return f"<{type(self).__name__} {self.path}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook: headline, ratios, the chart of them."""
+        from webdyno.report.notebook import result_html
+
+        drawn = [self.chart().svg] if self.charts() else []
+        return result_html(self._seen.view, self.headline, self._shown_rows(), drawn)
+
+    def _shown_rows(self) -> Sequence[Row]:
+        return self.ratios() or self.values()
+
+    def _at_points(self) -> Iterator[tuple[Row, Judgement]]:
+        for at in self._seen.judged.points:
+            yield dict(at.point.levels), at.judgement
+
+
+class CapacityResult(Result):
+    """How much one or two systems can take while objectives hold."""
+
+    @property
+    def capacities(self) -> dict[str, Interval]:
+        """By arm: requests per second, with the interval; arms of fewer than two blocks lack."""
+        return {
+            it.arm: it.interval
+            for it in self.judgement.arms
+            if it.metric == CAPACITY and it.interval is not None
+        }
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Whether head is worse than base by more than is tolerated."""
+
+    judgement: GateJudgement
+    """All of the answer."""
+    run: Result | None
+    """What was measured; None where no change was left to be measured."""
+
+    @property
+    def answer(self) -> GateAnswer:
+        """`pass`, `fail`, `can't tell`, or `invalid` where nothing can be believed."""
+        return self.judgement.answer
+
+    @property
+    def passed(self) -> bool:
+        """Whether head is surely not worse."""
+        return self.answer is GateAnswer.PASS
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        return self.judgement.headline
+
+    def claims(self) -> Rows:
+        """Give a row for each endpoint and metric: how many times worse head is (`low`, `high`).
+
+        Shares (`tolerance`, `noise`) are of 1; `base` and `head` are in the metric's unit.
+        """
+        return Rows(map(_claim_row, self.judgement.claims))
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        from webdyno.report.notebook import answer_html
+
+        return answer_html(f"{self.answer}: {self.headline}", self.claims())
+
+
+def result_in(folder: RunFolder) -> Result:
+    """Give what came of a run, by what was asked of it."""
+    return (CapacityResult if folder.head.experiment.capacity else Result)(folder)
+
+
+def _ratio_row(found: Comparison) -> Row:
+    return {
+        "metric": found.metric,
+        "arm": found.a,
+        "baseline": found.b,
+        **_ends("ratio", found.ratio),
+        "bounded_low": found.bounded.low if found.bounded else None,
+        "bounded_high": found.bounded.high if found.bounded else None,
+        "verdict": str(found.verdict),
+        "why": found.why,
+    }
+
+
+def _value_row(value: ArmValue, units: Mapping[str, str]) -> Row:
+    return {
+        "metric": value.metric,
+        "unit": units.get(value.metric, ""),
+        "arm": value.arm,
+        **_ends("value", value.interval),
+        "blocks": len(value.by_block),
+    }
+
+
+def _claim_row(claim: GateClaim) -> Row:
+    return {
+        "endpoint": claim.endpoint,
+        "metric": claim.metric,
+        "answer": claim.answer,
+        "tolerance": claim.tolerance,
+        **_ends("worse", claim.worse),
+        "noise": claim.noise,
+        "base": claim.base,
+        "head": claim.head,
+        "blocks": claim.blocks,
+        "why": claim.why,
+    }
+
+
+def _ends(name: str, interval: Interval | None) -> Row:
+    if interval is None:
+        return {name: None, "low": None, "high": None, "confidence": None}
+    return {
+        name: interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "confidence": interval.confidence,
+    }

@@ -1,0 +1,169 @@
+"""Published studies, repeated: their experiments are measured as far as the time goes."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from webdyno.definitions import Catalogue
+from webdyno.definitions.catalogue import levels_first
+from webdyno.lab.caller import Caller
+from webdyno.lab.measure import Measured, measure_anew, measure_on
+from webdyno.model.experiment import Level
+from webdyno.model.format import count, duration
+from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.point import plan_points
+from webdyno.model.study import ClaimRow, Outcome, Publication
+from webdyno.run.folder import HEAD_FILE, RunFolder
+
+if TYPE_CHECKING:  # numpy takes a while to import
+    from webdyno.studies.further import Further
+
+BUDGET_FOR_NEED = 3.0
+"""Pilots plan for blocks that take a quarter of a budget, and remedies need room besides."""
+FIGURE_BLOCKS = 4
+"""Of an experiment whose claims are figures: they have no verdict, but an interval."""
+
+
+class Plan(NamedTuple):
+    """An experiment of a study that is to be measured."""
+
+    name: str
+    run: Path
+    """The folder of its run."""
+    begun: bool
+    """Whether there are blocks of it already."""
+    first: dict[str, list[Level]]
+    """Levels that claims need."""
+    blocks: int
+    """How many each point gets before the claims are looked at."""
+    need_s: float
+    """How long these blocks take there, about."""
+
+
+def plans_of(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[Plan]:
+    """Give the study's experiments that aren't measured to their end yet."""
+    from webdyno.judge import question_of
+    from webdyno.run.budget import need_s
+    from webdyno.run.session import rounds_are_over
+
+    for name in study.experiments:
+        run = folder / name
+        begun = (run / HEAD_FILE).exists()
+        if begun and rounds_are_over(RunFolder.open(run).data()):
+            continue
+        experiment = catalogue.experiment(name)
+        first = levels_first(study, name, experiment)
+        has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
+        blocks = question_of(experiment).fewest_blocks if has_verdict else FIGURE_BLOCKS
+        need = need_s(experiment, catalogue, first, blocks)
+        yield Plan(name, run, begun, first, blocks, need)
+
+
+@dataclass
+class Repetition:
+    """Measures studies in a folder; what fails is put on record, and the others go on."""
+
+    folder: Path
+    catalogue: Catalogue
+    ends: float
+    """When the time is used up, by the monotonic clock."""
+    caller: Caller
+    show: Callable[[Measured], object]
+    """Is given each run as it was measured."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """By experiment: why it failed."""
+
+    def measure_all(self, planned: Sequence[Plan]) -> bool:
+        """Measure one experiment after the other, until one is interrupted: False then."""
+        for number, plan in enumerate(planned):
+            share = plan.need_s / sum(each.need_s for each in planned[number:])
+            share_s = min(plan.need_s, share * (self.ends - time.monotonic()))
+            if not self._went_on(plan.name, partial(self._measure, plan, share_s)):
+                return False
+        return True
+
+    def decide_more(self, wanted: Sequence[Publication]) -> bool:
+        """Spend what is left of the time on undecided claims, until interrupted: False then."""
+        from webdyno.studies.further import Round, next_round
+
+        names = [name for study in wanted for name in study.experiments]
+        further = {
+            name: self._foreseen(name, wanted)
+            for name in names
+            if name not in self.failures and (self.folder / name / HEAD_FILE).exists()
+        }
+        done: list[Round] = []
+        while due := next_round(
+            chain(*further.values()), left_s := self.ends - time.monotonic(), done
+        ):
+            done.append(due)
+            name = due.experiment
+            self.caller.tell(
+                f"{name}: {count(due.more, 'more block')} for {due.claim.says!r}, which is "
+                f"undecided; {duration(left_s)} are left"
+            )
+            blocks = {due.point: due.blocks}
+            measuring = partial(measure_on, self.folder / name, self.caller, None, blocks)
+            if not self._went_on(name, measuring):
+                return False
+            further[name] = [] if name in self.failures else self._foreseen(name, wanted)
+        return True
+
+    def rows_of(self, study: Publication) -> list[ClaimRow]:
+        """Judge the claims of a study by what was measured."""
+        from webdyno.studies.claims import judge_claim
+
+        rows = []
+        for claim in study.claims:
+            run = self.folder / claim.experiment
+            measured = RunFolder.open(run).data() if (run / HEAD_FILE).exists() else None
+            row = judge_claim(study.name, claim, measured)
+            if row.outcome is Outcome.UNTOLD and claim.experiment in self.failures:
+                row = row.replace(told=[], why=self.failures[claim.experiment])
+            rows.append(row)
+        return rows
+
+    def _went_on(self, name: str, measuring: Callable[[], Measured]) -> bool:
+        """Measure, and put on record what fails; False when somebody interrupted it."""
+        try:
+            measured = measuring()
+            self.show(measured)
+        except KeyboardInterrupt:  # before the first block
+            return False
+        except (Mistake, Trouble) as trouble:
+            self.failures[name] = str(trouble).splitlines()[0]
+            self.caller.tell(f"{name}: {trouble}")
+            return True
+        return not measured.interrupted
+
+    def _measure(self, plan: Plan, share_s: float) -> Measured:
+        """Run an experiment at as many points as fit into its share of the time, or go on with it.
+
+        Each gets the blocks of its plan, all others wait until it is known which claims want more.
+        So pilots and remedies have a budget of their own, as in an ordinary run.
+        """
+        from webdyno.run.budget import reduce_levels
+
+        if plan.begun:
+            experiment = RunFolder.open(plan.run).head.experiment
+        else:
+            whole = self.catalogue.experiment(plan.name)
+            experiment = reduce_levels(whole, self.catalogue, share_s, plan.first, plan.blocks)
+            budget_s = plan.need_s * BUDGET_FOR_NEED
+            experiment = experiment.with_measure(budget_s=budget_s, patience=1.0)
+        points = [each.point.number for each in plan_points(experiment)]
+        blocks = dict.fromkeys(points, plan.blocks)
+        if plan.begun:
+            return measure_on(plan.run, self.caller, None, blocks)
+        return measure_anew(plan.name, experiment, self.catalogue, plan.run, self.caller, blocks)
+
+    def _foreseen(self, name: str, wanted: Sequence[Publication]) -> "list[Further]":
+        from webdyno.studies.further import further_blocks
+
+        run = RunFolder.open(self.folder / name).data()
+        about = [it for study in wanted for it in study.claims if it.experiment == name]
+        return [it for claim in about for it in further_blocks(claim, run)]

@@ -1,0 +1,256 @@
+"""Systems that are named on the spot: the experiment that is made of them.
+
+They may be the user's own, which becomes a part of the catalogue; so may arms of a file.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.definitions import Catalogue, CommandLine, Draft, Override
+from webdyno.definitions.toml_file import KeyPath
+from webdyno.definitions.validation import build
+from webdyno.lab.caller import Caller
+from webdyno.lab.consent import agree_to_own, provide_packages
+from webdyno.model.experiment import Experiment
+from webdyno.model.load import Load
+from webdyno.model.mistake import Mistake
+from webdyno.model.point import plan_points
+from webdyno.model.request import Request
+from webdyno.model.service import Need
+from webdyno.model.stack import Site, Stack
+
+USUAL_OBJECTIVES = ("p99<50ms",)
+"""Of a search for a capacity."""
+LONGEST_NAME = 48
+"""Letters of an arm's name, which stands in each line of the report."""
+
+
+class Arranged(NamedTuple):
+    """An experiment that can be measured."""
+
+    name: str
+    """The run's folder is named like it."""
+    experiment: Experiment
+    catalogue: Catalogue
+    """The one that all of its arms are in."""
+
+
+@dataclass(frozen=True)
+class AskedSystems:
+    """What systems that are named on the spot serve, and what they are asked for."""
+
+    site: str | None = None
+    """What all of them serve; else the first that all can serve."""
+    path: str | None = None
+    """The path that is asked for; else the site's first."""
+    own: Mapping[str, object] = field(default_factory=dict)
+    """Keys of the arms of systems of the user's own, such as `dir`."""
+    load: Mapping[str, object] = field(default_factory=dict)
+    """What is said of the load beside that."""
+    traffic: str = ""
+    """The flags that give requests, if any do."""
+    overrides: Sequence[Override] = ()
+
+
+def checked_with_own(
+    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller
+) -> tuple[Experiment, Catalogue]:
+    """Give an experiment, checked, and the catalogue that all of its arms are in.
+
+    `folder` is where relative paths begin. What you wrote yourself needs no other yes. What has to
+    be installed for it does, and so does what a run kept, which may be somebody else's.
+    """
+    from webdyno.own.arms import resolve
+    from webdyno.run.repeat import is_kept
+
+    resolved, joined = resolve(draft, catalogue, folder, caller.tell, _providing(caller))
+    experiment = resolved.checked(joined)
+    if not is_kept(folder):
+        new = joined.stacks.keys() - catalogue.stacks.keys()
+        states = [point.experiment.state for point in plan_points(experiment)]
+        agree_to_own([joined.stacks[name] for name in new], states)
+    return experiment, joined
+
+
+@dataclass(frozen=True)
+class OneSystem:
+    """A stack, perhaps a system of the user's own, and what it is asked for."""
+
+    stack: Stack
+    catalogue: Catalogue
+    """The one that it is in."""
+    load: Load
+    requests: Sequence[Request]
+    """None where nothing is known of what it serves."""
+
+
+def one_system(
+    name: str,
+    own: Mapping[str, object],
+    catalogue: Catalogue,
+    load: Mapping[str, object],
+    overrides: Sequence[Override],
+    caller: Caller,
+) -> OneSystem:
+    """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said.
+
+    `own` are keys of its arm, where it is one of the user's own.
+    """
+    from webdyno.own.arms import is_revision, resolve
+    from webdyno.own.project import Project, ProjectSource
+
+    arms = {name: {"stack": name, **own}}
+    spoken = CommandLine({"arms": arms, "load": dict(load)}, {("arms", name): name})
+    folder = Path(str(own.get("dir", ""))).absolute()
+    project = Project.around(folder) if is_revision(name) else None
+    source = ProjectSource(spoken, project) if project else spoken
+    draft = Draft.of(source, overrides)
+    resolved, joined = resolve(draft, catalogue, Path.cwd(), caller.tell, _providing(caller))
+    stack = joined.stack(resolved.data["arms"][name]["stack"])
+    agree_to_own([stack])
+    made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
+    return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
+
+
+def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
+    """Give what is asked for: the paths that were said, else requests, else all paths."""
+    written = draft.data.get("requests")
+    if said or not isinstance(written, list) or not written:
+        return [Request(path=path) for path in load.paths]
+    return [
+        build(Request, table, lambda where, at=at: draft.place(("requests", at, *where)))  # type: ignore[misc]
+        for at, table in enumerate(written)
+    ]
+
+
+def _providing(caller: Caller) -> Callable[[Iterable[Need]], None]:
+    return lambda needs: provide_packages([], [], needs, caller)
+
+
+def flag_of(key: str) -> str:
+    """Name the flag of an arm's key."""
+    short = {"environment": "env", "services": "service"}
+    return f"--{short.get(key, key.replace('_', '-'))}"
+
+
+NOTHING_MORE = CommandLine({}, {})
+
+
+def arranged(
+    systems: Sequence[str],
+    asked: AskedSystems,
+    catalogue: Catalogue,
+    caller: Caller,
+    more: CommandLine = NOTHING_MORE,
+    names: Sequence[str] = (),
+) -> Arranged:
+    """Make the experiment of some systems, the baseline first.
+
+    `more`: tables of the experiment that the question itself gives. `names`: of the arms, if not as
+    the systems are called.
+    """
+    from webdyno.own.arms import is_own, is_revision
+    from webdyno.own.project import Project, ProjectSource
+
+    if asked.path is not None and asked.traffic:
+        raise Mistake(
+            f"{caller.spelled('--path', asked.path)}: --curl, --har and --requests say what is "
+            "asked for; leave it out"
+        )
+    arms = [{"stack": name, **(asked.own if is_own(name) else {})} for name in systems]
+    if asked.own and not any(map(is_own, systems)):
+        raise Mistake(
+            f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "
+            f"and none of {', '.join(systems)} is one"
+        )
+    served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *systems)
+    spoken = _experiment(served, arms, names or arm_names(systems), asked, caller)
+    spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
+    folder = Path(str(asked.own.get("dir", ""))).absolute()
+    of_revisions = any(map(is_revision, systems))
+    project = Project.around(folder) if of_revisions else None
+    source = ProjectSource(spoken, project) if project else spoken
+    draft = Draft.of(source, asked.overrides)
+    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
+    return Arranged(_run_name(systems, served), experiment, catalogue)
+
+
+def _experiment(
+    served: Site,
+    arms: Sequence[dict[str, object]],
+    names: Sequence[str],
+    asked: AskedSystems,
+    caller: Caller,
+) -> CommandLine:
+    path = asked.path
+    of_site = f"{path or served.ready_path} of {served.name}"
+    where = f" at {of_site if served.paths else path}" if served.paths or path else ""
+    if asked.traffic:
+        where = f" at what {asked.traffic} asks for"
+    flags: dict[KeyPath, str] = {("site",): caller.spelled("--site", served.name)}
+    load = {**asked.load, **({"paths": [path]} if path else {})}
+    if "headers" in load:
+        flags["load", "headers", "Host"] = flags["load", "headers"] = "--host"
+    if path or served.paths:
+        flags["load", "paths"] = caller.spelled("--path", path or served.ready_path)
+    for name, arm in zip(names, arms, strict=True):
+        flags |= {("arms", name, key): flag_of(key) for key in arm}
+        flags |= {("arms", name): str(arm["stack"]), ("arms", name, "stack"): str(arm["stack"])}
+    title, question = _in_words(names)
+    return CommandLine(
+        data={
+            "title": title,
+            "question": f"{question}{where}?",
+            "site": served.name,
+            **({"load": load} if load else {}),
+            "arms": dict(zip(names, arms, strict=True)),
+        },
+        flags=flags,
+    )
+
+
+def _in_words(names: Sequence[str]) -> tuple[str, str]:
+    """Give title and question, the latter without its end."""
+    if len(names) > 2:
+        which = f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"A league of {len(names)}", f"What are the places of {which}"
+    if len(names) == 1:
+        return f"The capacity of {names[0]}", f"How much can {names[0]} take"
+    first, second = names
+    return f"{second} against {first}", f"How does {second} compare with {first}"
+
+
+def arm_names(systems: Sequence[str]) -> list[str]:
+    """Name the arms: not too long, and unlike each other."""
+    short = [
+        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+        for name in (" ".join(it.split()) for it in systems)
+    ]
+    letters = [chr(ord("A") + short[:at].count(name)) for at, name in enumerate(short)]
+    return [
+        f"{name} ({letter})" if short.count(name) > 1 else name
+        for name, letter in zip(short, letters, strict=True)
+    ]
+
+
+def _run_name(systems: Sequence[str], served: Site) -> str:
+    """Name the run, whose folder is named like it."""
+    said = "-".join(reversed(systems)) if len(systems) <= 2 else f"league-{served.name}"
+    return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
+
+
+def common_site(catalogue: Catalogue, *systems: str) -> Site:
+    """Give the first site that all can serve; raise Mistake where there is none."""
+    from webdyno.own.arms import OWN_SITE, is_own
+
+    known = [catalogue.stack(name) for name in systems if not is_own(name)]
+    if not known:
+        return catalogue.site(OWN_SITE)
+    for site in catalogue.sites_for(known[0]):
+        if all(site in catalogue.sites_for(other) for other in known):
+            return site
+    together = "both" if len(systems) == 2 else "all"
+    raise Mistake(f"there is no site that {' and '.join(systems)} can {together} serve")

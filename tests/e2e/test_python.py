@@ -1,0 +1,84 @@
+"""The Python API on real servers: the script of its page, and calls in a process of their own."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import INTERRUPTED, PATIENCE_S, environment, left_behind, wait_for
+from webdyno import open_run
+from webdyno.lab.ending import Exit
+from webdyno.run.child import words_of
+
+PAGE = Path(__file__).parents[2] / "docs/python.md"
+SETTINGS = {
+    "measure.slot_s": 0.1,
+    "measure.warmup_s": 0,
+    "measure.slots_per_arm": 2,
+    "measure.patience": 1,
+    "measure.decide_on": "server_cpu_us",
+}
+"""As short as the method allows, decided by what a busy machine disturbs least."""
+
+
+def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None:
+    found = re.search(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    script = found[1]
+    assert script.count("\n") <= 15
+    quick = script.replace('budget="1m"', f'budget=1, settings={SETTINGS}, out="run"')
+    assert quick != script
+    done = run([sys.executable, "-c", quick], tmp_path)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    result = open_run(tmp_path / "run")
+    assert told[0] == result.headline
+    assert told[1].startswith(f"{result.ratio.estimate:.2f} times")
+    assert any(line.startswith("rate_rps ") for line in told[2:])
+    assert "block 6" in done.stderr
+    assert (tmp_path / "ratios.svg").read_text().startswith("<svg xmlns=")
+    assert left_behind(tmp_path) == []
+
+
+def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> None:
+    asked = {"system": "nginx", "baseline": "apache-event", "budget": 1, "settings": SETTINGS}
+    done = run(words_of("compare", {**asked, "out": tmp_path / "run", "report": True}), tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    assert done.stdout.strip() == open_run(tmp_path / "run").headline
+    assert (tmp_path / "run/report.html").is_file()
+    done = run(words_of("compare", {"system": "nginx", "baseline": "ngins"}), tmp_path)
+    assert done.returncode == Exit.MISTAKE
+    assert "did you mean nginx" in done.stderr
+    done = run(words_of("resume", {"folder": tmp_path}), tmp_path)
+    assert done.returncode == Exit.MISTAKE
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
+    words = words_of("run_experiment", {"experiment": "static-hello", "out": tmp_path / "run"})
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(tmp_path / "run/slots.jsonl", lines=2)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == INTERRUPTED
+    assert "\ninterrupted; " in f"\n{said}"
+    assert said.endswith("webdyno: interrupted\n")
+    assert left_behind(tmp_path) == []
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
