@@ -8,6 +8,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from fleet_size import DrawnHost, Template, cost_of
+from judge.stretches import Truth, stretch
 from rig.process import BenchError
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
@@ -21,7 +22,8 @@ def run(tmp_path: Path) -> Path:
     arms = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}
     run = simulated_run(arms, blocks=6)
     stop = StopRecord(block=6, stopped_at=datetime.now(UTC), reason="precision", why="it is known")
-    return SimulatedRun(run.head, [*run.records, stop]).stored(tmp_path / "run")
+    looks = [stretch(Truth(), arm).replace(ended_by="time") for arm in arms]
+    return SimulatedRun(run.head, [*run.records, stop, *looks]).stored(tmp_path / "run")
 
 
 def test_drawn_hosts_are_a_fleet_of_machines_with_verdicts(run: Path, tmp_path: Path) -> None:

@@ -95,12 +95,13 @@ def test_how_many_threads_our_libraries_have_is_no_variable_of_builds_and_server
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    tell = "echo ${OPENBLAS_NUM_THREADS-none}"
+    tell = "echo {} ${{OPENBLAS_NUM_THREADS-none}}"
+    build, start = tell.format("built"), tell.format("started")
     (repository / "webdyno.toml").write_text(
-        f"[app]\nbuild = '{tell} >built'\nstart = 'cat built; {tell}; exit 3'\n"
+        f"[app]\nbuild = '{build} >built'\nstart = 'cat built; {start}; exit 3'\n"
     )
     done = webdyno("duel", "rev:.", CMD, folder=repository)
-    assert re.search("\n +none\n +none", done.stderr), done.stderr
+    assert re.search("\n +built none\n +started none", done.stderr), done.stderr
 
 
 def test_a_secret_in_the_environment_stays_out_of_the_folder(

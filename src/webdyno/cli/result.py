@@ -88,8 +88,7 @@ def sweeps_afterwards(how: RunFlags) -> Afterwards:
         for measured in measure_sweeps(run, at_terminal(how)):
             if show_measured(measured, show) is Exit.INTERRUPTED:
                 return Exit.INTERRUPTED
-        asked = RunFolder.open(run).head.experiment.capacity
-        if how.report and asked is not None and asked.sweep_s is not None:
+        if how.report and RunFolder.open(run).head.experiment.sweep_s is not None:
             from webdyno.report.result_page import write_report
             from webdyno.report.view import see
 

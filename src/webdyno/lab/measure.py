@@ -131,14 +131,14 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
     from webdyno.run.capacity import capacity_sweeps
 
     found = RunFolder.open(run)
-    asked = found.head.experiment.capacity
-    if asked is None or asked.sweep_s is None:
+    sweep_s = found.head.experiment.sweep_s
+    if sweep_s is None:
         return
     (point,) = judge_sweep(found.data()).points
     capacities_rps = [
         it.interval.estimate for it in point.judgement.arms if it.metric == CAPACITY and it.interval
     ]
-    caller.tell(f"\nbeside the capacities, for {duration(asked.sweep_s)}:")
+    caller.tell(f"\nbeside the capacities, for {duration(sweep_s)}:")
     for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
         if (measured := _sweep(run / name, sweep, run, caller)) is not None:
             yield measured

@@ -351,6 +351,11 @@ class Experiment(Model):
         return self
 
     @property
+    def sweep_s(self) -> float | None:
+        """For how long sweeps beside the capacities are measured; None for none."""
+        return self.capacity.sweep_s if self.capacity else None
+
+    @property
     def asked(self) -> list[Request]:
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:
