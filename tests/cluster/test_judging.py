@@ -110,7 +110,8 @@ def test_no_process_outlives_who_started_it(tmp_path: Path, number: int) -> None
         said = fleet.stderr.read() if fleet.stderr else b""
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in theirs))
     assert fleet.returncode in {130, -signal.SIGKILL}
-    assert b"Traceback" not in said
+    # One that is just being started says so itself where the other end was killed.
+    assert number == signal.SIGKILL or b"Traceback" not in said
 
 
 def judging_for(parent: int) -> list[int]:

@@ -108,7 +108,7 @@ def test_what_can_be_neither_ranked_nor_tuned_is_told(
 def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
     command = ("tune", "nginx", "--each=1s", "--budget=1s", *SHORT, "--out=t")
     with started_webdyno(*command, folder=tmp_path) as process:
-        wait_for(tmp_path / "t/nginx-01/slots.jsonl", 25)
+        wait_for(tmp_path / "t/nginx-01/slots.jsonl", 12)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, told
