@@ -64,6 +64,15 @@ def whole_amount(value: object) -> int | None:
     return None if number is None else int(number)
 
 
+def by_status_group(found: Mapping[str, object], key: str) -> dict[str, int]:
+    """Give the answers of each group of statuses, such as `2xx`, that has any.
+
+    `key`: what `found` calls a group, whose digit is in the place of `{}`.
+    """
+    groups = ((f"{digit}xx", whole_amount(found.get(key.format(digit)))) for digit in "12345")
+    return {group: answers for group, answers in groups if answers}
+
+
 def whole_amounts(found: object) -> dict[str, int]:
     """Give name → count, of an object in JSON."""
     rows = found if isinstance(found, dict) else {}

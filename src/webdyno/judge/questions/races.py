@@ -16,6 +16,7 @@ Halving is what tuning goes by: after each block the worse half of those that ar
 leaves (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -220,7 +221,7 @@ def _still_open(data: PointData) -> list[str]:
     return standings(data).racing
 
 
-class RaceQuestion(Question):
+class RaceQuestion(Question, ABC):
     """What all races have in common: arms leave, and whoever is left decides when it is over."""
 
     spares_arms: ClassVar[bool] = True
@@ -247,9 +248,9 @@ class RaceQuestion(Question):
             return None
         return used_up(data, data.measure, elapsed_s)
 
+    @abstractmethod
     def _over(self, data: PointData) -> str:
         """Say why nobody is left to race; nothing while somebody is."""
-        raise NotImplementedError
 
 
 class LeagueQuestion(RaceQuestion):

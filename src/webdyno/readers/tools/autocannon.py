@@ -9,6 +9,7 @@ from webdyno.readers.values import (
     amounts_at,
     as_count,
     as_float,
+    by_status_group,
     inside,
     url_figures,
     whole_amount,
@@ -51,11 +52,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     latency, requests = found.get("latency"), found.get("requests")
     if not isinstance(latency, dict) or not isinstance(requests, dict) or "non2xx" not in found:
         return None
-    by_status = {
-        f"{group}xx": number
-        for group in "12345"
-        if (number := whole_amount(found.get(f"{group}xx")))
-    }
+    by_status = by_status_group(found, "{}xx")
     return {
         "concurrency": whole_amount(found.get("connections")),
         "pipelining": whole_amount(found.get("pipelining")),

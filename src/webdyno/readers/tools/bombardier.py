@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webdyno.readers.facts import Facts, Figures, Tool, non_2xx, patterns
-from webdyno.readers.values import amount, inside, url_figures, whole_amount
+from webdyno.readers.values import amount, by_status_group, inside, url_figures, whole_amount
 
 
 def _more(facts: Facts, _: Figures) -> Figures:
@@ -16,11 +16,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     spec, result = found.get("spec"), found.get("result")
     if not isinstance(spec, dict) or not isinstance(result, dict) or "req2xx" not in result:
         return None
-    by_status = {
-        f"{group}xx": number
-        for group in "12345"
-        if (number := whole_amount(result.get(f"req{group}xx")))
-    }
+    by_status = by_status_group(result, "req{}xx")
     failed = whole_amount(result.get("others")) or 0
     return {
         "concurrency": whole_amount(spec.get("numberOfConnections")),
