@@ -5,7 +5,7 @@ import sys
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.compatibility import PROTOCOL
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.stack.needs import find, install_packages, missing_packages
 
 TOOLS = {
@@ -41,8 +41,8 @@ def main() -> int:
     print("installing", *missing, flush=True)  # noqa: T201
     try:
         install_packages(missing, ask=lambda _: True)
-    except Trouble as trouble:
-        print(trouble, file=sys.stderr)  # noqa: T201
+    except OperationError as error:
+        print(error, file=sys.stderr)  # noqa: T201
         return 3
     return 0
 

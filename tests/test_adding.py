@@ -20,11 +20,11 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import SLOT_RULES
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
+from webdyno.model.errors import UserError
 from webdyno.model.judgement import Metric, Verdict
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
-from webdyno.model.mistake import Mistake
 from webdyno.own import command
 from webdyno.own.arms import KINDS, resolve
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
@@ -154,12 +154,12 @@ def test_what_it_can_not_do_or_tell_is_refused_with_the_flag(sloth: str) -> None
         (["measure.decide_on=response_p99_us"], "distribution of response times"),
         (['load.paths=["/hello.txt", "/100.txt"]'], "one path only"),
     ]:
-        with pytest.raises(Mistake, match=rf"--set generator=sloth: .*{told}"):
+        with pytest.raises(UserError, match=rf"--set generator=sloth: .*{told}"):
             catalogue.experiment("static-hello", settings([f"generator={sloth}", *wrong]))
 
 
 def test_a_program_that_nobody_registered_is_told_with_those_that_are_there() -> None:
-    with pytest.raises(Mistake, match="no load generator named 'sloth'; choose from loadgen, ab"):
+    with pytest.raises(UserError, match="no load generator named 'sloth'; choose from loadgen, ab"):
         program("sloth")
 
 
@@ -184,7 +184,7 @@ def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ):
         assert answer.read() == b"hello"
     knobs = {"mine": {"stack": "folder:public", "knobs": {"n": {"type": "switch"}}}}
-    with pytest.raises(Mistake, match=r"knobs can be declared for .* this is folder:public"):
+    with pytest.raises(UserError, match=r"knobs can be declared for .* this is folder:public"):
         resolve(
             Draft.of(CommandLine({"arms": knobs}, {}), []),
             *(Catalogue.load(), tmp_path, lambda _: None, lambda _: None),

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     )
     from webdyno.lab.result import CapacityResult, Chart, GateResult, Result, Rows
     from webdyno.model.base import Interval
+    from webdyno.model.errors import OperationError, UserError
     from webdyno.model.gate import GateAnswer
     from webdyno.model.judgement import Finding, Verdict
-    from webdyno.model.mistake import Mistake, Trouble
 
 __all__ = [
     "CapacityResult",
@@ -36,10 +36,10 @@ __all__ = [
     "GateAnswer",
     "GateResult",
     "Interval",
-    "Mistake",
+    "OperationError",
     "Result",
     "Rows",
-    "Trouble",
+    "UserError",
     "Verdict",
     "capacity",
     "compare",
@@ -68,7 +68,7 @@ _MODULES = {
     "webdyno.model.gate": ("GateAnswer",),
     "webdyno.model.base": ("Interval",),
     "webdyno.model.judgement": ("Finding", "Verdict"),
-    "webdyno.model.mistake": ("Mistake", "Trouble"),
+    "webdyno.model.errors": ("UserError", "OperationError"),
 }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from audit.texts import ab, audited, found, outputs, recorded, serious
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.readers import lines
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -459,7 +459,7 @@ def test_an_address_in_a_sentence_is_no_command() -> None:
 def test_a_text_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MOST_CHARACTERS", 100_000)
     for text in ("x" * 200_000, "x\n" * 100_000):
-        with pytest.raises(Mistake, match="give the part that has the outputs"):
+        with pytest.raises(UserError, match="give the part that has the outputs"):
             audited(text)
 
 

@@ -19,8 +19,8 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide_packages
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import checked_with_own
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import State
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder
 
@@ -78,7 +78,7 @@ def agree(catalogue: Catalogue, *, yes: bool = False) -> None:
 
 @pytest.mark.usefixtures("answers")
 def test_without_a_terminal_it_is_refused_and_says_what_would_run(tmp_path: Path) -> None:
-    with pytest.raises(Mistake) as refusal:
+    with pytest.raises(UserError) as refusal:
         agree(own(tmp_path / "mine"))
     told = str(refusal.value)
     for part in ("services/mine", "echo checking", "--foreground", "sh -v", "dash", "add --yes"):
@@ -90,7 +90,7 @@ def test_what_was_agreed_to_is_known_again_wherever_it_lies(tmp_path: Path) -> N
     agree(own(tmp_path / "mine"), yes=True)
     agree(own(tmp_path / "mine"))
     agree(own(tmp_path / "elsewhere"))
-    with pytest.raises(Mistake, match="echo another"):
+    with pytest.raises(UserError, match="echo another"):
         agree(own(tmp_path / "mine", checking="another"))
 
 
@@ -99,7 +99,7 @@ def test_a_changed_template_is_asked_about_again(tmp_path: Path) -> None:
     catalogue = own(tmp_path / "mine")
     agree(catalogue, yes=True)
     (tmp_path / "mine/services/mine/new.j2").write_text("new")
-    with pytest.raises(Mistake):
+    with pytest.raises(UserError):
         agree(catalogue)
 
 
@@ -111,7 +111,7 @@ def test_commands_around_blocks_of_a_run_are_asked_for(tmp_path: Path) -> None:
     head = run.head.model_copy(update={"experiment": experiment})
     RunFolder.create(tmp_path / "theirs", head).close()
     done = webdyno_here("resume", "theirs", folder=tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     for told in ("theirs (as ", "state.before_block: touch before-block-ran", "add --yes"):
         assert told in done.stderr
     assert not (tmp_path / "before-block-ran").exists()
@@ -126,7 +126,7 @@ def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path
     os.mkfifo(tmp_path / "theirs/catalog/stacks/nginx/stack.toml")
     (tmp_path / "theirs/experiment.toml").write_text("")
     done = webdyno_here("resume", "theirs", folder=tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "stack.toml is no file and no folder" in done.stderr
 
 
@@ -155,7 +155,7 @@ def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_no
     experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
     parts = commands_around_blocks([experiment.state], tmp_path / "run")
     if kept:
-        with pytest.raises(Mistake, match="before_block: true"):
+        with pytest.raises(UserError, match="before_block: true"):
             agree_to_foreign(parts, caller())
         agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())
@@ -170,7 +170,7 @@ def test_a_person_is_asked(
     if answer == "y":
         agree(own(tmp_path / "mine"))
     else:
-        with pytest.raises(Mistake, match="didn't agree"):
+        with pytest.raises(UserError, match="didn't agree"):
             agree(own(tmp_path / "mine"))
     assert "echo checking" in capsys.readouterr().err
 
@@ -191,7 +191,7 @@ def test_copies_of_webdynos_own_parts_need_no_yes_unless_they_were_changed(tmp_p
     wanted = [catalogue.stack("nginx-phpfpm")], [catalogue.site("spin")]
     agree_to_catalogues(*wanted, caller())
     (tmp_path / "services/php/php.ini.j2").write_text("auto_prepend_file = /tmp/x")
-    with pytest.raises(Mistake, match="services/php-fpm"):
+    with pytest.raises(UserError, match="services/php-fpm"):
         agree_to_catalogues(*wanted, caller())
 
 
@@ -203,7 +203,7 @@ def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) ->
     answers.setattr("webdyno.stack.needs.run_program", forbidden)
     need = Need(command=["no-such-program"], apt="no-such-package")
     with pytest.raises(
-        Trouble, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
+        OperationError, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
     ):
         provide_packages([], [], [need], caller())
     with pytest.raises(AssertionError, match="something was run"):

@@ -4,8 +4,8 @@ import pytest
 
 from webdyno.cli.capacity import capacity
 from webdyno.lab.ending import Exit
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
 
 
 def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,5 +26,5 @@ def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_sweep_needs_a_second_system() -> None:
-    with pytest.raises(Mistake, match="--sweep 10m: is drawn for two systems"):
+    with pytest.raises(UserError, match="--sweep 10m: is drawn for two systems"):
         capacity("nginx", sweep="10m")

@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, simulated_run
 from webdyno.cli import app
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.run import PAGE_FILE
 
 
@@ -65,9 +65,9 @@ def test_all_of_it_is_there_as_json(runs: list[Path], capsys: pytest.CaptureFixt
 
 
 def test_a_machine_counts_once(runs: list[Path]) -> None:
-    with pytest.raises(Mistake, match="a run is named twice"):
+    with pytest.raises(UserError, match="a run is named twice"):
         webdyno("fleet", runs[0], runs[0])
-    with pytest.raises(Mistake, match="two machines or more"):
+    with pytest.raises(UserError, match="two machines or more"):
         webdyno("fleet", runs[0])
 
 

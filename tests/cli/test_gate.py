@@ -14,8 +14,8 @@ from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.lab.ending import Exit
 from webdyno.lab.gate import tolerances
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
 CALLER = at_terminal(RunFlags())
@@ -63,13 +63,13 @@ def test_tolerances_of_all_or_of_one_metric() -> None:
     ],
 )
 def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(UserError, match=said):
         tolerances(texts, CALLER)
 
 
 @given(st.lists(st.text(max_size=12), max_size=4))
 def test_any_words_are_tolerances_or_a_mistake(texts: list[str]) -> None:
-    with suppress(Mistake):
+    with suppress(UserError):
         assert tolerances(texts, CALLER)
 
 
@@ -132,7 +132,7 @@ def test_changed_files_hold_new_moved_and_deleted_ones(repository: Path) -> None
 def test_a_revision_that_is_not_there_is_named(
     repository: Path, revision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command_line(["gate", f"--base={revision}"]) == Exit.MISTAKE
+    assert run_command_line(["gate", f"--base={revision}"]) == Exit.USER_ERROR
     said = capsys.readouterr().err
     assert f"--base: {repository} has no revision {revision!r}" in said
 
@@ -141,7 +141,7 @@ def test_outside_of_a_repository_there_are_no_revisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run_command_line(["gate"]) == Exit.MISTAKE
+    assert run_command_line(["gate"]) == Exit.USER_ERROR
     assert "is in no Git repository" in capsys.readouterr().err
 
 
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_baseline_is_refused(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repository / "old.json").write_text('{"format": 1}')
-    assert run_command_line(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.MISTAKE
+    assert run_command_line(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.USER_ERROR
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_a_pipe_or_folder_is_no_baseline(
 ) -> None:
     os.mkfifo(repository / "pipe")
     for name in ("pipe", "."):
-        assert run_command_line(["gate", "--base", "main", "--baseline", name]) == Exit.MISTAKE
+        assert run_command_line(["gate", "--base", "main", "--baseline", name]) == Exit.USER_ERROR
         assert "is not a regular file" in capsys.readouterr().err
 
 
@@ -185,7 +185,7 @@ def test_requests_that_are_wrong_are_refused_by_their_line(
 ) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "x"\n\n[[requests]]\n{request_}\n')
     (repository / "app.py").write_text("")
-    assert run_command_line(["gate", "--base", "main"]) == Exit.MISTAKE
+    assert run_command_line(["gate", "--base", "main"]) == Exit.USER_ERROR
     printed = capsys.readouterr().err
     assert f"{repository}/webdyno.toml:4: " in printed
     assert said in printed
@@ -199,7 +199,7 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
 
     def measured(_: str, experiment: Experiment, *__: object) -> None:
         seen.append(experiment)
-        raise Trouble("enough is known")
+        raise OperationError("enough is known")
 
     monkeypatch.setattr(gate, "measure_anew", measured)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
@@ -211,5 +211,5 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
     assert [it.path for it in seen[0].requests] == ["/one", "/two"]
     assert len(seen[0].factors["endpoint"]) == 2
     assert [it.path for it in seen[1].requests] == ["/three"]
-    assert run_command_line([*sides, "--requests=new.http", "--path=/"]) == Exit.MISTAKE
+    assert run_command_line([*sides, "--requests=new.http", "--path=/"]) == Exit.USER_ERROR
     assert "leave it out" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.lab import measure
 from webdyno.lab.caller import Caller
 from webdyno.lab.systems import arranged
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.stack import Site, Stack
 
 CALLER = at_terminal(RunFlags())
@@ -33,12 +33,12 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
 
     def refuse(stacks: Sequence[Stack], sites: Sequence[Site], _: object, caller: Caller) -> None:
         asked.extend([{each.name for each in stacks}, {each.name for each in sites}])
-        raise Mistake(f"nobody agreed, yes={caller.yes}")
+        raise UserError(f"nobody agreed, yes={caller.yes}")
 
     monkeypatch.setattr(measure, "provide_packages", refuse)
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
-    with pytest.raises(Mistake, match="nobody agreed, yes=False"):
+    with pytest.raises(UserError, match="nobody agreed, yes=False"):
         measure.measure_anew("name", experiment, catalogue, None, CALLER)
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]
 

@@ -15,8 +15,8 @@ from webdyno.lab.consent import refuse_other_machines
 from webdyno.lab.dispatch import begin_folder
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import checked_with_own
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
 from webdyno.model.service import Need
 from webdyno.model.stack import Stack
 from webdyno.run.folder import RunFolder
@@ -73,7 +73,7 @@ def test_it_is_refused_with_every_place_whatever_begins_it(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     done = webdyno_here(*words, "--yes", folder=folder)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert f"  198.51.100.1 ({folder}/other.conf:3, {folder}/other.conf:4)\n" in done.stderr
     assert "add --loads-other-machines, which --yes doesn't stand for" in done.stderr
 
@@ -93,7 +93,7 @@ def test_a_run_that_began_with_the_flag_asks_for_it_anew(
     keep_for_repeating(folder / "run", experiment, catalogue)
     kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
     done = webdyno_here(*words, *kept, "--yes", folder=folder)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert f"198.51.100.1 ({folder}/other.conf:3" in done.stderr
 
 
@@ -101,7 +101,7 @@ def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.Monk
     asked: list[list[Need]] = []
     monkeypatch.setattr(measure, "provide_packages", lambda *it: asked.append(list(it[2])))
     experiment, catalogue = resolved(folder)
-    with pytest.raises(Mistake, match="load them"):
+    with pytest.raises(UserError, match="load them"):
         measure.measure_anew("mine", experiment, catalogue, folder / "out", CALLER)
     assert not asked
     assert not (folder / "out").exists()
@@ -111,7 +111,7 @@ def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.Monk
 def test_no_file_can_say_so(folder: Path, key: str) -> None:
     with (folder / "mine.toml").open("a") as file:
         file.write(f"{key} = true\n")
-    with pytest.raises(Mistake, match="loads_other_machines"):
+    with pytest.raises(UserError, match="loads_other_machines"):
         resolved(folder)
 
 
@@ -122,10 +122,10 @@ def test_many_hosts_never_load_another_machine(
     monkeypatch.setattr("webdyno.own.passing.is_here", lambda _: True)
     refuse_other_machines(stacks(folder, "a"), CALLER)
     head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
-    with pytest.raises(Mistake, match="load them"):
+    with pytest.raises(UserError, match="load them"):
         begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), CALLER)
     assert not (folder / "fleet").exists()
     flag = "--loads-other-machines"
     done = webdyno_here("run", "mine.toml", "--replicates=2", flag, "--yes", folder=folder)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert f"{flag} is for a single run" in done.stderr

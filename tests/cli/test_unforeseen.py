@@ -7,7 +7,7 @@ import pytest
 
 from webdyno.cli import run_command_line
 from webdyno.lab.ending import Exit
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_where_the_state_folder_can_not_be_written_it_is_elsewhere(
 def test_what_was_foreseen_ends_as_before(
     failing: Callable[[BaseException], int], tmp_path: Path
 ) -> None:
-    assert failing(Mistake("wrong")) == Exit.MISTAKE
+    assert failing(UserError("wrong")) == Exit.USER_ERROR
     with pytest.raises(SystemExit, match=str(int(Exit.INTERRUPTED))):  # the framework's end
         failing(KeyboardInterrupt())
     assert not (tmp_path / "state").exists()

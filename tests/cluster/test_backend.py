@@ -20,10 +20,10 @@ from webdyno.cluster.role_agent import AgentProcess, RoleAgent
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.generator.interface import GeneratorError
 from webdyno.lab.lines import LineProgress
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
 from webdyno.run.backend import HostLost, LoadOutcome, Questions
 from webdyno.run.block import run_block
@@ -195,18 +195,18 @@ def test_a_block_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> N
 def test_hosts_that_are_not_there_are_told(
     hosts: list[str], bench: dict[str, object], words: str
 ) -> None:
-    with pytest.raises(Mistake, match=words):
+    with pytest.raises(UserError, match=words):
         place_of(*hosts).resolved(experiment(bench))
 
 
 def test_services_that_no_arm_has_are_told(tmp_path: Path) -> None:
     bench: dict[str, object] = {"services": {"mariadb": {"host": "c"}}}
-    with pytest.raises(Mistake, match="arm nginx has no such service; it has nginx"):
+    with pytest.raises(UserError, match="arm nginx has no such service; it has nginx"):
         run_on(place_of("a", "b", "c"), experiment(bench), tmp_path / "run")
 
 
 def test_a_host_can_not_serve_and_make_load() -> None:
-    with pytest.raises(Mistake, match="a can't serve and make load"):
+    with pytest.raises(UserError, match="a can't serve and make load"):
         experiment({"hosts": {"servers": "a", "clients": ["a"]}})
 
 
@@ -263,5 +263,5 @@ def test_nothing_else_can_be_ordered() -> None:
 
 
 def test_files_of_a_host_stay_in_their_folder(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="none of the run's"):
+    with pytest.raises(OperationError, match="none of the run's"):
         keep_files({"../x": b""}, tmp_path)

@@ -16,7 +16,7 @@ import pytest
 from builders import SimulatedArm, simulated_run
 from webdyno.cluster import dispatch
 from webdyno.cluster.dispatch import judged_machines
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 OVER_PROCESSES = """
 from webdyno.cluster import dispatch
@@ -62,7 +62,7 @@ def test_what_is_wrong_with_a_machine_is_said(tmp_path: Path) -> None:
     runs = stored(tmp_path, machines=3)
     records = runs["m1"] / "slots.jsonl"
     records.write_text("nonsense\n" + records.read_text())
-    with pytest.raises(Mistake, match=r"m1/slots.jsonl:1: not a record of a run"):
+    with pytest.raises(UserError, match=r"m1/slots.jsonl:1: not a record of a run"):
         judged_machines(runs)
 
 

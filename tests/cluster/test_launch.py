@@ -9,7 +9,7 @@ import pytest
 from e2e.commands import webdyno_here
 from webdyno.cluster.launch import addresses_of, ssh_hosts, start_cluster
 from webdyno.model.cluster import NodeAnswer
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 Ssh = Callable[[str], Path]
 TOKEN = "t" * 32
@@ -90,5 +90,5 @@ def test_without_ssh_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(Exception, match="no ssh on the PATH"):
         addresses_of(ssh_hosts(["10.0.0.1"], "python"))
-    with pytest.raises(Mistake, match="named twice"):
+    with pytest.raises(UserError, match="named twice"):
         ssh_hosts(["10.0.0.1"] * 2, "python")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue, factors, read_knobs, settings
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.point import plan_points
 from webdyno.model.request import may_be_compressed, spell_out
 
@@ -66,10 +66,10 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
         # what isn't TOML is text, and a title may be any text
         assert catalogue.experiment("static-hello", settings([override])).title.startswith("[[[")
         return
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         catalogue.experiment("static-hello", settings([override]))
-    assert says in str(mistake.value)
-    assert "--set " in str(mistake.value)
+    assert says in str(error.value)
+    assert "--set " in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
     ],
 )
 def test_levels(catalogue: Catalogue, flags: list[str], says: str) -> None:
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         catalogue.experiment("static-hello", factors(flags))
-    assert says in str(mistake.value)
+    assert says in str(error.value)
 
 
 def test_a_setting_given_twice_is_refused_whatever_flags_gave_it(catalogue: Catalogue) -> None:
     twice = [*settings(["load.connections=1"]), *factors(["load.connections=2,4"])]
-    with pytest.raises(Mistake, match=r"--vary .*: --set load\.connections=1 is about the same"):
+    with pytest.raises(UserError, match=r"--vary .*: --set load\.connections=1 is about the same"):
         catalogue.experiment("static-hello", twice)
-    with pytest.raises(Mistake, match="workers is set twice"):
+    with pytest.raises(UserError, match="workers is set twice"):
         read_knobs(catalogue.stack("nginx"), ["workers=1", "workers=2"])
 
 
@@ -127,9 +127,9 @@ def test_a_knob_that_no_request_feels_is_refused_where_arms_differ_by_it(
     catalogue: Catalogue,
 ) -> None:
     compressing = "arms.nginx.knobs.gzip=true"
-    with pytest.raises(Mistake, match=r"gzip makes no difference .* without Accept-Encoding"):
+    with pytest.raises(UserError, match=r"gzip makes no difference .* without Accept-Encoding"):
         catalogue.experiment("static-hello", settings([compressing]))
-    with pytest.raises(Mistake, match="gzip makes no difference"):
+    with pytest.raises(UserError, match="gzip makes no difference"):
         catalogue.experiment("static-hello", factors(["arms.nginx.knobs.gzip=false,true"]))
     accepted = settings([compressing, "load.headers.Accept-Encoding=gzip"])
     assert may_be_compressed(catalogue.experiment("static-hello", accepted).load.headers)
@@ -138,7 +138,7 @@ def test_a_knob_that_no_request_feels_is_refused_where_arms_differ_by_it(
 
 
 def test_ab_is_not_asked_for_what_http_1_0_servers_leave_out(catalogue: Catalogue) -> None:
-    with pytest.raises(Mistake, match=r"generator ab speaks HTTP/1\.0"):
+    with pytest.raises(UserError, match=r"generator ab speaks HTTP/1\.0"):
         catalogue.experiment(
             "static-hello", settings(["generator=ab", "load.headers.Accept-Encoding=gzip"])
         )
@@ -172,10 +172,10 @@ TWO = '[arms.a]\nstack = "nginx"\n[arms.b]\nstack = "nginx"\n'
 def test_a_file(catalogue: Catalogue, tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         catalogue.experiment(str(path))
-    assert says in str(mistake.value)
-    assert "mine.toml" in str(mistake.value)
+    assert says in str(error.value)
+    assert "mine.toml" in str(error.value)
 
 
 def test_a_byte_order_mark_is_no_mistake(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_file_in_another_encoding_is_told_with_its_line(
 ) -> None:
     path = tmp_path / "mine.toml"
     path.write_bytes(HEAD.encode() + b'note = "caf\xe9"\n')
-    with pytest.raises(Mistake, match=r"mine\.toml:4: is not UTF-8"):
+    with pytest.raises(UserError, match=r"mine\.toml:4: is not UTF-8"):
         catalogue.experiment(str(path))
 
 

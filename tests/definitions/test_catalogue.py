@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 SERVICE = """\
 title = "Mine"
@@ -65,7 +65,7 @@ def test_a_users_catalogue_comes_on_top(tmp_path: Path) -> None:
 )
 def test_a_mistake_in_a_service(tmp_path: Path, text: str, says: str) -> None:
     write(tmp_path, "services", "mine", text)
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         Catalogue.load([tmp_path])
 
 
@@ -84,7 +84,7 @@ def test_a_mistake_in_a_service(tmp_path: Path, text: str, says: str) -> None:
 def test_a_mistake_in_a_stack(tmp_path: Path, service: str, says: str) -> None:
     head = 'title = "t"\nserves = ["static"]\nfront = "web"\n[services.web]\n'
     write(tmp_path, "stacks", "mine", head + service + "\n")
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         Catalogue.load([tmp_path])
 
 
@@ -113,13 +113,13 @@ def test_a_mistake_in_a_stack(tmp_path: Path, service: str, says: str) -> None:
 def test_nothing_of_a_service_leads_out_of_its_folder(tmp_path: Path, line: str, says: str) -> None:
     head, table = SERVICE.split("\n\n", 1)
     write(tmp_path, "services", "mine", f"{head}\n{line}\n\n{table}")
-    with pytest.raises(Mistake, match=r"service\.toml" + says):
+    with pytest.raises(UserError, match=r"service\.toml" + says):
         Catalogue.load([tmp_path])
 
 
 def test_a_service_is_started_by_something(tmp_path: Path) -> None:
     write(tmp_path, "services", "mine", SERVICE.replace('"{{ needs.binary }}"', ""))
-    with pytest.raises(Mistake, match=r"service\.toml:3: start should"):
+    with pytest.raises(UserError, match=r"service\.toml:3: start should"):
         Catalogue.load([tmp_path])
 
 
@@ -136,25 +136,25 @@ def test_a_service_is_started_by_something(tmp_path: Path) -> None:
 )
 def test_nothing_of_a_site_leads_out_of_its_folder(tmp_path: Path, line: str, says: str) -> None:
     write(tmp_path, "sites", "mine", f'title = "t"\nneeds = ["static"]\n{line}\n')
-    with pytest.raises(Mistake, match=r"site\.toml" + says):
+    with pytest.raises(UserError, match=r"site\.toml" + says):
         Catalogue.load([tmp_path])
 
 
 def test_a_role_cannot_lead_out_of_a_stack(tmp_path: Path) -> None:
     text = 'title = "t"\nserves = ["a"]\nfront = "a/b"\n[services."a/b"]\nservice = "nginx"\n'
     write(tmp_path, "stacks", "mine", text)
-    with pytest.raises(Mistake, match=r"stack\.toml:4: 'a/b' is no name for a role"):
+    with pytest.raises(UserError, match=r"stack\.toml:4: 'a/b' is no name for a role"):
         Catalogue.load([tmp_path])
 
 
 def test_a_folder_with_an_odd_name_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "services", "mi\nne", SERVICE)
-    with pytest.raises(Mistake, match=r"'mi\\nne' is no name"):
+    with pytest.raises(UserError, match=r"'mi\\nne' is no name"):
         Catalogue.load([tmp_path])
 
 
 def test_a_folder_that_is_no_catalogue_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"no catalogue, .* services, stacks, sites, experiments"):
+    with pytest.raises(UserError, match=r"no catalogue, .* services, stacks, sites, experiments"):
         Catalogue.load([tmp_path])
 
 
@@ -166,5 +166,5 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"--catalog .*nowhere: there is no such folder"):
+    with pytest.raises(UserError, match=r"--catalog .*nowhere: there is no such folder"):
         Catalogue.load([tmp_path / "nowhere"])

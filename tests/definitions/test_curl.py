@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions.traffic import read_curl
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.request import Request
 
 
@@ -71,7 +71,7 @@ def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -
     ],
 )
 def test_what_is_not_understood_is_named(command: str, told: str) -> None:
-    with pytest.raises(Mistake, match=r"^--curl") as refused:
+    with pytest.raises(UserError, match=r"^--curl") as refused:
         read_curl(command)
     assert told in str(refused.value)
 
@@ -81,7 +81,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for command in (text, f"curl {text}", f"curl http://x/ {text}"):
         try:
             entry = read_curl(command)
-        except Mistake:
+        except UserError:
             continue
         assert entry["path"].startswith("/")
 

@@ -12,7 +12,7 @@ from webdyno.definitions import (
     read_knobs,
     settings,
 )
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def catalogue() -> Catalogue:
 
 
 def test_stack_and_generator_speak_the_same_protocol(catalogue: Catalogue) -> None:
-    with pytest.raises(Mistake, match="stack redis speaks redis, generator ab speaks http"):
+    with pytest.raises(UserError, match="stack redis speaks redis, generator ab speaks http"):
         catalogue.experiment("hdm-redis", settings(["generator=ab"]))
 
 
@@ -77,10 +77,10 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
 def test_a_wrong_override_is_named_with_a_remedy(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         catalogue.experiment("static-hello", settings([override]))
-    assert str(mistake.value).startswith(f"--set {override}: ")
-    assert says in str(mistake.value)
+    assert str(error.value).startswith(f"--set {override}: ")
+    assert says in str(error.value)
 
 
 def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
@@ -107,10 +107,10 @@ def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
     ],
 )
 def test_a_wrong_level_is_named_with_a_remedy(catalogue: Catalogue, factor: str, says: str) -> None:
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         catalogue.experiment("static-hello", factors([factor]))
-    assert str(mistake.value).startswith(f"--vary {factor}: ")
-    assert says in str(mistake.value)
+    assert str(error.value).startswith(f"--vary {factor}: ")
+    assert says in str(error.value)
 
 
 def test_a_mistake_in_a_file_is_named_with_its_line(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_a_mistake_in_a_file_is_named_with_its_line(catalogue: Catalogue, tmp_pa
         'title = "t"\nquestion = "q"\nsite = "static"\n\n'
         '[arms.a]\nstack = "nginx"\n\n[arms.b]\nstack = "nginx"\nknobs.workers = 0.5\n'
     )
-    with pytest.raises(Mistake, match=r"mine\.toml:10: workers should be a whole number"):
+    with pytest.raises(UserError, match=r"mine\.toml:10: workers should be a whole number"):
         catalogue.experiment(str(path))
 
 
 def test_an_unknown_experiment_gets_the_nearest_names(catalogue: Catalogue) -> None:
-    with pytest.raises(Mistake, match="did you mean static-hello"):
+    with pytest.raises(UserError, match="did you mean static-hello"):
         catalogue.experiment("statichello")
 
 
@@ -134,7 +134,7 @@ def test_knobs_of_the_command_line(catalogue: Catalogue) -> None:
         "children": 5,
         "sendfile": False,
     }
-    with pytest.raises(Mistake, match="no knob 'mpm'"):  # the stack fixes it
+    with pytest.raises(UserError, match="no knob 'mpm'"):  # the stack fixes it
         read_knobs(apache, ["mpm=event"])
 
 
@@ -196,7 +196,7 @@ def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> No
 def test_what_an_arm_cannot_have_of_its_own_is_told_with_its_place(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(UserError) as told:
         catalogue.experiment("static-hello", settings([override]))
     assert says in str(told.value)
     assert f"--set {override}" in str(told.value)
@@ -204,5 +204,5 @@ def test_what_an_arm_cannot_have_of_its_own_is_told_with_its_place(
 
 def test_an_arms_paths_are_given_once(catalogue: Catalogue) -> None:
     twice = ['arms.nginx.paths=["/a"]', 'arms.nginx.load.paths=["/b"]']
-    with pytest.raises(Mistake, match="give one of them"):
+    with pytest.raises(UserError, match="give one of them"):
         catalogue.experiment("static-hello", settings(twice))

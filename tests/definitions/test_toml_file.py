@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions.toml_file import TomlFile
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 TEXT = """\
 # a comment
@@ -56,17 +56,17 @@ def test_a_key_is_placed_on_its_line(
 def test_broken_toml_names_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "file.toml"
     path.write_text('title = "x"\nload = = 3\n')
-    with pytest.raises(Mistake, match=r"file\.toml: is not valid TOML: .*line 2"):
+    with pytest.raises(UserError, match=r"file\.toml: is not valid TOML: .*line 2"):
         TomlFile(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"nowhere\.toml: there is no such file"):
+    with pytest.raises(UserError, match=r"nowhere\.toml: there is no such file"):
         TomlFile(tmp_path / "nowhere.toml")
 
 
 @pytest.mark.timeout(30)
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "service.toml")
-    with pytest.raises(Mistake, match="is not a regular file"):
+    with pytest.raises(UserError, match="is not a regular file"):
         TomlFile(tmp_path / "service.toml")

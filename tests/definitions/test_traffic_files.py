@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions.traffic import read_har, read_request_file
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.request import Request
 from webdyno.workload.log import LogSelection
 from webdyno.workload.privacy import Privacy
@@ -158,7 +158,9 @@ def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: P
 
 def test_a_har_file_of_which_nothing_is_left_says_what_was_in_it(tmp_path: Path) -> None:
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": RECORDED[3:4]}}))
-    with pytest.raises(Mistake, match=r"no request in it that a server answered \(1 answered from"):
+    with pytest.raises(
+        UserError, match=r"no request in it that a server answered \(1 answered from"
+    ):
         read_har(tmp_path / "a.har")
 
 
@@ -171,7 +173,7 @@ def test_an_answer_that_was_not_modified_is_asked_for_in_full(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"log": {"entries": []}}', '{"log": 1}'])
 def test_what_is_no_har_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.har").write_text(text)
-    with pytest.raises(Mistake, match=r"--har .*a\.har: "):
+    with pytest.raises(UserError, match=r"--har .*a\.har: "):
         read_har(tmp_path / "a.har")
 
 
@@ -272,7 +274,7 @@ def test_what_is_not_understood_is_named_with_its_line(
     tmp_path: Path, text: str, told: str
 ) -> None:
     (tmp_path / "a.http").write_text(text)
-    with pytest.raises(Mistake) as refused:
+    with pytest.raises(UserError) as refused:
         read_request_file(tmp_path / "a.http")
     assert told in str(refused.value)
 
@@ -283,5 +285,5 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         file = Path(folder, "any.http")
         file.write_text(text, encoding="utf-8")
         for read in (read_request_file, read_har):
-            with suppress(Mistake):
+            with suppress(UserError):
                 assert read(file)

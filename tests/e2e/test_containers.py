@@ -26,7 +26,7 @@ from e2e.commands import (
     webdyno_here,
 )
 from variants import further
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.model.records import CertificateRecord, SlotRecord
 from webdyno.own.podman import podman
 from webdyno.run.folder import RunFolder
@@ -82,8 +82,8 @@ def _why_not() -> str | None:
         return "there is no gcc for the container's program"
     try:
         podman(lambda _: None, lambda _: None)
-    except Trouble as trouble:
-        return str(trouble)
+    except OperationError as error:
+        return str(error)
     return None
 
 

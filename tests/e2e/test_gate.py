@@ -121,7 +121,7 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
         '[app]\nstart = "true"\n[[requests]]\npath = "/"\nmetod = "POST"\n'
     )
     done = webdyno_here(*asked, folder=repository)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "webdyno.toml:5: unknown key" in done.stderr
 
 

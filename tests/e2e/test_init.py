@@ -136,6 +136,6 @@ def test_revisions_that_a_server_may_not_read_are_told(
     closed.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(closed))
     done = webdyno_here("duel", "rev:HEAD", "rev:HEAD", folder=open_folder)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert f"as whom its server runs, may not enter {closed}" in done.stderr
     assert "none: there is no such folder" in done.stderr

@@ -50,10 +50,10 @@ def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> N
     assert done.stdout.strip() == open_run(tmp_path / "run").headline
     assert (tmp_path / "run/report.html").is_file()
     done = run(words_of("compare", {"system": "nginx", "baseline": "ngins"}), tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "did you mean nginx" in done.stderr
     done = run(words_of("resume", {"folder": tmp_path}), tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
 
 
 @pytest.mark.timeout(120)

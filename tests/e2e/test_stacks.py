@@ -26,7 +26,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
 from webdyno.stack import layout, ready
 from webdyno.stack.service import StackDied
@@ -202,7 +202,9 @@ def test_a_port_in_use_is_one_clear_message(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(Trouble, match=f"port {port} is in use by .* choose another --port"):
+        with pytest.raises(
+            OperationError, match=f"port {port} is in use by .* choose another --port"
+        ):
             start_stack(
                 catalogue.stack("nginx"),
                 {},
@@ -234,9 +236,9 @@ def own_nginx(folder: Path, **replacements: str) -> Catalogue:
 
 def test_a_missing_program_is_named_with_its_package(bench: Bench, tmp_path: Path) -> None:
     own = own_nginx(tmp_path / "own", **{'command = ["nginx"]': 'command = ["nginx-of-mine"]'})
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OperationError) as error:
         start_stack(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, bench=bench)
-    assert str(trouble.value) == (
+    assert str(error.value) == (
         "nginx isn't completely installed: there is no program nginx-of-mine; "
         "on Debian and Ubuntu: apt-get install nginx"
     )
@@ -265,7 +267,7 @@ def test_a_full_disk_is_one_clear_message(
     monkeypatch.setattr(Path, "write_text", full)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(
-        Trouble, match=r"nginx can't be started: .*No space left .*; make room in /"
+        OperationError, match=r"nginx can't be started: .*No space left .*; make room in /"
     ):
         start_stack(stack, {}, site, folder=tmp_path, bench=bench)
 
@@ -274,7 +276,7 @@ def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
     bench: Bench, tmp_path: Path
 ) -> None:
     catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OperationError) as error:
         start_stack(
             catalogue.stack("nginx"),
             {},
@@ -282,8 +284,8 @@ def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
             folder=tmp_path / "kept",
             bench=bench,
         )
-    assert 'unknown directive "keepalive_reqests"' in str(trouble.value)
-    assert str(tmp_path / "kept" / "nginx") in str(trouble.value)
+    assert 'unknown directive "keepalive_reqests"' in str(error.value)
+    assert str(tmp_path / "kept" / "nginx") in str(error.value)
     assert (tmp_path / "kept" / "nginx" / "nginx.conf").exists()
 
 
@@ -356,7 +358,7 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
 ) -> None:
     open_folder.chmod(0o777)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with pytest.raises(Trouble, match=r"can change .*; root writes its logs only .* --out"):
+    with pytest.raises(OperationError, match=r"can change .*; root writes its logs only .* --out"):
         start_stack(stack, {}, site, folder=open_folder / "run", bench=bench)
     assert list(open_folder.iterdir()) == []
 

@@ -19,7 +19,7 @@ from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import home_folder
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.stack.starting import start_stack
 
 ATTACKER = Path(__file__).with_name("attacker.py")
@@ -111,8 +111,8 @@ def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]
             try:
                 with start_stack(stack, {}, site, folder=kept, bench=Bench()):
                     happened["started"] += 1
-            except Trouble as trouble:
-                happened[str(trouble).splitlines()[0][:60]] += 1
+            except OperationError as error:
+                happened[str(error).splitlines()[0][:60]] += 1
     happened["things swapped by the attackers"] = sum(successes)
     return state_of(victim) == before, happened
 

@@ -135,7 +135,7 @@ def test_a_part_of_an_arm_s_name_is_enough_when_no_other_has_it(tmp_path: Path) 
     assert done.stdout.startswith("nginx (B): "), done.stderr
     assert "nginx (A)" not in done.stdout
     done = webdyno_here("why", "run", "--advice", "--arm=nginx", folder=tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "--arm nginx: several arms have that in their names; it has nginx (A)" in done.stderr
 
 
@@ -144,7 +144,7 @@ def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:
     opened = ("--set=load.loop=open", "--set=load.rate_per_s=50")
     run_blocks(1, "duel", CMD, CMD, *FEW, *opened, folder=tmp_path)
     done = webdyno_here("why", "run", folder=tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "an open loop's rate is given" in done.stderr
     done = webdyno_here("why", "run", "--arm=x", folder=tmp_path)
     assert "the run has no such arm" in done.stderr

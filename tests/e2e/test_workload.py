@@ -110,5 +110,5 @@ def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> Non
 def test_a_log_that_is_not_there_is_told_before_what_would_be_written(tmp_path: Path) -> None:
     (tmp_path / "traffic.toml").write_text("")
     done = webdyno_here("workload", "access.log", folder=tmp_path)
-    assert done.returncode == Exit.MISTAKE
+    assert done.returncode == Exit.USER_ERROR
     assert "access.log: there is no such file" in done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fuzz.driver import BUSY_S, HANGS_AFTER_S, Said, says
 from webdyno.lab.ending import Exit
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 MOST_BYTES = 500_000_000
 """Of memory, at most at once."""
@@ -38,10 +38,10 @@ def read(act: Callable[[], object]) -> Said:
     def tell() -> Said:
         try:
             return Said(Exit.OK, repr(act()), None)
-        except Mistake as mistake:
-            return Said(Exit.MISTAKE, f"webdyno: {mistake}", None)
-        except Trouble as trouble:
-            return Said(Exit.FAILED, f"webdyno: {trouble}", None)
+        except UserError as user_error:
+            return Said(Exit.USER_ERROR, f"webdyno: {user_error}", None)
+        except OperationError as operation_error:
+            return Said(Exit.FAILED, f"webdyno: {operation_error}", None)
 
     return alone(tell)
 

@@ -156,8 +156,8 @@ def check_end(said: Said, *, complains: bool = True) -> None:
     assert said.code in set(Exit), said
     assert "Traceback" not in said.printed, said
     assert DEFECT not in said.printed, said
-    assert said.code != Exit.MISTAKE or said.printed.strip(), said
-    if complains and said.code in {Exit.MISTAKE, Exit.FAILED}:
+    assert said.code != Exit.USER_ERROR or said.printed.strip(), said
+    if complains and said.code in {Exit.USER_ERROR, Exit.FAILED}:
         assert "webdyno: " in said.printed or "Error" in said.printed, said
     for words in ("Input should", "value_error", "<class", "pydantic", "object at 0x"):
         assert words not in said.printed, said

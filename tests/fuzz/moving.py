@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own import configuration
 from webdyno.own.target import OwnKeys, TargetSpec
 
@@ -51,5 +51,5 @@ def moved(
     )
     try:
         return configuration.make(asked).files
-    except Mistake:
+    except UserError:
         return None

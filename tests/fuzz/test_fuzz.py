@@ -24,10 +24,10 @@ from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
 from webdyno.lab.ending import Exit
 from webdyno.model.changes import key_parts
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
 
 PROCESSES = 5
@@ -117,8 +117,8 @@ def reads(path: Path) -> Said:
     with no_hang():
         try:
             experiment = CATALOGUE.experiment(str(path))
-        except Mistake as mistake:
-            return Said(Exit.MISTAKE, f"webdyno: {mistake}", None)
+        except UserError as error:
+            return Said(Exit.USER_ERROR, f"webdyno: {error}", None)
     return Said(Exit.OK, "", experiment)
 
 
@@ -152,7 +152,7 @@ def test_experiments(tmp_path: Path, seed: int, cases: range) -> None:
             if not bent and len(where) == 1 and where[0][0] != "factors":
                 check_kept(said.experiment, where[0], looked_up(data, where[0]))
         else:
-            assert said.code == Exit.MISTAKE, said
+            assert said.code == Exit.USER_ERROR, said
             assert "mine.toml" in said.printed, said
 
     each_case(seed, cases, one)
@@ -354,6 +354,6 @@ def test_real_processes(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-        assert done.returncode == Exit.MISTAKE, done
+        assert done.returncode == Exit.USER_ERROR, done
         assert "Traceback" not in done.stderr
         assert done.stderr.startswith("webdyno: ")

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from fuzz.driver import each_case, no_hang, sweep
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.workload.log import LogSelection
 from webdyno.workload.privacy import Privacy
 from webdyno.workload.read import read_logs
@@ -76,7 +76,7 @@ def test_damaged_logs_are_read_or_refused(tmp_path: Path, seed: int, cases: rang
             content = "\n".join(lines).encode() + b"\n"
         path = tmp_path / f"{case}.log"
         path.write_bytes(damaged(random, content))
-        with no_hang(), suppress(Mistake):
+        with no_hang(), suppress(UserError):
             log = read_logs([path], LogSelection(("GET", "POST")), Privacy("keep", "hash"))
             assert len(log)
             assert traffic_of(log, Manner(), twin="pages").requests

@@ -20,8 +20,8 @@ from webdyno.generator.interface import (
 )
 from webdyno.generator.loadgen import Loadgen, find_loadgen, order_json
 from webdyno.generator.split_and_merge import merged_results
+from webdyno.model.errors import UserError
 from webdyno.model.load import Load, SlowReaders
-from webdyno.model.mistake import Mistake
 
 SCHEMAS = Path(__file__).parents[2] / "loadgen/schema"
 CPU = max(os.sched_getaffinity(0))
@@ -122,7 +122,7 @@ def test_a_refused_order_is_told() -> None:
 
 def test_an_engine_that_is_not_there_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEBDYNO_LOADGEN", "/nowhere/loadgen")
-    with pytest.raises(Mistake, match="WEBDYNO_LOADGEN"):
+    with pytest.raises(UserError, match="WEBDYNO_LOADGEN"):
         find_loadgen()
 
 

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Share
 from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
+from webdyno.model.errors import UserError
 from webdyno.model.load import Load, Replay, SlowReaders
-from webdyno.model.mistake import Mistake
 
 ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"
 SHARED = Load(loop="open", rate_per_s=1000, connections=7)
@@ -102,5 +102,5 @@ def test_a_replay_is_taken_in_turns_and_lasts_for_everybody(
     ],
 )
 def test_a_client_without_work_is_a_mistake(whole: LoadOrder, key: str) -> None:
-    with pytest.raises(Mistake, match=f"{key} .* 3 client hosts"):
+    with pytest.raises(UserError, match=f"{key} .* 3 client hosts"):
         split_order(whole, 3)

@@ -18,7 +18,7 @@ from webdyno.host.children import (
     no_orphans,
     run_program,
 )
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 LEAVES = "setsid sleep 600 >/dev/null 2>&1 & echo $!"
 
@@ -39,7 +39,7 @@ def test_nothing_of_a_program_goes_on() -> None:
 def test_a_program_is_run_to_its_end() -> None:
     done = run_program(["sh", "-c", "cat; echo gone >&2; exit 3"], within_s=10, given="said")
     assert (done.returncode, done.stdout, done.stderr) == (3, "said", "gone\n")
-    with pytest.raises(Trouble, match=r"^it failed: gone$"):
+    with pytest.raises(OperationError, match=r"^it failed: gone$"):
         must(done, "it failed")
 
 
@@ -50,9 +50,9 @@ def test_what_keeps_a_program_from_its_end_is_told(tmp_path: Path) -> None:
         ([tmp_path / "text"], "text can't be started: Permission denied"),
         (["sleep", "60"], "^sleep did not end within 0.1 s$"),
     ):
-        with pytest.raises(Trouble, match=said):
+        with pytest.raises(OperationError, match=said):
             run_program(words, within_s=0.1)
-    with pytest.raises(Trouble, match=r"^get it$"):
+    with pytest.raises(OperationError, match=r"^get it$"):
         run_program(["no-such-program"], within_s=1, install="get it")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from webdyno.host.copies import copy_readable, take_back, unpack
 from webdyno.host.users import hand_over, make_private, server_user
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 
 def archive(*members: tuple[str, bytes, str]) -> io.BytesIO:
@@ -92,7 +92,7 @@ def test_a_pipe_is_refused(target: Path, open_folder: Path) -> None:
     source = make_private(open_folder / "source")
     os.mkfifo(source / "pipe")
     hand_over(source, server_user())
-    with pytest.raises(Trouble, match="pipe is no file, folder or link"):
+    with pytest.raises(OperationError, match="pipe is no file, folder or link"):
         take_back(source, target, server_user())
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.host.machine import split_cpus
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 @st.composite
@@ -71,7 +71,7 @@ def test_the_servers_get_as_many_cores_as_asked_for() -> None:
 
 
 def test_the_client_keeps_a_core() -> None:
-    with pytest.raises(Mistake, match="leave the client none"):
+    with pytest.raises(UserError, match="leave the client none"):
         split_cpus(range(2), [[0], [1]], server_cores=2)
 
 

@@ -11,7 +11,7 @@ from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 MIB = 2**20
 EATER = 'x=a; while :; do x="$x$x"; done'
@@ -26,7 +26,7 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
     group = ControlGroup.create(workspace.name)
     try:
         limit = MemoryLimit.impose(workspace.name, group, 32 * MIB)
-    except Trouble:
+    except OperationError:
         workspace.remove()
         pytest.skip("no memory controller here")
     before = limit.reading()
@@ -56,7 +56,7 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
 def test_a_limit_that_nothing_can_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webdyno.host.limits.mounts", list)
     monkeypatch.setattr("webdyno.host.limits.mount_point", lambda: None)
-    with pytest.raises(Trouble, match="a memory limit was asked for and can't be kept here"):
+    with pytest.raises(OperationError, match="a memory limit was asked for and can't be kept here"):
         MemoryLimit.impose("test", None, 32 * MIB)
 
 
@@ -99,5 +99,5 @@ def test_whole_cpus_need_no_limit() -> None:
 
 
 def test_more_than_there_are_is_refused() -> None:
-    with pytest.raises(Mistake, match="1000 CPUs were asked for"):
+    with pytest.raises(UserError, match="1000 CPUs were asked for"):
         Bench().with_server_cpus(1_000)

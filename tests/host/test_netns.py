@@ -15,7 +15,7 @@ from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.netns import NetnsBench, Sides, shaping
 from webdyno.model.bench import BenchSettings
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 """One that everybody may run; that of the tests may lie in root's home."""
 DRIVER = Path(__file__).parent / "netns_driver.py"
@@ -178,8 +178,8 @@ def _works_for_this_user() -> bool:
             command = [*bench.servers_entry(), "id", "-u"]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             return int(done.stdout) == NOBODY and min(round_trips(bench, 3)) >= 0.005
-    except Trouble as trouble:
-        return not allowed and "--bench this-machine" in str(trouble)
+    except OperationError as error:
+        return not allowed and "--bench this-machine" in str(error)
 
 
 def test_shaping_in_the_kernel() -> None:
@@ -202,5 +202,5 @@ def test_what_isnt_allowed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         '    socket.socket(fileno=int(word)).send(b\'{"error": "Operation not permitted"}\')\n'
     )
     monkeypatch.setattr("webdyno.host.netns_agent.__file__", str(stand_in))
-    with pytest.raises(Trouble, match=r"Operation not permitted.*--bench this-machine"):
+    with pytest.raises(OperationError, match=r"Operation not permitted.*--bench this-machine"):
         Sides([0])

@@ -16,7 +16,7 @@ from webdyno.host import warden
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -232,5 +232,5 @@ def test_a_warden_that_does_not_answer_is_a_trouble(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webdyno.host.warden.__file__", "/no/such/warden.py")
-    with pytest.raises(Trouble, match="could not be started"):
+    with pytest.raises(OperationError, match="could not be started"):
         spawn(workspace, tmp_path, "sleep", "600")

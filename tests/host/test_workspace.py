@@ -14,7 +14,7 @@ from webdyno.host import removal, workspace
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import ServerUser, hand_over, open_log, server_user
 from webdyno.host.workspace import LOCK, Workspace, home_folder, open_lock, others_running, sweep
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_root_without_capabilities_is_told_which_it_needs(
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "chown", refused)
-    with pytest.raises(Trouble, match=r"this root lacks capabilities.*CAP_CHOWN"):
+    with pytest.raises(OperationError, match=r"this root lacks capabilities.*CAP_CHOWN"):
         hand_over(tmp_path, ServerUser("nobody", 65534, 65534))
 
 
@@ -82,10 +82,10 @@ def test_where_none_will_do_it_says_why(
     for name, value in fault.items():
         monkeypatch.setattr(System, name, value)
     monkeypatch.setattr(os, "statvfs", lambda _: System)
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OperationError) as error:
         home_folder()
     assert f"no temporary directory is fit for servers: {place} {says}; /tmp {says};" in str(
-        trouble.value
+        error.value
     )
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_lock_is_never_waited_for(what: str) -> None:
 @pytest.mark.timeout(20)
 def test_a_pipe_is_no_lock(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lock")
-    with pytest.raises(Trouble, match="lock is no file; remove it"):
+    with pytest.raises(OperationError, match="lock is no file; remove it"):
         open_lock(tmp_path / "lock")
 
 
@@ -268,7 +268,7 @@ def test_a_log_is_a_file_of_its_own(tmp_path: Path) -> None:
     hard.hardlink_to(theirs)
     os.mkfifo(pipe)
     for path in (theirs, link, hard, pipe):
-        with pytest.raises((Trouble, OSError)):
+        with pytest.raises((OperationError, OSError)):
             open_log(path, user)
     assert theirs.stat().st_uid == 0
     for _ in range(2):

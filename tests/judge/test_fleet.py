@@ -10,8 +10,8 @@ from judge.test_league import RATES, league_of
 from judge.validity.broken import load_with
 from webdyno.judge import judge
 from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
+from webdyno.model.errors import UserError
 from webdyno.model.judgement import Verdict
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import SlotRecord
 from webdyno.model.several_runs import FleetJudgement
 
@@ -124,9 +124,9 @@ def test_other_experiments_are_no_fleet() -> None:
 
 
 def test_one_machine_is_none() -> None:
-    with pytest.raises(Mistake, match="two machines or more"):
+    with pytest.raises(UserError, match="two machines or more"):
         judged(measured(4.0))
-    with pytest.raises(Mistake, match="m1 and m2 were measured on the same machine"):
+    with pytest.raises(UserError, match="m1 and m2 were measured on the same machine"):
         judged(measured(4.0, identity="x"), measured(4.0, 2, identity="x"))
 
 

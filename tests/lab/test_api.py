@@ -12,8 +12,8 @@ from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.definitions import Catalogue
 from webdyno.lab import api
 from webdyno.lab.measure import Measured
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
 from webdyno.run.folder import RunFolder
 
 
@@ -93,7 +93,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("keywords", "told"), REFUSED)
 def test_what_cannot_be_is_refused_with_its_keyword(keywords: dict[str, Any], told: str) -> None:
-    with pytest.raises(Mistake, match=told):
+    with pytest.raises(UserError, match=told):
         webdyno.compare("nginx", "apache-event", **keywords)
 
 

@@ -8,7 +8,16 @@ import pytest
 import webdyno
 from builders import SimulatedRun
 from report import runs
-from webdyno import CapacityResult, GateAnswer, Mistake, Result, Rows, Trouble, Verdict, open_run
+from webdyno import (
+    CapacityResult,
+    GateAnswer,
+    OperationError,
+    Result,
+    Rows,
+    UserError,
+    Verdict,
+    open_run,
+)
 
 
 def opened(run: SimulatedRun, folder: Path) -> Result:
@@ -51,7 +60,7 @@ def test_a_run_may_be_held_against_an_earlier_one(tmp_path: Path) -> None:
 def test_points_have_answers_of_their_own(tmp_path: Path) -> None:
     result = opened(runs.connections(), tmp_path)
     assert len(result.points) > 1
-    with pytest.raises(Mistake, match=r"points, each with an answer of its own: see \.points"):
+    with pytest.raises(UserError, match=r"points, each with an answer of its own: see \.points"):
         result.verdict  # noqa: B018
     levels = {row["load.connections"] for row in result.ratios()}
     assert len(levels) == len(result.points)
@@ -60,7 +69,7 @@ def test_points_have_answers_of_their_own(tmp_path: Path) -> None:
 
 def test_without_a_ratio_it_is_said_why(tmp_path: Path) -> None:
     result = opened(runs.one_block(), tmp_path)
-    with pytest.raises(Mistake, match="has no ratio"):
+    with pytest.raises(UserError, match="has no ratio"):
         result.ratio  # noqa: B018
 
 
@@ -87,9 +96,9 @@ def test_charts_are_the_report_s_and_stand_alone(tmp_path: Path) -> None:
     assert "nginx ÷ apache-event" in chart.told
     assert chart.save(tmp_path / "c.svg").read_text() == chart.svg
     assert chart.save(tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(Mistake, match=r"written as \.svg or \.png"):
+    with pytest.raises(UserError, match=r"written as \.svg or \.png"):
         chart.save(tmp_path / "c.jpg")
-    with pytest.raises(Mistake, match="there is no chart named 'x'; there are ratios"):
+    with pytest.raises(UserError, match="there is no chart named 'x'; there are ratios"):
         result.chart("x")
 
 
@@ -108,9 +117,9 @@ def test_tables_of_other_libraries_are_given_where_they_are_installed(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(Trouble, match="takes pandas"):
+    with pytest.raises(OperationError, match="takes pandas"):
         Rows().to_pandas()
-    with pytest.raises(Trouble, match="takes pyarrow"):
+    with pytest.raises(OperationError, match="takes pyarrow"):
         Rows().to_arrow()
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from builders import run_head
 from webdyno.model.capacity import CapacitySettings
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import CONDITIONS, Arm, Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.knob import TunedSide
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.mistake import Mistake
 from webdyno.model.why import Advice, Design, Intervention
 
 ARMS = {"a": Arm(stack="nginx"), "b": Arm(stack="nginx", knobs={"workers": 1})}
@@ -84,7 +84,7 @@ def test_a_question_in_one_direction_was_about_other_arms() -> None:
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
-    with pytest.raises(Mistake, match="Another: decide_on = "):
+    with pytest.raises(UserError, match="Another: decide_on = "):
         whole().derived("Another", "What of it?", ARMS, Measure(decide_on=CAPACITY))
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import read_named, replaced, write_whole
-from webdyno.model.mistake import Mistake, Trouble
 
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -22,7 +22,9 @@ def test_half_a_character_costs_no_file(tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match=r"gone/it: can't be written: No such file.*; mend it$"):
+    with pytest.raises(
+        OperationError, match=r"gone/it: can't be written: No such file.*; mend it$"
+    ):
         write_whole(tmp_path / "gone/it", "text", "; mend it")
 
 
@@ -35,5 +37,5 @@ def test_what_can_not_be_read_is_named_after_its_place(tmp_path: Path) -> None:
         ("large", r"a\.toml:3: .*large is larger than"),
         ("large/it", r"a\.toml:3: .*can't be read: Not a directory"),
     ):
-        with pytest.raises(Mistake, match=said):
+        with pytest.raises(UserError, match=said):
             read_named(tmp_path / name, 4, "a.toml:3")

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webdyno.model import histogram
+from webdyno.model.errors import UserError
 from webdyno.model.histogram import Histogram, merge, merge_encoded
-from webdyno.model.mistake import Mistake
 
 times_us = st.lists(st.integers(1, 5_000_000), min_size=1, max_size=200)
 
@@ -90,13 +90,13 @@ def test_no_text_and_no_times_hold_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["?", "AAAA", "aGVsbG8gd29ybGQ=", "HISTFAAAA"])
 def test_something_else_is_refused(text: str) -> None:
-    with pytest.raises(Mistake, match=r"histogram .* is damaged"):
+    with pytest.raises(UserError, match=r"histogram .* is damaged"):
         Histogram.decode(text)
 
 
 def test_a_cut_off_histogram_is_refused() -> None:
     text = encoded([1, 2, 3])
-    with pytest.raises(Mistake, match=r"histogram .* is damaged"):
+    with pytest.raises(UserError, match=r"histogram .* is damaged"):
         Histogram.decode(b64encode(b64decode(text)[:-6]).decode())
 
 

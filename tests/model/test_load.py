@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webdyno.model.errors import UserError
 from webdyno.model.load import Replay
-from webdyno.model.mistake import Mistake
 
 GAPS_S = st.floats(0, 5_000).map(lambda gap_s: round(gap_s, 6))
 EVEN = Replay([0.5 * n for n in range(20)], list(range(20)))
@@ -114,7 +114,7 @@ def test_what_was_not_packed_is_refused(text: str) -> None:
 @pytest.mark.timeout(30)
 def test_a_pipe_is_no_timetable_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "traffic.replay")
-    with pytest.raises(Mistake, match="is not a regular file"):
+    with pytest.raises(UserError, match="is not a regular file"):
         Replay.read(tmp_path / "traffic.replay")
 
 

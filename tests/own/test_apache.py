@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own import apache_lines, apache_modules
 from webdyno.own.apache import relocate as relocate_apache
 from webdyno.own.relocation import (
@@ -102,7 +102,7 @@ def test_apache_has_its_includes_inside(tmp_path: Path) -> None:
     ],
 )
 def test_an_apache_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         apache(tmp_path, text)
 
 
@@ -144,7 +144,7 @@ def test_a_part_of_a_configuration_has_the_modules_that_it_needs(
     ],
 )
 def test_a_handler_that_nobody_serves_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(Mistake, match=r"httpd\.conf:\d: the handler .* as their source"):
+    with pytest.raises(UserError, match=r"httpd\.conf:\d: the handler .* as their source"):
         apache(tmp_path, text)
 
 
@@ -164,9 +164,11 @@ def test_modules_that_this_machine_lacks_are_named_together(tmp_path: Path) -> N
     (tmp_path / "of-this-machine/libphp8.2.so").unlink()
     (tmp_path / "of-this-machine/mod_lua.so").unlink()
     text = "LoadModule a_module mod_a.so\nLoadModule php_module /opt/libphp.so\n"
-    with pytest.raises(Mistake, match=r":1 loads a_module and .*:2 loads php_module; install lib"):
+    with pytest.raises(
+        UserError, match=r":1 loads a_module and .*:2 loads php_module; install lib"
+    ):
         apache(tmp_path, text)
-    with pytest.raises(Mistake, match=r":2 needs lua_module"):
+    with pytest.raises(UserError, match=r":2 needs lua_module"):
         apache(tmp_path, "Listen 80\nLuaScope once\n")
 
 
@@ -277,7 +279,7 @@ def test_a_host_that_is_not_measured_needs_none_of_its_includes(tmp_path: Path) 
         "Include /no/letsencrypt/options.conf\n</VirtualHost>\n"
     )
     assert "options.conf" not in apache(tmp_path, text)
-    with pytest.raises(Mistake, match=r"options\.conf"):
+    with pytest.raises(UserError, match=r"options\.conf"):
         apache(tmp_path, text, protocol="https")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.arms import resolve
 from webdyno.stack.service_graph import resolve_stack
 
@@ -45,7 +45,7 @@ def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     ],
 )
 def test_a_nul_is_refused(tmp_path: Path, arm: dict[str, Any]) -> None:
-    with pytest.raises(Mistake, match="NUL"):
+    with pytest.raises(UserError, match="NUL"):
         resolved(tmp_path, {"a": arm, "b": {"stack": "nginx"}})
 
 
@@ -108,7 +108,7 @@ def test_knobs_and_places_belong_together(
 ) -> None:
     (tmp_path / "n.conf").write_text(f"worker_processes {place};\nhttp {{ server {{ }} }}\n")
     arms = {"a": {"stack": "conf:n.conf", "knobs": knobs}, "b": {"stack": "nginx"}}
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         resolved(tmp_path, arms, site="static")
 
 
@@ -135,7 +135,7 @@ def test_declared_knobs_are_turned_like_others(tmp_path: Path) -> None:
 def test_a_declaration_that_is_wrong_is_told(
     stack: str, knob: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         resolved(tmp_path, {"a": {"stack": stack, "knobs": knob}, "b": {"stack": CMD}})
 
 
@@ -164,7 +164,7 @@ def test_an_experiment_of_the_catalogue_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:
     arms = {"a": {"stack": "url:http://127.0.0.1:9"}, "b": {"stack": CMD}}
-    with pytest.raises(Mistake, match="isn't in the network of --bench netns"):
+    with pytest.raises(UserError, match="isn't in the network of --bench netns"):
         resolved(tmp_path, arms, bench={"kind": "netns"})
 
 
@@ -184,7 +184,7 @@ def test_what_runs_already_is_not_in_a_network_of_ours(tmp_path: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_told(tmp_path: Path, arm: dict[str, Any], says: str) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         _checked(tmp_path, {"a": {"stack": CMD}, "b": arm})
 
 
@@ -257,5 +257,5 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
 def test_a_service_that_cannot_stand_behind_is_told(
     tmp_path: Path, arm: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         resolved(tmp_path, {"a": {"stack": CMD}, "b": {"stack": CMD, **arm}})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webdyno.host.users import server_user
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.caddy import relocate as relocate_caddy
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.relocation import (
@@ -63,7 +63,7 @@ def test_caddy_shows_its_certificate_or_the_runs(tmp_path: Path) -> None:
     (ours,) = other["apps"]["tls"]["certificates"]["load_files"]
     assert ours["certificate"] == CERTIFICATE
     assert other["server"]["protocols"] == ["h1", "h2"]
-    with pytest.raises(Mistake, match="nowhere for HTTP with TLS"):
+    with pytest.raises(UserError, match="nowhere for HTTP with TLS"):
         caddy(tmp_path, ":80 {\n}\n", "https")
 
 
@@ -103,7 +103,7 @@ def test_the_site_that_is_asked_for_answers(tmp_path: Path) -> None:
     text = "a.org {\n respond a\n}\n*.b.org:8080 {\n respond b\n}\n"
     assert '"body": "b"' not in moved(tmp_path, text, host="a.org").text
     assert '"body": "b"' in moved(tmp_path, text, port=8080, host="x.b.org").text
-    with pytest.raises(Mistake, match=r"no site c\.org; those there are a\.org"):
+    with pytest.raises(UserError, match=r"no site c\.org; those there are a\.org"):
         moved(tmp_path, text, host="c.org")
 
 
@@ -117,13 +117,13 @@ def test_no_log_line_leaves_the_folder_of_the_run(tmp_path: Path) -> None:
 
 
 def test_a_site_without_files_has_no_root(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="serves no files there; leave --root out"):
+    with pytest.raises(UserError, match="serves no files there; leave --root out"):
         moved(tmp_path, ":80 {\n respond up\n}\n", root=tmp_path)
 
 
 def test_variables_without_a_value_are_named(tmp_path: Path) -> None:
     text = "{$SITE} {\n root * {$ROOT:/srv}\n}\n"
-    with pytest.raises(Mistake, match=r"caddy says: .*SITE \(.*/Caddyfile:1\); give each one"):
+    with pytest.raises(UserError, match=r"caddy says: .*SITE \(.*/Caddyfile:1\); give each one"):
         moved(tmp_path, text)
     assert "empty, since they have no value: MORE" in " ".join(
         moved(tmp_path, ":80 {\n {$MORE}\n respond a\n}\n").changes
@@ -150,7 +150,7 @@ def test_a_caddyfile_that_cannot_be_read_is_told_soon(
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         relocate_caddy(RelocationRequest(tmp_path / next(iter(files))))
 
 
@@ -174,5 +174,5 @@ def test_a_file_that_only_its_owner_can_read_is_read_but_no_include_like_that(
     wanted = RelocationRequest(file, user=user, files=files)
     assert '"body": "up"' in relocate_caddy(wanted).text
     (open_folder / "part").chmod(0o600)
-    with pytest.raises(Mistake, match=r"part, which can't be read by"):
+    with pytest.raises(UserError, match=r"part, which can't be read by"):
         relocate_caddy(RelocationRequest(file, user=user, files=ConfigFiles(user, None)))

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.compose import ComposeService, compose_services
 
 SHOP = """
@@ -116,7 +116,7 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
     ],
 )
 def test_what_is_wrong_is_told(folder: Path, text: str, wanted: str, says: str) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         read(folder, text, wanted)
 
 
@@ -143,7 +143,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 def test_yaml_without_measure_is_refused_with_its_line(
     folder: Path, text: str, line: str, says: str
 ) -> None:
-    with pytest.raises(Mistake, match=rf"compose.yaml:{line} is no YAML: .*{says}"):
+    with pytest.raises(UserError, match=rf"compose.yaml:{line} is no YAML: .*{says}"):
         read(folder, text)
 
 
@@ -157,7 +157,7 @@ def test_numbers_are_those_of_yaml_1_2(folder: Path) -> None:
 
 def test_a_file_that_never_ends_is_refused(tmp_path: Path) -> None:
     (tmp_path / "compose.yaml").symlink_to("/dev/zero")
-    with pytest.raises(Mistake, match="is not a regular file"):
+    with pytest.raises(UserError, match="is not a regular file"):
         compose_services([tmp_path / "compose.yaml"], "", "here", lambda _: None)
 
 
@@ -209,7 +209,9 @@ def test_files_are_merged(folder: Path, named: list[str]) -> None:
     ],
 )
 def test_what_other_files_say_is_refused_by_name(folder: Path, text: str, says: str) -> None:
-    with pytest.raises(Mistake, match=f"{says}.*docker compose -f compose.yaml config >whole.yaml"):
+    with pytest.raises(
+        UserError, match=f"{says}.*docker compose -f compose.yaml config >whole.yaml"
+    ):
         read(folder, text)
 
 
@@ -228,7 +230,7 @@ def test_what_services_wait_for(folder: Path) -> None:
         "migrate": ("ended", ()),
         "web": ("", ()),
     }
-    with pytest.raises(Mistake, match="service_up is no condition"):
+    with pytest.raises(UserError, match="service_up is no condition"):
         read(
             folder,
             "services: {a: {image: x, depends_on: {b: {condition: service_up}}}, b: {image: x}}",
@@ -289,6 +291,6 @@ def test_whatever_a_file_holds_is_read_or_refused(
     file.write_text(yaml.safe_dump({"services": services}))
     try:
         found = compose_services([file], "", "here", lambda _: None)
-    except Mistake:
+    except UserError:
         return
     assert {it.name for it in found} <= services.keys()

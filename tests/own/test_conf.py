@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.own import configuration
 from webdyno.own.target import GeneratedService, OwnKeys, TargetSpec
@@ -48,7 +48,7 @@ def test_a_port_of_its_own_is_chosen_and_said_first(open_folder: Path) -> None:
 @pytest.mark.parametrize("port", ["0", "65536", "9" * 5000])
 def test_what_is_no_port_is_refused(tmp_path: Path, port: str) -> None:
     (tmp_path / "site.conf").write_text(TEXT)
-    with pytest.raises(Mistake, match="is no port, which is a number up to 65535"):
+    with pytest.raises(UserError, match="is no port, which is a number up to 65535"):
         make(tmp_path, f"nginx:site.conf#{port}", [])
 
 

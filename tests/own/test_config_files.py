@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.host.users import ServerUser
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import Line, Origin
 from webdyno.own.config_files import BRACED_OR_PLAIN, DEEPEST, MOST_FILES, ConfigFiles, Variables
 from webdyno.own.relocation import RelocationRequest
@@ -27,11 +27,11 @@ def test_lines_know_where_they_stand(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_ends_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for what, says in (("/dev/zero", "no regular file"), (tmp_path / "pipe", "no regular file")):
-        with pytest.raises(Mistake, match=f"a.conf:3 includes {what}, which is {says}"):
+        with pytest.raises(UserError, match=f"a.conf:3 includes {what}, which is {says}"):
             ConfigFiles().text(Path(what), HERE)
-    with pytest.raises(Mistake, match="is a directory"):
+    with pytest.raises(UserError, match="is a directory"):
         ConfigFiles().text(tmp_path)
-    with pytest.raises(Mistake, match="No such file"):
+    with pytest.raises(UserError, match="No such file"):
         ConfigFiles().text(tmp_path / "none")
 
 
@@ -39,22 +39,22 @@ def test_there_are_limits_of_size_number_and_depth(tmp_path: Path) -> None:
     file = tmp_path / "a.conf"
     with file.open("wb") as large:
         large.truncate(4_000_001)
-    with pytest.raises(Mistake, match="more than 4 MB"):
+    with pytest.raises(UserError, match="more than 4 MB"):
         ConfigFiles().text(file)
     with file.open("wb") as large:
         large.truncate(4_000_000)
     files = ConfigFiles()
     for _ in range(4):
         files.text(file, HERE)
-    with pytest.raises(Mistake, match="all files together"):
+    with pytest.raises(UserError, match="all files together"):
         files.text(file, HERE)
     file.write_text("")
     files = ConfigFiles()
     for _ in range(MOST_FILES):
         files.text(file, HERE)
-    with pytest.raises(Mistake, match="one file too many"):
+    with pytest.raises(UserError, match="one file too many"):
         files.text(file, HERE)
-    with pytest.raises(Mistake, match="in a circle"):
+    with pytest.raises(UserError, match="in a circle"):
         ConfigFiles().text(file, HERE, DEEPEST + 1)
 
 
@@ -77,9 +77,9 @@ def test_includes_are_looked_for_in_each_folder(tmp_path: Path) -> None:
     found = files.included("*.conf", [first, second], HERE)
     assert found == [second / "a.conf", second / "b.conf"]
     assert files.included("*.none", [first, second], HERE) == []
-    with pytest.raises(Mistake, match=rf"no {first}/none and no {second}/none"):
+    with pytest.raises(UserError, match=rf"no {first}/none and no {second}/none"):
         files.included("none", [first, second], HERE)
-    with pytest.raises(Mistake, match="too many wildcards"):
+    with pytest.raises(UserError, match="too many wildcards"):
         files.included("/*/*/*/*", [], HERE)
 
 
@@ -91,17 +91,17 @@ def test_nobody_gets_what_only_root_may_read(open_folder: Path) -> None:
     (open_folder / "link").symlink_to(secret)
     files = ConfigFiles(NOBODY)
     for name in ("secret", "link"):
-        with pytest.raises(Mistake, match="can't be read by nobody"):
+        with pytest.raises(UserError, match="can't be read by nobody"):
             files.text(open_folder / name, HERE)
     assert files.text(secret) == "s3cr3t"  # root named it himself
-    with pytest.raises(Mistake, match="can't be read by nobody"):
+    with pytest.raises(UserError, match="can't be read by nobody"):
         ConfigFiles(NOBODY, NOBODY).text(secret)
     secret.chmod(0o644)
     assert files.text(open_folder / "link", HERE) == "s3cr3t"
     private = open_folder / "private"
     private.mkdir(mode=0o700)
     (private / "file").write_text("")
-    with pytest.raises(Mistake, match="can't be read by nobody"):
+    with pytest.raises(UserError, match="can't be read by nobody"):
         files.text(private / "file", HERE)
 
 
@@ -117,12 +117,12 @@ def test_all_that_have_no_value_are_named_in_one_message() -> None:
     variables = Variables({})
     variables.filled("a\n${ONE} ${TWO}\n${ONE}", AT)
     variables.filled("${THREE}", Origin("b.conf", 7))
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(UserError) as told:
         variables.demand_all()
     for part in ("ONE (a.template:2)", "TWO (a.template:2)", "THREE (b.conf:7)", "--env TWO=VALUE"):
         assert part in str(told.value)
 
 
 def test_a_secret_does_not_get_into_a_configuration_that_is_kept() -> None:
-    with pytest.raises(Mistake, match="would be a secret"):
+    with pytest.raises(UserError, match="would be a secret"):
         Variables({"A": "${env:MINE}"}).filled("${A}", AT)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.apache import relocate as relocate_apache
 from webdyno.own.nginx import relocate as relocate_nginx
 from webdyno.own.relocation import CERTIFICATE, FOLDER, HOST, PORT, RelocationRequest
@@ -91,7 +91,7 @@ def test_nginx_has_its_includes_inside_and_another_root(tmp_path: Path) -> None:
     ],
 )
 def test_an_nginx_that_cannot_be_measured_is_told(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         nginx(tmp_path, text)
 
 

@@ -337,14 +337,14 @@ def test_init_writes_a_file_once(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "app": {"build": "go build -o server .", "start": "./server"},
         "requests": [{"path": "/"}],
     }
-    assert run_command_line(["init", str(folder)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(folder)]) == Exit.USER_ERROR
     assert "is there already; --force writes over it" in capsys.readouterr().err
 
 
 def test_init_that_cannot_tell_says_how_to_say_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command_line(["init", str(tmp_path)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
     assert "say it with --start" in capsys.readouterr().err
     assert run_command_line(["init", str(tmp_path), "--start", "./s $PORT"]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == {"start": "./s $PORT"}
@@ -390,7 +390,7 @@ def test_where_nobody_can_be_asked_it_is_said_what_there_is(
 ) -> None:
     (tmp_path / "services").mkdir()
     folder = folder_of(tmp_path / "services", SEVERAL["services"][0])
-    assert run_command_line(["init", str(folder)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(folder)]) == Exit.USER_ERROR
     assert "--image 'compose.yaml#a'" in capsys.readouterr().err
     assert run_command_line(["init", str(folder), "--image=compose.yaml#b"]) == Exit.OK
     (tmp_path / "programs").mkdir()
@@ -416,7 +416,7 @@ def test_a_status_is_written_where_the_sources_tell_it(tmp_path: Path) -> None:
 def test_where_nothing_is_found_it_says_what_was_looked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command_line(["init", str(tmp_path)]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path)]) == Exit.USER_ERROR
     told = capsys.readouterr().err
     assert "looked for: Procfile" in told
     assert '[app]\nbuild = "make"\nstart = "./server --port $PORT"' in told
@@ -433,5 +433,5 @@ def test_a_configuration_alone_makes_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--start="], ["--image= "], ["--start=a", "--image=b"]])
 def test_a_flag_that_says_nothing_is_refused(tmp_path: Path, words: list[str]) -> None:
-    assert run_command_line(["init", str(tmp_path), *words]) == Exit.MISTAKE
+    assert run_command_line(["init", str(tmp_path), *words]) == Exit.USER_ERROR
     assert not (tmp_path / "webdyno.toml").exists()

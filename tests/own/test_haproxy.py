@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.haproxy import relocate
 from webdyno.own.passing import elsewhere
 from webdyno.own.relocation import (
@@ -217,7 +217,7 @@ def test_what_is_measured_serves_pages(
 def test_what_cannot_be_measured_is_refused(
     tmp_path: Path, text: str, more: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         relocate(wanted(tmp_path, text, **more))
 
 

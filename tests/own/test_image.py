@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.service import Need
 from webdyno.own.image import Container, asked_port
 from webdyno.own.podman import Image, full_name, podman, short_names
@@ -55,7 +55,7 @@ def test_the_port_is_what_is_said_or_else_what_is_exposed(
     front = Container("web", Image("0" * 64, exposed, of_image), of_service)
     assert asked_port(front, asked(told, of_user)) == port
     assert bool(told) == is_told
-    with pytest.raises(Mistake, match="PORT=http is no port"):
+    with pytest.raises(UserError, match="PORT=http is no port"):
         asked_port(front, asked(told, {"PORT": "http"}))
 
 
@@ -66,13 +66,13 @@ def test_what_a_compose_file_publishes_comes_before_what_its_image_exposes() -> 
 
 def test_nothing_is_installed_or_tried_unless_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(needs: Iterable[Need]) -> None:
-        raise Trouble(f"missing: {' '.join(need.apt for need in needs)}")
+        raise OperationError(f"missing: {' '.join(need.apt for need in needs)}")
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    with pytest.raises(Trouble, match="missing: podman runc iproute2 util-linux"):
+    with pytest.raises(OperationError, match="missing: podman runc iproute2 util-linux"):
         podman(refused, lambda _: None)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(Trouble, match="call webdyno by sudo"):
+    with pytest.raises(OperationError, match="call webdyno by sudo"):
         podman(refused, lambda _: None)
 
 

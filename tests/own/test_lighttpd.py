@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.lighttpd import relocate as relocate_lighttpd
 from webdyno.own.relocation import (
     CRYPTO_POLICIES,
@@ -72,7 +72,7 @@ def test_a_command_without_an_end_is_named_with_its_line(tmp_path: Path, nested:
     if nested:
         (tmp_path / "more.conf").write_text(endless)
         endless, place = 'include "more.conf"\n', "more.conf:1"
-    with pytest.raises(Mistake, match=rf'/{place}: include_shell "yes": .*too much') as told:
+    with pytest.raises(UserError, match=rf'/{place}: include_shell "yes": .*too much') as told:
         moved(tmp_path, endless)
     assert "\n" not in str(told.value)
 
@@ -140,7 +140,7 @@ def test_variables_are_filled_and_secrets_are_not(tmp_path: Path) -> None:
     ],
 )
 def test_what_lighttpd_refuses_is_told_in_its_words(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         moved(tmp_path, text)
 
 

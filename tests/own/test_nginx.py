@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.nginx import relocate
 from webdyno.own.passing import elsewhere
 from webdyno.own.relocation import (
@@ -188,7 +188,7 @@ def test_what_is_measured_serves_pages(
 
 
 def test_a_port_that_nothing_listens_on_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"nginx\.conf#81: it listens on port 80 .*without TLS"):
+    with pytest.raises(UserError, match=r"nginx\.conf#81: it listens on port 80 .*without TLS"):
         relocate(wanted(tmp_path, "server { listen 80; listen 81 ssl; }", port=81))
 
 
@@ -203,7 +203,7 @@ def test_a_template_is_filled_before_anything_else(tmp_path: Path) -> None:
     asked = wanted(tmp_path, TEMPLATE, "a.conf.template", given=given)
     found = accepted(tmp_path, relocate(asked))
     assert "proxy_pass http://127.0.0.1:9;" in found
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(UserError) as told:
         relocate(wanted(tmp_path, TEMPLATE, "a.conf.template"))
     assert f"PORT ({tmp_path}/a.conf.template:4), API_URL ({tmp_path}/a.conf.template:6)" in str(
         told.value
@@ -214,7 +214,7 @@ def test_a_template_is_filled_before_anything_else(tmp_path: Path) -> None:
 
 def test_what_is_no_template_has_its_own_variables(tmp_path: Path) -> None:
     text = 'server { listen ${PORT}; set $X 1; return 200 "$X $UNKNOWN ${host}"; }'
-    with pytest.raises(Mistake, match=r"no value: PORT \(\S*nginx\.conf:1\); give"):
+    with pytest.raises(UserError, match=r"no value: PORT \(\S*nginx\.conf:1\); give"):
         relocate(wanted(tmp_path, text))
     assert "$X $UNKNOWN ${host}" in relocate(wanted(tmp_path, text, given={"PORT": "80"})).text
 
@@ -246,7 +246,9 @@ def test_parts_and_templates_include_as_in_the_folder_of_the_whole(tmp_path: Pat
     asked = wanted(tmp_path / "conf.d", text, "default.conf.template", given={"X": "a"})
     assert "add_header X a;" in relocate(asked).text
     assert asked.notes == []
-    with pytest.raises(Mistake, match=f"there is no {tmp_path}/conf.d/includes/cors.conf and no "):
+    with pytest.raises(
+        UserError, match=f"there is no {tmp_path}/conf.d/includes/cors.conf and no "
+    ):
         relocate(wanted(tmp_path / "conf.d", text))
 
 
@@ -273,7 +275,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
         "location /b { fastcgi_pass web:9000; } location /c { proxy_pass http://$host; } }"
         "server { listen 81; location / { proxy_pass http://elsewhere; } }"
     )
-    with pytest.raises(Mistake) as told:
+    with pytest.raises(UserError) as told:
         relocate(wanted(tmp_path, text))
     file = tmp_path / "nginx.conf"
     assert f"machine: relay ({file}:1), web ({file}:5). Its" in str(told.value)
@@ -295,7 +297,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
 def test_what_is_no_configuration_is_refused_with_its_line(
     tmp_path: Path, text: str, says: str
 ) -> None:
-    with pytest.raises(Mistake, match=says):
+    with pytest.raises(UserError, match=says):
         relocate(wanted(tmp_path, text))
 
 
@@ -305,7 +307,7 @@ def test_files_that_include_each_other_end_in_one_message(tmp_path: Path) -> Non
         (tmp_path / f"{number}.conf").write_text("\n".join(following))
     for number in (18, 19, 20):
         (tmp_path / f"{number}.conf").touch()
-    with pytest.raises(Mistake, match="one file too many: more than 2,000"):
+    with pytest.raises(UserError, match="one file too many: more than 2,000"):
         relocate(wanted(tmp_path, "http { include 0.conf; server { listen 80; } }"))
 
 

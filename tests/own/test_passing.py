@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import Line, Origin
 from webdyno.own import passing
 from webdyno.own.apache_directives import passed_on as passed_on_by_apache
@@ -235,7 +235,7 @@ def test_a_name_that_takes_too_long_to_look_up_is_another_machines(
 
 
 def test_names_that_nobody_knows_have_a_remedy_of_their_own(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"nobody\.invalid \(x:3\)\. .*hosts.*image:compose"):
+    with pytest.raises(UserError, match=r"nobody\.invalid \(x:3\)\. .*hosts.*image:compose"):
         passing.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
 
 

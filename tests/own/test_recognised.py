@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.configuration import _recognised
 
 
@@ -27,5 +27,5 @@ def test_content_counts_before_the_name(name: str, text: str, server: str) -> No
 
 
 def test_what_is_nobodys_is_refused_at_once() -> None:
-    with pytest.raises(Mistake, match="no known server's"):
+    with pytest.raises(UserError, match="no known server's"):
         _recognised("\n" * 200_000, Path("x.conf"), "x")

@@ -5,7 +5,7 @@ import pytest
 from audit.texts import outputs
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from webdyno.judge.point_data import RunData
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.records import SlotRecord
 from webdyno.report.csv_files import AUTOBENCH_COLUMNS, autobench_sheet
 
@@ -83,5 +83,5 @@ def test_what_was_not_told_is_an_empty_cell() -> None:
 
 def test_a_closed_loop_has_no_such_sheet() -> None:
     run = simulated_run(ARMS)
-    with pytest.raises(Mistake, match="closed loop"):
+    with pytest.raises(UserError, match="closed loop"):
         autobench_sheet(run.whole)

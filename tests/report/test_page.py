@@ -7,7 +7,7 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, certificate_record
 from report import runs
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.report.page import prose
 from webdyno.report.result_page import html_page, write_report
 from webdyno.report.words import bounded_words, within_a_block
@@ -106,7 +106,7 @@ def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     run = runs.no_block()
     gone = tmp_path / "gone"
-    with pytest.raises(Trouble, match=re.escape(str(gone))):
+    with pytest.raises(OperationError, match=re.escape(str(gone))):
         write_report(gone, runs.seen(run))
 
 
@@ -146,7 +146,9 @@ def test_where_addresses_are_limited_a_chart_is_refused_in_words(
 ) -> None:
     """V8 would end the whole process."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (2**32, resource.RLIM_INFINITY))
-    with pytest.raises(Trouble, match="allows 4 GiB; lift that limit with ulimit -v unlimited"):
+    with pytest.raises(
+        OperationError, match="allows 4 GiB; lift that limit with ulimit -v unlimited"
+    ):
         page(runs.decided())
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     page(runs.decided())

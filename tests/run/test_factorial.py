@@ -5,9 +5,9 @@ import pytest
 
 from builders import run_head
 from webdyno.definitions import Catalogue
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.measure import Measure
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import RunHead
 from webdyno.model.why import Design
 from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level_design
@@ -59,7 +59,7 @@ def test_without_quotas_the_rest_is_tried() -> None:
     assert list(asked.arms) == ["a", "a, fewer connections", "a, workers = 2"]
     alone = Arm(stack="redis", site="keys", load={"connections": 1})
     made = made.model_copy(update={"arms": {"a": alone, "b": alone}})
-    with pytest.raises(Trouble, match="a: nothing can be taken"):
+    with pytest.raises(OperationError, match="a: nothing can be taken"):
         limits_experiment("a", made, catalogue, split, cpu_time_is_ours=False)
 
 
@@ -72,7 +72,7 @@ def test_without_quotas_the_rest_is_tried() -> None:
     ],
 )
 def test_what_settings_alone_do_not_tell_apart_is_refused(after: Arm, said: str) -> None:
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(UserError, match=said):
         factorial_experiment("a", "b", experiment(a=Arm(stack="nginx"), b=after))
 
 

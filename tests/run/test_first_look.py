@@ -11,8 +11,8 @@ from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.lab.consent import without_unlike
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
 from webdyno.run.first_look import UNLIKE, Unlike, unlike_requests, without
 
 CATALOGUE = Catalogue.load()
@@ -84,14 +84,14 @@ def test_with_yes_it_is_left_out_and_told(capfd: pytest.CaptureFixture[str]) -> 
 @pytest.mark.usefixtures("half_is_gone")
 def test_where_nobody_can_be_asked_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    with pytest.raises(Mistake, match="add --yes to leave them out"):
+    with pytest.raises(UserError, match="add --yes to leave them out"):
         without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=False)))
 
 
 def test_where_most_is_unlike_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Unlike(0, "", 0.51)]
     monkeypatch.setattr(webdyno.run.first_look, "unlike_requests", lambda *_: found)
-    with pytest.raises(Mistake, match="most of the load: nothing was measured"):
+    with pytest.raises(UserError, match="most of the load: nothing was measured"):
         without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
 
 

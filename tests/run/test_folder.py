@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder, is_held
 
 RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
@@ -64,7 +64,7 @@ def test_a_bad_line_elsewhere_is_a_mistake_with_its_place(folder: RunFolder) -> 
     folder.append(RUN.records[0])
     with (folder.path / "slots.jsonl").open("a") as file:
         file.write('{"kind": "slot"}\n')
-    with pytest.raises(Mistake, match=r"slots\.jsonl:2: .*block"):
+    with pytest.raises(UserError, match=r"slots\.jsonl:2: .*block"):
         folder.records()
 
 
@@ -110,7 +110,7 @@ def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
     with RunFolder(path, RUN.head, write=write_until_full) as folder:
         folder.append(RUN.records[-1])
         with pytest.raises(
-            Trouble, match=r"slots.jsonl: can.t be written: No space left.*make room"
+            OperationError, match=r"slots.jsonl: can.t be written: No space left.*make room"
         ):
             folder.append(RUN.records[1])
         assert folder.records() == [RUN.records[-1]]
@@ -121,7 +121,7 @@ def test_a_full_disk_is_told_and_leaves_whole_lines(tmp_path: Path) -> None:
 
 def test_two_processes_do_not_append_to_one_run(folder: RunFolder) -> None:
     other = RunFolder.open(folder.path)
-    with pytest.raises(Mistake, match="another webdyno"):
+    with pytest.raises(UserError, match="another webdyno"):
         other.append(RUN.records[0])
     folder.close()
     other.append(RUN.records[0])
@@ -182,16 +182,16 @@ def test_what_is_no_file_of_a_run_is_refused_and_never_waited_for(
         monkeypatch.setattr("webdyno.run.folder.MOST_HEAD_BYTES", 2**20)
         monkeypatch.setattr("webdyno.run.records_file.MOST_RECORDS_BYTES", 2**20)
         os.truncate(os.open(file, os.O_CREAT | os.O_WRONLY), 2**40)
-    with pytest.raises(Mistake, match=r"not a regular file|symbolic link|larger than 1 MiB"):
+    with pytest.raises(UserError, match=r"not a regular file|symbolic link|larger than 1 MiB"):
         RunFolder.open(folder.path).records()
     if name == "slots.jsonl":
-        with pytest.raises((Mistake, Trouble), match=r"can't be|larger than"):
+        with pytest.raises((UserError, OperationError), match=r"can't be|larger than"):
             folder.hold()
 
 
 def test_a_block_s_folder_stays_inside_the_run(folder: RunFolder, tmp_path: Path) -> None:
     (folder.path / "blocks").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Mistake, match="leads out of"):
+    with pytest.raises(UserError, match="leads out of"):
         folder.block_folder(0, 1, "nginx")
 
 
@@ -219,13 +219,13 @@ def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None
 
 def test_a_folder_with_something_in_it_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(Mistake, match=r"not empty.*--out"):
+    with pytest.raises(UserError, match=r"not empty.*--out"):
         RunFolder.create(tmp_path, RUN.head)
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Trouble, match="can't begin a run"):
+    with pytest.raises(OperationError, match="can't begin a run"):
         RunFolder.create(tmp_path / "file" / "run", RUN.head)
 
 
@@ -245,7 +245,7 @@ def test_a_folder_without_a_readable_head_is_refused(
 ) -> None:
     if head is not None:
         (tmp_path / "run.json").write_text(head)
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(UserError, match=said):
         RunFolder.open(tmp_path)
 
 
@@ -286,6 +286,6 @@ def test_a_file_that_has_another_name_is_not_written_to(folder: RunFolder, tmp_p
     records = folder.path / "slots.jsonl"
     records.unlink()
     records.hardlink_to(theirs)
-    with pytest.raises(Trouble, match="hard link"):
+    with pytest.raises(OperationError, match="hard link"):
         RunFolder.open(folder.path).hold()
     assert theirs.read_text() == "no record"

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.model.records import SlotRecord
 from webdyno.run.parquet import write_parquet
 
@@ -57,7 +57,7 @@ def test_a_run_without_slots_gives_an_empty_table(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="can't be written"):
+    with pytest.raises(OperationError, match="can't be written"):
         write_parquet(RUN.records, tmp_path / "missing" / "slots.parquet")
 
 
@@ -65,5 +65,5 @@ def test_a_missing_duckdb_is_told_with_the_extra_that_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(Trouble, match=r"webdyno\[parquet\]"):
+    with pytest.raises(OperationError, match=r"webdyno\[parquet\]"):
         write_parquet(RUN.records, tmp_path / "slots.parquet")

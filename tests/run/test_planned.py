@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
 from webdyno.generator.interface import Expectation
+from webdyno.model.errors import UserError
 from webdyno.model.load import Load
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
 from webdyno.model.text import HIDDEN, hide
@@ -68,9 +68,9 @@ def test_secrets_are_filled_in_and_what_is_missing_is_named() -> None:
     assert asked.body == b"dabc$x"
     assert asked.headers == {"Authorization": "Bearer abc"}
     assert secrets_of(requests, load, environment) == {"abc", "d"}
-    with pytest.raises(Mistake, match="the environment has no OTHER; export OTHER=… first"):
+    with pytest.raises(UserError, match="the environment has no OTHER; export OTHER=… first"):
         planned_requests(requests, load, SITE, {"TOKEN": "abc"})
-    with pytest.raises(Mistake, match="text in one line"):
+    with pytest.raises(UserError, match="text in one line"):
         planned_requests(requests, load, SITE, {"TOKEN": "a\r\nb", "OTHER": "d"})
 
 
@@ -139,7 +139,7 @@ def test_secrets_are_hidden_wherever_a_part_of_a_large_file_ends(
     ],
 )
 def test_a_wrong_request_is_told_with_its_key(entry: dict[str, object], told: str) -> None:
-    with pytest.raises(Mistake) as refused:
+    with pytest.raises(UserError) as refused:
         read(requests=[entry])
     assert told in str(refused.value)
 
@@ -147,10 +147,10 @@ def test_a_wrong_request_is_told_with_its_key(entry: dict[str, object], told: st
 def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_they_can_not_do() -> (
     None
 ):
-    with pytest.raises(Mistake, match=r"and so do load\.paths; leave one out"):
+    with pytest.raises(UserError, match=r"and so do load\.paths; leave one out"):
         read(requests=[{"path": "/"}], load={"paths": ["/hello.txt"]})
     both = [{"path": "/", "weight": 2}, {"path": "/hello.txt"}]
-    with pytest.raises(Mistake, match="zipf and the requests' weights"):
+    with pytest.raises(UserError, match="zipf and the requests' weights"):
         read(requests=both, load={"zipf": 1.0})
     for entry, told in [
         ({"path": "/", "method": "POST"}, "is asked for GET only here, not POST"),
@@ -158,22 +158,24 @@ def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_the
         ({"path": "/", "headers": {"A": "${env:B}"}}, "would show secrets"),
     ]:
         for generator in ("ab", "wrk"):
-            with pytest.raises(Mistake, match=told):
+            with pytest.raises(UserError, match=told):
                 read(f"generator={generator}", requests=[entry])
 
 
 def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() -> None:
     phps = {"a": {"stack": "nginx"}, "b": {"stack": "varnish-front"}}
-    with pytest.raises(Mistake, match=r"stack varnish-front can't be asked over h2.*nginx") as told:
+    with pytest.raises(
+        UserError, match=r"stack varnish-front can't be asked over h2.*nginx"
+    ) as told:
         read("load.protocol=h2", arms=phps)
     assert "--set load.protocol=h2" in str(told.value)
-    with pytest.raises(Mistake, match=r"give load\.protocol instead"):
+    with pytest.raises(UserError, match=r"give load\.protocol instead"):
         read("arms.a.knobs.protocol=h2")
-    with pytest.raises(Mistake, match="streams needs HTTP/2"):
+    with pytest.raises(UserError, match="streams needs HTTP/2"):
         read("load.streams=2")
-    with pytest.raises(Mistake, match=r"plain HTTP/1\.1 only"):
+    with pytest.raises(UserError, match=r"plain HTTP/1\.1 only"):
         read("load.protocol=https", "load.idle_connections=2")
-    with pytest.raises(Mistake, match='protocol = "http" only'):
+    with pytest.raises(UserError, match='protocol = "http" only'):
         read("load.protocol=https", "generator=wrk")
 
 

@@ -10,7 +10,7 @@ from time import sleep
 import pytest
 
 from builders import SimulatedArm, simulated_run
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.records import Record
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import MOST_OBJECTS, records_of
@@ -47,7 +47,7 @@ def test_records_are_not_held_with_their_file_nor_with_names_of_their_own(
 def test_a_line_with_more_objects_than_any_of_ours_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "slots.jsonl"
     file.write_text('{"kind": "certificate", "a": [' + "{}," * MOST_OBJECTS + "{}]}\n")
-    with pytest.raises(Mistake, match=r"slots\.jsonl:1: .*so much in it"):
+    with pytest.raises(UserError, match=r"slots\.jsonl:1: .*so much in it"):
         list(records_of(file))
 
 
@@ -55,7 +55,7 @@ def test_records_that_take_too_much_memory_are_refused(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webdyno.run.records_file.MOST_HELD_BYTES", -1)
-    with pytest.raises(Mistake, match=r"slots\.jsonl:1: .*memory"):
+    with pytest.raises(UserError, match=r"slots\.jsonl:1: .*memory"):
         folder.records()
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_is_full_ends_with_what_can_be_read(
     size = (folder.path / "slots.jsonl").stat().st_size
     for place in ("folder", "records_file"):
         monkeypatch.setattr(f"webdyno.run.{place}.MOST_RECORDS_BYTES", size)
-    with pytest.raises(Trouble, match=r"full: .*`webdyno report`"):
+    with pytest.raises(OperationError, match=r"full: .*`webdyno report`"):
         folder.append(RUN.records[0])
     folder.close()
     assert folder.records() == RUN.records

@@ -15,9 +15,9 @@ from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import foreign_parts
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.judge.point_data import RunData
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import BlockRecord, SessionRecord, StopRecord
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import kept_catalogue
@@ -78,12 +78,10 @@ def test_nothing_is_mixed_into_a_run_from_elsewhere(
 ) -> None:
     folder = begun(tmp_path / "run")
     changed(folder, change)
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         resume_run(folder.path)
-    assert told in str(mistake.value)
-    assert f"run {folder.path}/experiment.toml --catalog {folder.path}/catalog" in str(
-        mistake.value
-    )
+    assert told in str(error.value)
+    assert f"run {folder.path}/experiment.toml --catalog {folder.path}/catalog" in str(error.value)
     assert len(folder.records()) == 1
 
 
@@ -138,7 +136,7 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
 def test_a_run_that_was_killed_while_it_was_made_is_refused(tmp_path: Path) -> None:
     folder = begun(tmp_path / "run")
     (folder.path / "experiment.toml").unlink()
-    with pytest.raises(Mistake, match="ended before it began"):
+    with pytest.raises(UserError, match="ended before it began"):
         resume_run(folder.path)
 
 
@@ -203,5 +201,5 @@ def test_a_catalogue_of_any_size_that_was_kept_is_refused(tmp_path: Path) -> Non
     folder = begun(tmp_path / "run")
     with (folder.path / "catalog/large").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(Mistake, match="the most that is read"):
+    with pytest.raises(UserError, match="the most that is read"):
         kept_catalogue(folder.path)

@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 from builders import SimulatedArm, point_data, simulated_run
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import State
-from webdyno.model.mistake import Trouble
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import RunningPoint, in_state, prepared
 
@@ -47,10 +47,13 @@ def test_a_failing_command_is_told_with_what_it_said(
     tmp_path: Path, command: str, told: str
 ) -> None:
     state = State(before_block=[command], within_s=0.2 if "sleep" in command else 20.0)
-    with pytest.raises(Trouble, match=told) as trouble, in_state(state, tmp_path / "log", None):
+    with (
+        pytest.raises(OperationError, match=told) as error,
+        in_state(state, tmp_path / "log", None),
+    ):
         pytest.fail("the block has begun")
-    assert "state.before_block" in str(trouble.value)
-    assert "no database" in str(trouble.value) + (tmp_path / "log").read_text()
+    assert "state.before_block" in str(error.value)
+    assert "no database" in str(error.value) + (tmp_path / "log").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to go on with another one's run")
@@ -82,7 +85,7 @@ def test_a_log_that_leads_elsewhere_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("kept")
     (tmp_path / "log").symlink_to(tmp_path / "kept")
     with (
-        pytest.raises(Trouble, match="log: can't be written"),
+        pytest.raises(OperationError, match="log: can't be written"),
         in_state(State(before_block=["echo said"]), tmp_path / "log", None),
     ):
         pytest.fail("the block has begun")

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from report import runs
 from webdyno.definitions import Catalogue
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder
 from webdyno.serve import Starter, make_app
 from webdyno.serve.guard import Addresses
@@ -201,7 +201,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     starter = Starter(tmp_path / "new")
     begun = starter.begin("compare", NOTHING)
     if starter.is_busy:
-        with pytest.raises(Mistake, match="a run goes on already"):
+        with pytest.raises(UserError, match="a run goes on already"):
             starter.begin("compare", NOTHING)
     begun.process.wait()
     assert not starter.is_busy
@@ -289,7 +289,7 @@ def test_a_configuration_below_the_folder_may_be_begun(
 
     def begin(_: Starter, call: str, arguments: Mapping[str, object]) -> Begun:
         begun.append((call, arguments))
-        raise Mistake("enough")
+        raise UserError("enough")
 
     monkeypatch.setattr(Starter, "begin", begin)
     asked = {"stack": "conf:nginx:new.conf#81", "baseline": "conf:old.conf"}
@@ -311,6 +311,6 @@ def test_a_log_is_never_written_into_what_lies_there(tmp_path: Path) -> None:
         patch.setattr("webdyno.serve.starting.datetime", Always)
         moment = f"{Always.now().astimezone():%Y-%m-%d-%H%M%S}"
         (tmp_path / f".{moment}-compare.log").symlink_to(theirs)
-        with pytest.raises(Trouble, match="can't begin a run: File exists"):
+        with pytest.raises(OperationError, match="can't begin a run: File exists"):
             Starter(tmp_path).begin("compare", NOTHING)
     assert theirs.read_text() == "kept"

@@ -9,7 +9,7 @@ import pytest
 
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import server_user
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.stack.layout import bench_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as somebody else")
@@ -33,7 +33,7 @@ def test_what_another_one_s_run_names_runs_as_that_one(
     theirs = bench_of(service(tmp_path / "theirs", 12345), bench).user
     assert theirs is not None
     assert theirs.uid == 12345
-    with pytest.raises(Trouble, match=r"containers are started as root, and .* user 12345"):
+    with pytest.raises(OperationError, match=r"containers are started as root, and .* user 12345"):
         bench_of(service(tmp_path / "theirs", 12345, container_port=80), bench)
     bench_of(service(tmp_path / "ours", 0, container_port=80), bench)
     catalogue = SimpleNamespace(folder=tmp_path / "theirs", own=None)

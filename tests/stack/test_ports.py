@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.stack.sockets import demand_port, free_port
 
 
@@ -33,8 +33,8 @@ def test_a_port_in_use_is_named_with_its_holder() -> None:
         server.bind(("127.0.0.1", 0))
         server.listen()
         port = server.getsockname()[1]
-        with pytest.raises(Trouble) as trouble:
+        with pytest.raises(OperationError) as error:
             demand_port(port)
-    assert f"port {port} is in use by " in str(trouble.value)
-    assert f"(process {os.getpid()})" in str(trouble.value)
+    assert f"port {port} is in use by " in str(error.value)
+    assert f"(process {os.getpid()})" in str(error.value)
     assert demand_port(port) == port

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.host.users import server_user
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.stack import render
 from webdyno.stack.render import Filled, Job, fill_in
 
@@ -36,18 +36,18 @@ def test_a_neighbours_template_can_be_used(tmp_path: Path) -> None:
 
 def test_an_unknown_name_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "x.conf.j2").write_text("one\ntwo {{ knobs.nope }}\n")
-    with pytest.raises(Mistake, match=r"x\.conf\.j2:2: .*no attribute 'nope'"):
+    with pytest.raises(UserError, match=r"x\.conf\.j2:2: .*no attribute 'nope'"):
         filled(tmp_path, {}, "x.conf.j2", knobs={"a": 1})
 
 
 def test_a_broken_template_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "x.conf.j2").write_text("one\n\n{% if %}\n")
-    with pytest.raises(Mistake, match=r"x\.conf\.j2:3: "):
+    with pytest.raises(UserError, match=r"x\.conf\.j2:3: "):
         filled(tmp_path, {}, "x.conf.j2")
 
 
 def test_a_template_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match=r"x\.conf\.j2: .*x\.conf\.j2"):
+    with pytest.raises(UserError, match=r"x\.conf\.j2: .*x\.conf\.j2"):
         filled(tmp_path, {}, "x.conf.j2")
 
 
@@ -65,10 +65,10 @@ def test_a_template_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_mistake_in_service_toml_shows_the_template(
     tmp_path: Path, template: str, says: str
 ) -> None:
-    with pytest.raises(Mistake) as mistake:
+    with pytest.raises(UserError) as error:
         filled(tmp_path, {"start": [template]})
-    assert str(mistake.value).startswith(f"{tmp_path}/service.toml: ")
-    assert says in str(mistake.value)
+    assert str(error.value).startswith(f"{tmp_path}/service.toml: ")
+    assert says in str(error.value)
 
 
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
@@ -80,11 +80,11 @@ def test_what_takes_too_much_is_refused(
 ) -> None:
     monkeypatch.setattr(render, "CPU_S", 1)
     (tmp_path / "x.conf.j2").write_text(template)
-    with pytest.raises(Mistake, match=r"x\.conf\.j2:?1?: (this template takes too much|Memory)"):
+    with pytest.raises(UserError, match=r"x\.conf\.j2:?1?: (this template takes too much|Memory)"):
         filled(tmp_path, {}, "x.conf.j2")
 
 
 def test_a_link_out_of_the_folder_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "x.conf.j2").symlink_to("/etc/hostname")
-    with pytest.raises(Mistake, match="leads out of"):
+    with pytest.raises(UserError, match="leads out of"):
         filled(tmp_path, {}, "x.conf.j2")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.service import Service
 from webdyno.model.stack import Stack
 from webdyno.stack.service_graph import resolve_stack
@@ -75,9 +75,9 @@ def test_a_stacks_own_knob_turns_several_at_once() -> None:
 
 
 def test_wrong_knobs_are_refused() -> None:
-    with pytest.raises(Mistake, match="no knob 'nope'"):
+    with pytest.raises(UserError, match="no knob 'nope'"):
         resolve_stack(stack(), None, {"nope": 1}, server_cpus=1)
-    with pytest.raises(Mistake, match=r"listen should be one of unix, tcp, not 'udp'"):
+    with pytest.raises(UserError, match=r"listen should be one of unix, tcp, not 'udp'"):
         resolve_stack(stack(), None, {"listen": "udp"}, server_cpus=1)
 
 
@@ -87,5 +87,5 @@ def test_services_that_link_in_a_circle_are_refused() -> None:
         "a": {"service": web, "links": {"app": "b"}},
         "b": {"service": web, "links": {"app": "a"}},
     }
-    with pytest.raises(Mistake, match="in a circle"):
+    with pytest.raises(UserError, match="in a circle"):
         resolve_stack(stack(services=roles, front="a"), None, {}, server_cpus=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Bench
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
 from webdyno.stack.site_files import made_text, prepare_site
 
@@ -106,6 +106,6 @@ def test_a_site_that_cannot_be_made_says_why(tmp_path: Path, line: str, says: st
     folder.mkdir(parents=True)
     (folder / "site.toml").write_text(f'title = "t"\nneeds = ["static"]\n{line}\n')
     site = Catalogue.load([tmp_path]).site("mine")
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OperationError) as error:
         prepare_site(site, Bench())
-    assert says in str(trouble.value)
+    assert says in str(error.value)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.workload.access import NoRequest
 from webdyno.workload.lines import read_line
 from webdyno.workload.log import Log, LogSelection
@@ -318,7 +318,7 @@ def test_what_nobody_answered_has_no_right_answer(tmp_path: Path, status: int) -
     ],
 )
 def test_a_log_that_cannot_be_read_is_named(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(Mistake) as refused:
+    with pytest.raises(UserError) as refused:
         _read(tmp_path, text)
     assert told in str(refused.value)
 
@@ -329,7 +329,7 @@ def test_what_another_program_unpacks_is_named_with_its_command(
 ) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(begins + b"\0" * 100)
-    with pytest.raises(Mistake, match=r"a\.log: is .*; this makes it readable: "):
+    with pytest.raises(UserError, match=r"a\.log: is .*; this makes it readable: "):
         _logs(path)
 
 
@@ -356,7 +356,7 @@ def test_packed_logs_are_known_by_what_they_begin_with(tmp_path: Path, packed: o
 
 
 def test_what_is_no_regular_file_is_refused() -> None:
-    with pytest.raises(Mistake, match="/dev/zero: is no regular file; `webdyno workload -`"):
+    with pytest.raises(UserError, match="/dev/zero: is no regular file; `webdyno workload -`"):
         _logs(Path("/dev/zero"))
 
 
@@ -367,10 +367,10 @@ def test_a_log_that_begins_with_rubbish_is_given_up(
     monkeypatch.setattr("webdyno.workload.read.MOST_USELESS_BYTES", 200_000)
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"\n" * 5_000))
-    with pytest.raises(Mistake, match=r"a\.gz: its first 1,000 lines hold no request"):
+    with pytest.raises(UserError, match=r"a\.gz: its first 1,000 lines hold no request"):
         _logs(path)
     path.write_bytes(gzip.compress(b"\0" * 5_000_000))
-    with pytest.raises(Mistake, match=r"a\.gz: a line is longer than"):
+    with pytest.raises(UserError, match=r"a\.gz: a line is longer than"):
         _logs(path)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.workload.access import Access, NoRequest
 from webdyno.workload.lines import read_line
 from webdyno.workload.log import Log, LogSelection
@@ -194,7 +194,7 @@ def test_a_har_file_has_to_tell_when_it_was_asked(
     }
     har = tmp_path / "a.har"
     har.write_text(mark + json.dumps({"log": {"entries": [entry]}}), encoding="utf-8")
-    with pytest.raises(Mistake) as refused:
+    with pytest.raises(UserError) as refused:
         _log(har)
     assert str(refused.value).startswith(f"{har}: {told}")
 
@@ -205,7 +205,7 @@ def test_a_har_file_has_to_tell_when_it_was_asked(
 def test_a_file_without_requests_is_refused_with_its_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(content)
-    with pytest.raises(Mistake, match=r"a\.log: "):
+    with pytest.raises(UserError, match=r"a\.log: "):
         _log(path)
 
 
@@ -216,7 +216,7 @@ def test_of_a_cut_gzip_file_what_is_there_is_read(tmp_path: Path) -> None:
     assert 0 < len(log) <= 5
     assert log.notes == [f"{path} ends too early or is damaged; what was read before that is used"]
     path.write_bytes(gzip.compress(line().encode())[:12])
-    with pytest.raises(Mistake, match=r"a\.gz: there is no request.*; .*ends too early"):
+    with pytest.raises(UserError, match=r"a\.gz: there is no request.*; .*ends too early"):
         _log(path)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.request import Request
 from webdyno.workload.privacy import Privacy
 
@@ -52,6 +52,6 @@ def test_queries_are_dropped_hashed_or_kept(
 def test_any_target_is_a_path_that_can_be_asked_for_or_none(target: bytes) -> None:
     try:
         path = Privacy("drop", "hash").path(target)
-    except (ValueError, Mistake):
+    except (ValueError, UserError):
         return
     assert Request(path=path).paths == [path]

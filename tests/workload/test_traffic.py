@@ -10,8 +10,8 @@ import pytest
 from webdyno.cli import app
 from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake
 from webdyno.model.workload import Workload
 from webdyno.workload.traffic import Manner, traffic_of
 from workload.made import BEGIN_S, line, read, zipf_draws
@@ -126,7 +126,7 @@ def test_nothing_of_visitors_is_in_the_file(tmp_path: Path) -> None:
 )
 def test_other_toml_files_are_no_traffic(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.toml").write_text(text)
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         experiment_with(tmp_path / "t.toml")
 
 
@@ -141,14 +141,14 @@ def test_other_toml_files_are_no_traffic(tmp_path: Path, text: str, message: str
 )
 def test_wrong_flags_are_told(tmp_path: Path, flags: list[str], message: str) -> None:
     (tmp_path / "a.log").write_text(line())
-    with pytest.raises(Mistake, match=message):
+    with pytest.raises(UserError, match=message):
         webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", *flags)
 
 
 def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(line())
     (tmp_path / "t.toml").write_text("mine")
-    with pytest.raises(Mistake, match="is there already"):
+    with pytest.raises(UserError, match="is there already"):
         webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml")
 
 
@@ -193,5 +193,5 @@ def test_standard_input_is_a_log_and_an_unknown_flag_is_none(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line().encode())))
     assert webdyno("workload", "-", "-o", tmp_path / "t.toml") == 0
-    with pytest.raises(Mistake, match="Unknown option: --ouptut"):
+    with pytest.raises(UserError, match="Unknown option: --ouptut"):
         webdyno("workload", "-", "--ouptut", tmp_path / "t.toml")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webdyno.cli import app
 from webdyno.cli.experiment_flags import ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.stack import MadeFile, Site
 from webdyno.workload.log import Log
 from webdyno.workload.privacy import Privacy
@@ -73,7 +73,7 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
 
 def test_a_twin_that_would_fill_the_disk_is_refused(tmp_path: Path) -> None:
     text = "".join(line(f"/{it}", size=2**40) for it in range(5))
-    with pytest.raises(Mistake, match=r"--twin: its files would have 5\.0 GiB"):
+    with pytest.raises(UserError, match=r"--twin: its files would have 5\.0 GiB"):
         traffic_of(log_of(tmp_path, text), Manner(), twin="pages")
 
 
@@ -84,7 +84,7 @@ def test_any_paths_make_a_site(tmp_path_factory: pytest.TempPathFactory, ends: l
     for end in ends:
         try:
             paths.append(privacy.path(f"/{end}".encode(errors="replace")))
-        except (ValueError, Mistake):
+        except (ValueError, UserError):
             continue
     log = log_of(tmp_path_factory.getbasetemp(), line())
     costs = {path: 0.01 for number, path in enumerate(paths) if number % 2}

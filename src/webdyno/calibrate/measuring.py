@@ -29,12 +29,12 @@ from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
 from webdyno.model.bench import BenchSettings
+from webdyno.model.errors import OperationError
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling, Noise
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import counted_answers
-from webdyno.model.mistake import Trouble
 from webdyno.probe.cpu import tree_cpu
 from webdyno.probe.network import NetworkReading
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
@@ -71,7 +71,7 @@ class NullServer:
 
 @contextmanager
 def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
-    """Run a null server on the servers' CPUs; raise Trouble when it doesn't start."""
+    """Run a null server on the servers' CPUs; raise OperationError when it doesn't start."""
     workspace = Workspace()
     process: ServerProcess | None = None
     try:
@@ -99,13 +99,13 @@ def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
 def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
     def check_alive() -> None:
         if process.poll() is not None:
-            raise Trouble(f"the null server ended: {process.log.read_text().strip()}")
+            raise OperationError(f"the null server ended: {process.log.read_text().strip()}")
 
     def is_own() -> bool:
         return process.listens(address.port, address.socket)
 
     if not wait_for_listener(address, check_alive, is_own, bench.client_socket):
-        raise Trouble("the null server has not accepted connections in time")
+        raise OperationError("the null server has not accepted connections in time")
 
 
 def measure_calibration(
@@ -193,7 +193,9 @@ def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
             answers[which] += slot.result.requests.completed
             cpu_s[which] += slot.server_cpu_s
     if not all(answers) or not all(cpu_s):
-        raise Trouble("the client got no answers from the null server; is this machine very busy?")
+        raise OperationError(
+            "the client got no answers from the null server; is this machine very busy?"
+        )
     rate = log(answers[0] / answers[1])
     return rate, log(cpu_s[0] / cpu_s[1]) - rate
 
@@ -209,7 +211,7 @@ def measure_ceiling(
     best = max(slots, key=lambda slot: _rate_rps(slot.result))
     result = best.result
     if not result.requests.completed:
-        raise Trouble(
+        raise OperationError(
             f"the client got no answer of {body_bytes} bytes from the null server: "
             f"{'; '.join(result.failure_samples) or 'the link may be too slow for it'}"
         )

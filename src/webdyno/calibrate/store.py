@@ -28,7 +28,7 @@ def state_folder() -> Path:
 
 
 def save_calibration(calibration: Calibration) -> Path:
-    """Write a calibration for later runs on this machine; raise Trouble when that fails."""
+    """Write a calibration for later runs on this machine; raise OperationError when that fails."""
     path = calibration_file(calibration.machine, calibration.bench)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
 from webdyno.lab.ending import Exit
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 if TYPE_CHECKING:
     from webdyno.audit.judge import Audit
@@ -55,10 +55,10 @@ def audit(
     with _opened(file, name) as stream:
         try:
             found = audit_lines(read_lines(stream))
-        except Mistake as mistake:
-            raise Mistake(f"{name}: {mistake}") from None
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
     if nothing := _nothing_to_judge(found):
-        raise Mistake(f"{name}: {nothing}. webdyno audit reads what {READABLE} print")
+        raise UserError(f"{name}: {nothing}. webdyno audit reads what {READABLE} print")
     with _output_that_may_fail():
         if json:
             print(found.model_dump_json(indent=2), flush=True)  # noqa: T201
@@ -71,7 +71,7 @@ def audit(
             print("\n".join(line.rstrip() for line in lines), flush=True)  # noqa: T201
     if found.serious:
         return Exit.INVALID
-    return Exit.OK if found.complete else Exit.MISTAKE
+    return Exit.OK if found.complete else Exit.USER_ERROR
 
 
 def _nothing_to_judge(found: "Audit") -> str | None:
@@ -93,10 +93,10 @@ def _opened(file: str, name: str) -> Iterator[BufferedReader]:
         with open(_source(file), "rb") as stream:  # noqa: PTH123 (a Path has no descriptor)
             kind = os.fstat(stream.fileno()).st_mode
             if file != STANDARD_INPUT and not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
-                raise Mistake(f"{name}: neither a file nor a pipe")
+                raise UserError(f"{name}: neither a file nor a pipe")
             yield stream
     except OSError as error:
-        raise Mistake(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise UserError(f"{name}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _source(file: str) -> str | int:
@@ -111,4 +111,4 @@ def _output_that_may_fail() -> Iterator[None]:
         # What is left in the buffer would fail once more at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):  # `| head` has read enough
-            raise Trouble(f"the result could not be printed: {error.strerror}") from None
+            raise OperationError(f"the result could not be printed: {error.strerror}") from None

@@ -13,7 +13,7 @@ from webdyno.definitions import Catalogue, CommandLine, settings
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import USUAL_OBJECTIVES, arranged
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 def capacity(
@@ -72,7 +72,7 @@ def capacity(
         ("capacity", "slo"): f"--slo {' --slo '.join(slo)}",
     }
     if sweep is not None and baseline is None:
-        raise Mistake(f"--sweep {sweep}: is drawn for two systems; name one to compare with")
+        raise UserError(f"--sweep {sweep}: is drawn for two systems; name one to compare with")
     if sweep is not None:
         search["sweep_s"] = parse_duration_s(sweep, "--sweep")
         flags["capacity", "sweep_s"] = f"--sweep {sweep}"
@@ -96,10 +96,10 @@ def capacity(
 
 
 def refuse_loop(given: Sequence[str]) -> None:
-    """Raise Mistake for a loop that is asked for where the search brings its own."""
+    """Raise UserError for a loop that is asked for where the search brings its own."""
     for setting in settings(given):
         if setting.key == ("load", "loop"):
-            raise Mistake(
+            raise UserError(
                 f"{setting.flag}: the search for a capacity sets the rate of an open loop by "
                 "itself; leave it out"
             )

@@ -12,8 +12,8 @@ from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.lab.dispatch import cluster_hosts
 from webdyno.lab.ending import Exit
 from webdyno.model.command import command
+from webdyno.model.errors import UserError
 from webdyno.model.format import count, number, significant, size
-from webdyno.model.mistake import Mistake
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import CheckedHost
@@ -64,10 +64,10 @@ def cluster(
     """
     if what == "check":
         if len(hosts) > 1:
-            raise Mistake("cluster check takes the head alone, such as 10.0.0.1:6379")
+            raise UserError("cluster check takes the head alone, such as 10.0.0.1:6379")
         return _check(hosts[0] if hosts else None)
     if not hosts:
-        raise Mistake(f"cluster {what} takes the hosts: user@10.0.0.1 user@10.0.0.2, head first")
+        raise UserError(f"cluster {what} takes the hosts: user@10.0.0.1 user@10.0.0.2, head first")
     from webdyno.cluster.launch import ssh_hosts
 
     named = ssh_hosts(hosts, python or sys.executable)

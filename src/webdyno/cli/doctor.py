@@ -9,8 +9,8 @@ from rich.text import Text
 from webdyno.cli.console import print_table
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
+from webdyno.model.errors import UserError
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Mistake
 
 ENOUGH_FILES = 20_000
 """Open files that suffice for the largest number of connections which people ask about."""
@@ -113,8 +113,8 @@ def _engine() -> Check:
 
     try:
         return Check("load engine", str(find_loadgen()), "built")
-    except Mistake as mistake:
-        return Check("load engine", "missing", str(mistake), good=False)
+    except UserError as error:
+        return Check("load engine", "missing", str(error), good=False)
 
 
 def _package_checks(catalogue: Catalogue) -> Iterator[Check]:

@@ -24,8 +24,8 @@ from webdyno.generator.interface import programs
 from webdyno.lab.systems import AskedSystems
 from webdyno.lab.traffic import AskedTraffic
 from webdyno.model.bench import BenchSettings
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.mistake import Mistake
 
 
 @Parameter(name="*")
@@ -61,9 +61,9 @@ class BenchFlags:
         ]
 
     def settings(self) -> BenchSettings:
-        """Give the settings of a bench on this machine; raise Mistake, naming the flag."""
+        """Give the settings of a bench on this machine; raise UserError, naming the flag."""
         if self.bench == "cluster":
-            raise Mistake("--bench cluster: that is for runs; this one is about this machine")
+            raise UserError("--bench cluster: that is for runs; this one is about this machine")
         return build(BenchSettings, self._given(), lambda where: self._flag(*where))
 
     def _given(self) -> dict[str, object]:
@@ -128,7 +128,7 @@ class SetupFlags:
     same_bodies: SameBodies = False
 
     def overrides(self, more: Sequence[Override] = ()) -> list[Override]:
-        """Give the flags as settings of the experiment; raise Mistake where one is none.
+        """Give the flags as settings of the experiment; raise UserError where one is none.
 
         Those that are given as `more` count before what a file of traffic says.
         """
@@ -186,7 +186,7 @@ class ExperimentFlags:
     ] = ()
 
     def overrides(self) -> list[Override]:
-        """Give the flags as settings of the experiment; raise Mistake where one is none."""
+        """Give the flags as settings of the experiment; raise UserError where one is none."""
         return [
             *self.budget.overrides(),
             *self._measuring(),
@@ -224,7 +224,7 @@ class AskedFlags:
     flags: ExperimentFlags = AS_WRITTEN
 
     def read(self) -> AskedSystems:
-        """Read the flags; raise Mistake where one is none."""
+        """Read the flags; raise UserError where one is none."""
         return AskedSystems(
             site=self.site,
             path=self.path,

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from webdyno.definitions import Override
 from webdyno.definitions.validation import read_value, written_value
+from webdyno.model.errors import UserError
 from webdyno.model.load import Connections
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Budget, Size
 
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
@@ -117,7 +117,7 @@ class Telling:
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         if self.quiet and self.verbose:
-            raise Mistake("--quiet and --verbose: leave one of them out")
+            raise UserError("--quiet and --verbose: leave one of them out")
 
 
 AS_USUAL = Telling()
@@ -134,7 +134,7 @@ class BudgetFlag:
 
     @property
     def seconds(self) -> float | None:
-        """How long; None where it isn't given. Raise Mistake for what is no time."""
+        """How long; None where it isn't given. Raise UserError for what is no time."""
         return None if self.given is None else parse_duration_s(self.given, "--budget")
 
     def overrides(self) -> list[Override]:
@@ -237,20 +237,20 @@ NOTHING_OF_OWN = OwnFlags()
 def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise Mistake(f"{flag} {text}: should look like {form}")
+        raise UserError(f"{flag} {text}: should look like {form}")
     return name, value
 
 
 def parse_duration_s(text: str, flag: str) -> float:
-    """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise Mistake naming the flag."""
+    """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise UserError naming the flag."""
     return read_value(_BUDGET, text, flag)
 
 
 def parse_size(text: str, flag: str) -> int:
-    """Read `512MB`, `1GiB` or a bare number of bytes; raise Mistake naming the flag."""
+    """Read `512MB`, `1GiB` or a bare number of bytes; raise UserError naming the flag."""
     return read_value(_SIZE, text, flag)
 
 
 def parse_connections(text: str, flag: str) -> int:
-    """Read how many connections; raise Mistake naming the flag."""
+    """Read how many connections; raise UserError naming the flag."""
     return read_value(_CONNECTIONS, written_value(text, f"{flag} {text}"), flag)

@@ -14,10 +14,10 @@ from webdyno.cli.progress import at_terminal
 from webdyno.lab.ending import Exit
 from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import write_whole
 from webdyno.model.format import count
 from webdyno.model.judgement import Verdict
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
@@ -101,7 +101,7 @@ def _named(runs: Sequence[Path]) -> dict[str, Path]:
     """Name each machine by its run's folder; by its whole path where two are called alike."""
     names = [path.resolve().name for path in runs]
     if len(set(runs)) < len(runs):
-        raise Mistake("a run is named twice, and a machine counts once: name each folder once")
+        raise UserError("a run is named twice, and a machine counts once: name each folder once")
     alike = len(set(names)) < len(names)
     return {str(path) if alike else name: path for name, path in zip(names, runs, strict=True)}
 
@@ -136,7 +136,9 @@ def _show_replicates(folder: Path, *, page: bool) -> Exit:
 
     runs = {run.path.name: run.path for run in finished_runs(folder)}
     if len(runs) < 2:
-        raise Trouble(f"{count(len(runs), 'host')} came to an end, which says nothing of others")
+        raise OperationError(
+            f"{count(len(runs), 'host')} came to an end, which says nothing of others"
+        )
     file = folder / FLEET_PAGE
     return show_fleet(runs, file if page else None, command("fleet", folder, "--page", file))
 
@@ -157,7 +159,7 @@ def show_spread(folder: Path) -> Exit:
             at = alone.replace(point=plan.point)
             judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
     if not judged:
-        raise Trouble(f"{folder}: no point was measured to its end")
+        raise OperationError(f"{folder}: no point was measured to its end")
     print_document(plain_console(), spread_document(experiment, judged, len(works)))
     if len(judged) < len(works):
         return Exit.FAILED

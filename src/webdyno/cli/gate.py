@@ -21,9 +21,9 @@ from webdyno.definitions.validation import first_fault
 from webdyno.lab.ending import Exit
 from webdyno.lab.gate import ORIGIN, WORKING_TREE, AskedGate, asked_gate
 from webdyno.lab.measure import measure_anew
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_given, unreadable
 from webdyno.model.gate import Baseline, GateJudgement
-from webdyno.model.mistake import Mistake
 from webdyno.run.folder import RunFolder
 
 FILES = ("gate.md", "gate.json", "junit.xml", "bencher.json", "load-performance.json")
@@ -170,7 +170,7 @@ def leave_behind(answer: GateJudgement, ci: CiFlags) -> None:
 def read_baseline(path: Path) -> Baseline | None:
     """Read a baseline; None, which is told, where none was kept yet, as at the first time.
 
-    Raise Mistake for what is no baseline.
+    Raise UserError for what is no baseline.
     """
     try:
         content = read_given(path, MOST_BASELINE_BYTES, follow=True)
@@ -185,4 +185,4 @@ def read_baseline(path: Path) -> Baseline | None:
     try:
         return Baseline.model_validate_json(content)
     except ValidationError as error:
-        raise Mistake(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None
+        raise UserError(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None

@@ -12,7 +12,7 @@ from webdyno.cli.console import tell
 from webdyno.lab.ending import Exit
 from webdyno.model.app import PROJECT_FILE as FILE
 from webdyno.model.command import command
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 if TYPE_CHECKING:
     from webdyno.own.found import FoundApp
@@ -56,9 +56,9 @@ def init(
 
     target = folder / FILE
     if not folder.is_dir():
-        raise Mistake(f"{folder}: there is no such folder")
+        raise UserError(f"{folder}: there is no such folder")
     if target.exists() and not force:
-        raise Mistake(f"{target} is there already; --force writes over it")
+        raise UserError(f"{target} is there already; --force writes over it")
     told = _told(start, image)
     found = find_app(folder)
     if not told and (folder / "nginx.conf").is_file() and not (found and found.conf):
@@ -82,10 +82,10 @@ def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
     given = {"start": start, "image": image}
     told = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
     if len(told) > 1:
-        raise Mistake("--start and --image: it starts in one way; leave one of them out")
+        raise UserError("--start and --image: it starts in one way; leave one of them out")
     for _, value, flag in told:
         if not value.strip():
-            raise Mistake(f"{flag} '': nothing stands there; say how it starts, or leave it out")
+            raise UserError(f"{flag} '': nothing stands there; say how it starts, or leave it out")
     return told[0] if told else None
 
 
@@ -99,7 +99,10 @@ def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundA
 
 
 def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
-    """Have the user say what only he can; raise Mistake where that is needed and he isn't there."""
+    """Have the user say what only he can.
+
+    Raise UserError where that is needed and he isn't there.
+    """
     from webdyno.own.found_app import LOOKED_FOR
     from webdyno.own.project import LEAST
 
@@ -116,7 +119,7 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
     if found and found.choices:
         names, example = ", ".join(found.choices), next(iter(found.choices.values()))
         flag = "--image" if example.image else "--start"
-        raise Mistake(
+        raise UserError(
             f"{found.several}: {names}; say which, such as "
             f"{command('init', flag, example.image or example.start or '')}"
         )
@@ -124,14 +127,14 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
         tell(doubt)
     if not is_there:
         looked = "" if found else f" (looked for: {LOOKED_FOR})"
-        raise Mistake(
+        raise UserError(
             f"{why} how the application starts{looked}; say it with --start, such as "
             f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n{LEAST}"
         )
     tell(f"{why} how the application starts. With which command, listening on $PORT?")
     answer = input("> ").strip()
     if not answer:
-        raise Mistake("without a command there is nothing to start; nothing was written")
+        raise UserError("without a command there is nothing to start; nothing was written")
     return _as_told(found, "start", answer, "your answer")
 
 
@@ -140,7 +143,7 @@ def _chosen(found: "FoundApp") -> "FoundApp":
     tell(f"{found.several}: {', '.join(found.choices)}. Which?")
     while (answer := input("> ").strip()) not in found.choices:
         if not answer:
-            raise Mistake("none was chosen; nothing was written")
+            raise UserError("none was chosen; nothing was written")
         tell(f"none of them is called {answer}")
     return replace(found.choices[answer], by=f"{found.by} and your answer")
 

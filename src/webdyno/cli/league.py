@@ -12,7 +12,7 @@ from webdyno.cli.result import measure_and_show
 from webdyno.definitions import Catalogue, CommandLine
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import arranged
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.race import FEWEST_IN_RACE, LEAGUE
 
 USUAL_SITE = "static"
@@ -54,7 +54,7 @@ def league(
         fitting = (it for it in known.stacks.values() if known.site(served) in known.sites_for(it))
         stacks, asked = tuple(it.name for it in fitting), replace(asked, site=served)
     if len(stacks) < FEWEST_IN_RACE:
-        raise Mistake(
+        raise UserError(
             f"a league has {FEWEST_IN_RACE} stacks at least, and these are "
             f"{', '.join(stacks) or 'none'}; two are compared by `webdyno duel`"
         )

@@ -12,8 +12,8 @@ from webdyno.cli.result import show_result
 from webdyno.host.children import run_program
 from webdyno.lab.ending import Exit
 from webdyno.model.cluster import SPREAD_FILE
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import writing
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
@@ -55,7 +55,7 @@ def report(
     """
     if (run / SPREAD_FILE).exists():
         if markdown or json or charts or pdf:
-            raise Mistake(f"{run} has a run for each point: give the folder of one of them")
+            raise UserError(f"{run} has a run for each point: give the folder of one of them")
         from webdyno.cli.fleet import show_spread
 
         return show_spread(run)
@@ -97,10 +97,10 @@ def _write(
 
 
 def _print(page: Path, pdf: Path) -> None:
-    """Have a browser print the page; raise Trouble where there is none, or it doesn't."""
+    """Have a browser print the page; raise OperationError where there is none, or it doesn't."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise Trouble(
+        raise OperationError(
             f"printing takes a browser, and none of {', '.join(BROWSERS)} is installed "
             f"(Debian: apt-get install chromium); or open {page} and print it from there"
         )
@@ -115,4 +115,4 @@ def _print(page: Path, pdf: Path) -> None:
         ]
         done = run_program(words, within_s=PRINTED_WITHIN_S)
     if not pdf.exists():
-        raise Trouble(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")
+        raise OperationError(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")

@@ -19,11 +19,11 @@ from webdyno.lab.measure import (
     what_is_kept,
 )
 from webdyno.model.command import command
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limit
-from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
@@ -105,7 +105,7 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
         try:
             limits.append(read_limit(text, experiment))
         except ValueError as error:
-            raise Mistake(f"--fail-on '{text}': {error}") from None
+            raise UserError(f"--fail-on '{text}': {error}") from None
     return limits
 
 

@@ -9,7 +9,7 @@ from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.result import go_on_and_show, sweeps_afterwards
 from webdyno.lab.ending import Exit
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 def resume(
@@ -33,7 +33,7 @@ def resume(
     """
     if any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
         if budget.given is not None:
-            raise Mistake("--budget is for a single run: give the folder of a host's")
+            raise UserError("--budget is for a single run: give the folder of a host's")
         from webdyno.cli.fleet import measure_and_show_all
         from webdyno.lab.dispatch import begun_in
 

@@ -15,7 +15,7 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.ending import Exit
 from webdyno.lab.measure import within_budget
 from webdyno.lab.systems import Arranged, checked_with_own
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 
 def run(
@@ -76,11 +76,11 @@ def run(
         wanted = within_budget(wanted, catalogue, caller)
     name = Path(experiment).stem
     if why and (spread or replicates is not None):
-        raise Mistake("--why asks a single run: `webdyno why` takes that of any host")
+        raise UserError("--why asks a single run: `webdyno why` takes that of any host")
     if spread and replicates is not None:
-        raise Mistake("--spread and --replicates: a point is measured on one host, or on several")
+        raise UserError("--spread and --replicates: a point is measured on one host, or on several")
     if new.how.loads_other_machines and (spread or replicates is not None):
-        raise Mistake(
+        raise UserError(
             "--loads-other-machines is for a single run: many hosts at once would load those"
         )
     if spread or replicates is not None:
@@ -89,7 +89,7 @@ def run(
 
         flag = "--spread" if spread else "--replicates"
         if new.fail_on:
-            raise Mistake(f"--fail-on asks a single run: leave it out, or {flag}")
+            raise UserError(f"--fail-on asks a single run: leave it out, or {flag}")
         asked = Arranged(name, wanted, catalogue)
         if replicates is None:
             return measure_and_show_all(spread_over_hosts(asked, out), new.how)

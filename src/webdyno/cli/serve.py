@@ -15,7 +15,7 @@ from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.lab.ending import Exit, keep_traceback
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 HIGHEST_PORT = 65_535
 ANSWERED_WITHIN_S = 3
@@ -40,13 +40,13 @@ def serve(
         webdyno serve results --port 8080
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise Trouble(
+        raise OperationError(
             "the page takes Starlette and Uvicorn, an extra of webdyno: install 'webdyno[serve]', "
             f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} starlette "
             "uvicorn python-multipart"
         )
     if not 0 <= port <= HIGHEST_PORT:
-        raise Mistake(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
+        raise UserError(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
     import uvicorn
 
     from webdyno.serve import Starter, make_app
@@ -61,7 +61,7 @@ def serve(
             listening.bind(("127.0.0.1", port))
             listening.listen()  # who reads the address may ask at once
         except OSError as error:
-            raise Trouble(f"--port {port}: can't be listened on: {error.strerror}") from None
+            raise OperationError(f"--port {port}: can't be listened on: {error.strerror}") from None
         port = listening.getsockname()[1]
         app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect)
         plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)

@@ -19,9 +19,9 @@ from webdyno.definitions.catalogue import check_study, read_studies
 from webdyno.lab.ending import Exit
 from webdyno.lab.studies import Plan, Repetition, plans_of
 from webdyno.model.command import command
+from webdyno.model.errors import UserError
 from webdyno.model.files import write_whole
 from webdyno.model.format import count, duration
-from webdyno.model.mistake import Mistake
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Publication
 from webdyno.run.folder import RunFolder
@@ -62,7 +62,7 @@ def studies(
         _overview(known.values())
         return Exit.OK
     if unknown := [name for name in names if name not in known]:
-        raise Mistake(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
+        raise UserError(f"there is no study named {unknown[0]!r}; there are {', '.join(known)}")
     wanted = list(known.values()) if all_ else [known[name] for name in dict.fromkeys(names)]
     budget_s = budget.seconds or USUAL_BUDGET_S
     folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-studies"
@@ -85,7 +85,7 @@ def _repeat(wanted: Sequence[Publication], budget_s: float, folder: Path, *, yes
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Mistake(f"--out {folder}: can't be made: {error.strerror}") from error
+        raise UserError(f"--out {folder}: can't be made: {error.strerror}") from error
     planned = [plan for study in wanted for plan in plans_of(study, catalogue, folder)]
     planned.sort(key=lambda plan: plan.need_s)  # the longest last: what it overruns costs no other
     _tell_time(planned, budget_s)

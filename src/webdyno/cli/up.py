@@ -23,8 +23,8 @@ from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
 from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import one_system
+from webdyno.model.errors import UserError
 from webdyno.model.format import count
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
 from webdyno.model.request import header
 from webdyno.model.stack import Site, Stack
@@ -89,7 +89,7 @@ def up(
     wanted, catalogue = system.stack, system.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
-        raise Mistake(
+        raise UserError(
             f"--port {port}: a container has a network of its own and listens on port "
             f"{front.container_port} there; --env PORT=N tells it another"
         )
@@ -165,6 +165,6 @@ def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
         return catalogue.site(OWN_SITE)
     if fitting := catalogue.sites_for(stack):
         return fitting[0]
-    raise Mistake(
+    raise UserError(
         f"there is no site that {stack.name} can serve: it serves {', '.join(stack.serves)}"
     )

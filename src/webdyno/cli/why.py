@@ -23,9 +23,9 @@ from webdyno.lab.why import (
     measure_settings,
     suspected_settings,
 )
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement
-from webdyno.model.mistake import Mistake
 from webdyno.model.why import Advice
 from webdyno.run.folder import RunFolder
 
@@ -106,7 +106,7 @@ def why(
     asked = AskedWhy.of(run, arm, budget.seconds, out)
     caller, show = at_terminal(how), partial(show_result, report=how.report)
     if try_ and not advice:
-        raise Mistake("--try measures what --advice names; give both")
+        raise UserError("--try measures what --advice names; give both")
     if advice:
         suspected = suspected_settings(asked)
         if not try_:
@@ -123,7 +123,7 @@ def why(
 
 
 def why_afterwards(experiment: Experiment, how: RunFlags) -> Afterwards:
-    """Give what `--why` asks of a run once it has come to its end; raise Mistake if it can't."""
+    """Give what `--why` asks of a run once it has come to its end; raise UserError if it can't."""
     check_load(experiment)
     return lambda run: why(run, how=replace(how, report=False))
 

@@ -14,8 +14,8 @@ from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.lab.ending import Exit
 from webdyno.model import format as text
 from webdyno.model.command import command
+from webdyno.model.errors import UserError
 from webdyno.model.files import writing
-from webdyno.model.mistake import Mistake
 from webdyno.model.workload import Pages, Workload
 
 SLOWEST, FASTEST = 1e-6, 1e6
@@ -123,22 +123,22 @@ def workload(
 
     for log in logs:
         if str(log).startswith("-") and str(log) != "-":
-            raise Mistake(f"Unknown option: {log}; webdyno workload --help has them all")
+            raise UserError(f"Unknown option: {log}; webdyno workload --help has them all")
         check_is_file(log)
     for written in (output, replay):
         if written is not None and written.exists() and not force:
-            raise Mistake(f"{written} is there already; --force writes over it")
+            raise UserError(f"{written} is there already; --force writes over it")
     if replay is not None and loop == "closed":
-        raise Mistake("--replay: a timetable is an open loop's; leave out --loop closed")
+        raise UserError("--replay: a timetable is an open loop's; leave out --loop closed")
     if not SLOWEST <= speed <= FASTEST:
-        raise Mistake(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
+        raise UserError(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
     wanted = LogSelection(
         methods=_methods(methods),
         from_s=_moment("--from", from_, 0.0),
         to_s=_moment("--to", to, float("inf")),
     )
     if wanted.from_s >= wanted.to_s:
-        raise Mistake(f"--from {from_} --to {to}: the end should be after the beginning")
+        raise UserError(f"--from {from_} --to {to}: the end should be after the beginning")
     with _progress() as progress:
         read = read_logs(logs, wanted, Privacy(queries, path_parts), progress)
     named = None if replay is None else os.path.relpath(replay, output.parent)
@@ -189,7 +189,7 @@ def _methods(given: str) -> list[str]:
     names = given.upper().split(",")
     for name in names:
         if not re.fullmatch("[A-Z]{1,20}", name) or name in {"CONNECT", "TRACE"}:
-            raise Mistake(f"--methods {given}: {name!r:.40} is no method that asks for a page")
+            raise UserError(f"--methods {given}: {name!r:.40} is no method that asks for a page")
     return names
 
 
@@ -199,7 +199,7 @@ def _moment(flag: str, given: str | None, unless: float) -> float:
     try:
         return moment_of(given) if given else unless
     except (ValueError, OverflowError):
-        raise Mistake(
+        raise UserError(
             f"{flag} {given}: is no time such as 2026-11-22T18:00 or 2026-11-22T18:00+01:00"
         ) from None
 

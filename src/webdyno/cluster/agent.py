@@ -50,7 +50,10 @@ def webdyno_version() -> str:
 
 
 def look() -> Machine:
-    """Look at this host. Raises Mistake or Trouble where nothing could be measured on it."""
+    """Look at this host.
+
+    Raises UserError or OperationError where nothing could be measured on it.
+    """
     with open_bench(BenchSettings(), find_loadgen()) as bench:
         return bench.describe()
 

@@ -11,8 +11,8 @@ from webdyno.cluster.host import RemoteAgent, RoleHost
 from webdyno.cluster.remote_hosts import RemoteClients, RemoteServers, at_once
 from webdyno.definitions import Catalogue
 from webdyno.model.bench import RoleHosts
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.run.backend import HostLost, PointTestbed, Surroundings, TestbedOf
 from webdyno.run.folder import RunFolder
@@ -40,17 +40,17 @@ class ClusterBackend:
         self._agents.clear()
 
     def resolved(self, experiment: Experiment) -> Experiment:
-        """Name a host for each role. Raises Mistake where one isn't there, or none is left."""
+        """Name a host for each role. Raises UserError where one isn't there, or none is left."""
         bench = experiment.bench
         named = [*bench.serving, *bench.hosts.clients]
         for name in named:
             if name not in self._hosts:
-                raise Mistake(f"bench: there is no host {name}; there are {self._there()}")
+                raise UserError(f"bench: there is no host {name}; there are {self._there()}")
         left = iter(name for name in self._hosts if name not in named)
         servers = bench.hosts.servers or next(left, None)
         clients = bench.hosts.clients or [name for name in [next(left, None)] if name]
         if servers is None or not clients:
-            raise Mistake(
+            raise UserError(
                 "--bench cluster: a host for the servers is needed and another one for the client; "
                 f"there are {self._there()}"
             )
@@ -135,24 +135,26 @@ class ClusterBackend:
 def _check(experiment: Experiment, arms: Sequence[PlannedArm]) -> None:
     """Refuse what can't be done on several hosts."""
     if any(arm.secrets for arm in arms):
-        raise Mistake(
+        raise UserError(
             "secrets (${env:…}) aren't sent to hosts of a cluster, as what goes there isn't "
             "encrypted: leave them out, or run it on one host (--bench this-machine)"
         )
     if experiment.generator != "loadgen":
-        raise Mistake(f"--bench cluster: {experiment.generator} loads this machine only")
+        raise UserError(f"--bench cluster: {experiment.generator} loads this machine only")
     if experiment.state.before_block or experiment.state.after_block:
-        raise Mistake(
+        raise UserError(
             "--bench cluster: before_block and after_block would run here, not where the servers "
             "are: leave them out"
         )
     for arm in arms:
         if arm.stack.runs_already or arm.stack.has_containers:
-            raise Trouble(f"arm {arm.name}: what runs already, and containers, can't be on a host")
+            raise OperationError(
+                f"arm {arm.name}: what runs already, and containers, can't be on a host"
+            )
         for name in experiment.bench.services:
             there = {**arm.stack.services, **arm.site.services}
             if name not in there:
-                raise Mistake(
+                raise UserError(
                     f"bench.services.{name}: arm {arm.name} has no such service; it has "
                     f"{', '.join(there)}"
                 )

@@ -36,8 +36,8 @@ from webdyno.host.children import end_with_parent
 from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.judge.point_data import RunData
 from webdyno.model.cluster import Ended, Piece
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Trouble
 from webdyno.model.point import only_at, plan_points
 from webdyno.model.records import RECORD
 from webdyno.run.backend import HostLost
@@ -251,8 +251,8 @@ def _end_all(hosts: Sequence[Runner], running: Collection["Future[Any]"]) -> Non
 def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
     """Judge machines by their runs' folders, by name.
 
-    Raises Mistake where a folder holds no run, Trouble where a process that judges is killed. At
-    Ctrl-C each process comes to the end of its machine.
+    Raises UserError where a folder holds no run, OperationError where a process that judges is
+    killed. At Ctrl-C each process comes to the end of its machine.
     """
     processes = min(len(os.sched_getaffinity(0)), len(runs))
     if processes < 2 or _bytes_of(runs.values()) < WORTH_PROCESSES_BYTES:
@@ -267,7 +267,7 @@ def judged_machines(runs: Mapping[str, Path]) -> dict[str, JudgedMachine]:
                 judged = pool.map(_judged, runs.values())
             return dict(zip(runs, judged, strict=True))
         except BrokenProcessPool as error:
-            raise Trouble(
+            raise OperationError(
                 "a process that judged machines was killed, for want of memory perhaps: "
                 "judge them again, on fewer CPUs (`taskset`)"
             ) from error

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from webdyno.judge.differences import machine_differences
 from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.several_runs import Difference
 from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
 from webdyno.stack.layout import Placement
@@ -81,7 +81,7 @@ class RoleHost(Protocol):
         """By which other hosts reach it."""
 
     def agent(self, parcel: bytes, peers: Collection[str], *, yes: bool) -> RemoteAgent:
-        """Have an agent of the lab there. Raises Mistake, Trouble, HostLost."""
+        """Have an agent of the lab there. Raises UserError, OperationError, HostLost."""
 
     def release(self) -> None:
         """Let its agent go, with everything that it has started; safe to call twice."""
@@ -93,14 +93,14 @@ class Host(Runner, RoleHost, Protocol):
     def look(self) -> Machine:
         """Tell what it is.
 
-        Raises Mistake where it has another webdyno or none, HostLost where it doesn't answer.
+        Raises UserError where it has another webdyno or none, HostLost where it doesn't answer.
         """
 
     def answer_link(self) -> Iterator[tuple[str, int]]:
         """Give where one measurement of a link is answered, and answer it. Raises HostLost."""
 
     def measure_link(self, address: str, port: int) -> LinkFacts:
-        """Measure the link to who answers there. Raises Mistake where nobody does, HostLost."""
+        """Measure the link to who answers there. Raises UserError where nobody does, HostLost."""
 
 
 class Order(NamedTuple):
@@ -115,7 +115,7 @@ class Reply(NamedTuple):
     """What came of an order: a value, or what to raise where it was given."""
 
     value: object = None
-    refusal: Mistake | Trouble | None = None
+    refusal: UserError | OperationError | None = None
 
 
 ORDERS = frozenset(
@@ -135,11 +135,11 @@ def remote_agent(give: Callable[[Order], object]) -> RemoteAgent:
 def carried_out(order: Order, agent: RemoteAgent) -> Reply:
     """Carry out an order here."""
     if order.what not in ORDERS:
-        return Reply(refusal=Mistake(f"there is no order {order.what!r}"))
+        return Reply(refusal=UserError(f"there is no order {order.what!r}"))
     method: Callable[..., Any] = getattr(agent, order.what)
     try:
         return Reply(method(*order.values, **order.named))
-    except (Mistake, Trouble) as refusal:
+    except (UserError, OperationError) as refusal:
         return Reply(refusal=refusal)
 
 
@@ -175,14 +175,14 @@ def measure_links(looked: Sequence[CheckedHost]) -> None:
     for host in fit[1:]:
         try:
             host.link = _link(fit[0].host, host.host)
-        except (Mistake, HostLost) as failure:
+        except (UserError, HostLost) as failure:
             host.why_not = str(failure)
 
 
 def _look(host: Host) -> CheckedHost:
     try:
         return CheckedHost(host, host.look())
-    except (Mistake, Trouble, HostLost) as failure:
+    except (UserError, OperationError, HostLost) as failure:
         return CheckedHost(host, why_not=str(failure))
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from webdyno.host.children import run_program
 from webdyno.model.cluster import NodeAnswer, StartNode, StopNode
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 CONNECTS_WITHIN_S = 10
 ANSWERS_WITHIN_S = 600
@@ -37,16 +37,16 @@ class SshHost:
     """There: one that has webdyno."""
 
     def address(self) -> str:
-        """Give the private IPv4 address by which `ssh` reaches it. Raises Mistake for another."""
+        """Give the private IPv4 address by which `ssh` reaches it. Raises UserError for another."""
         told = dict(line.partition(" ")[::2] for line in self._ssh("-G").stdout.splitlines())
         name = told.get("hostname", self.name)
         try:
             address = socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
         except OSError as error:
-            raise Mistake(f"{self.name}: {name} has no address: {error.strerror}") from error
+            raise UserError(f"{self.name}: {name} has no address: {error.strerror}") from error
         kind = ip_address(address)
         if kind.is_loopback or not kind.is_private:
-            raise Mistake(
+            raise UserError(
                 f"{self.name}: {address} is {'its own' if kind.is_loopback else 'a public'} "
                 "address; hosts of a cluster talk and load each other on private ones: name it by "
                 "that"
@@ -54,7 +54,10 @@ class SshHost:
         return str(address)
 
     def carry_out(self, order: StartNode | StopNode) -> NodeAnswer:
-        """Give an order. Raises Mistake or Trouble, naming the host, where it isn't followed."""
+        """Give an order.
+
+        Raises UserError or OperationError, naming the host, where it isn't followed.
+        """
         there = shlex.join([self.python, "-P", "-m", "webdyno.cluster.node"])
         done = self._ssh("-T", there=there, said=order.model_dump_json())
         try:
@@ -62,11 +65,11 @@ class SshHost:
         except ValidationError:
             raise self._no_answer(done) from None
         if answer.wrong:
-            raise Trouble(f"{self.name}: {answer.wrong}")
+            raise OperationError(f"{self.name}: {answer.wrong}")
         return answer
 
     def _ssh(self, flag: str, there: str | None = None, said: str = "") -> CompletedProcess[str]:
-        """Call `ssh`, which asks nothing; raise Trouble where there is none, or it takes for ever.
+        """Call `ssh`, which asks nothing.
 
         What it is to do `there` is words for a shell.
         """
@@ -79,16 +82,16 @@ class SshHost:
             install="there is no ssh on the PATH: install openssh-client",
         )
 
-    def _no_answer(self, done: CompletedProcess[str]) -> Mistake | Trouble:
+    def _no_answer(self, done: CompletedProcess[str]) -> UserError | OperationError:
         """Say why it didn't answer."""
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         if done.returncode == SSH_FAILED:
-            return Trouble(
+            return OperationError(
                 f"{self.name} isn't reached by SSH: {said}\n"
                 f"`ssh {self.name} true` has to work without a question: a key, and a host that is "
                 "known"
             )
-        return Mistake(
+        return UserError(
             f"{self.name}: {self.python} has no webdyno there that can be asked: {said}\n"
             "install the same webdyno on all hosts, and name its Python with --python"
         )
@@ -104,20 +107,20 @@ class Launched:
 
 
 def ssh_hosts(names: Sequence[str], python: str) -> list[SshHost]:
-    """Give the hosts of these names. Raises Mistake for what is none, and for one named twice."""
+    """Give the hosts of these names. Raises UserError for what is none, and for one named twice."""
     for name in names:
         if not HOST.fullmatch(name):
-            raise Mistake(f"{name} is no host: name each as ssh takes it, such as user@10.0.0.1")
+            raise UserError(f"{name} is no host: name each as ssh takes it, such as user@10.0.0.1")
     if len(set(names)) < len(names):
-        raise Mistake("a host is named twice: name each once, the head first")
+        raise UserError("a host is named twice: name each once, the head first")
     return [SshHost(name, python) for name in names]
 
 
 def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
-    """Give each host's address. Raises Mistake where one has none that will do."""
+    """Give each host's address. Raises UserError where one has none that will do."""
     addresses = {host: host.address() for host in hosts}
     if len(set(addresses.values())) < len(hosts):
-        raise Mistake("two of these hosts have one address: name each machine once")
+        raise UserError("two of these hosts have one address: name each machine once")
     return addresses
 
 
@@ -134,7 +137,7 @@ def start_cluster(addresses: Mapping[SshHost, str], port: int, token: str) -> It
         )
         try:
             yield Launched(host, host.carry_out(order))
-        except (Mistake, Trouble) as failure:
+        except (UserError, OperationError) as failure:
             yield Launched(host, failure=str(failure))
             if head is None:
                 return
@@ -153,5 +156,5 @@ def _stop(placed: tuple[SshHost, str]) -> Launched:
     host, address = placed
     try:
         return Launched(host, host.carry_out(StopNode(address=address)))
-    except (Mistake, Trouble) as failure:
+    except (UserError, OperationError) as failure:
         return Launched(host, failure=str(failure))

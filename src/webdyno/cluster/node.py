@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from webdyno.host.removal import remove_tree
 from webdyno.model.cluster import NODE_ORDER, NodeAnswer, StartNode, StopNode
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 MARK = "WEBDYNO_CLUSTER_NODE"
 """Environment variable with the node's address: nodes in containers are visible from outside."""
@@ -72,15 +72,18 @@ def environment(token: str) -> dict[str, str]:
 
 
 def start_node(order: StartNode) -> NodeAnswer:
-    """Start a node, and wait until it is up. Raises Mistake or Trouble where that can't be."""
+    """Start a node, and wait until it is up.
+
+    Raises UserError or OperationError where that can't be.
+    """
     if order.webdyno != (here := version("webdyno")):
-        raise Mistake(
+        raise UserError(
             f"it has webdyno {here}, and the order comes from {order.webdyno}: install the same"
         )
     if find_spec("ray") is None:
-        raise Mistake("it has no Ray: install 'webdyno[cluster]'")
+        raise UserError("it has no Ray: install 'webdyno[cluster]'")
     if _all_of_it(order.address):
-        raise Mistake("a node that webdyno started runs there already: `webdyno cluster down` it")
+        raise UserError("a node that webdyno started runs there already: `webdyno cluster down` it")
     _check_address(order.address)
     for _ in range(TRIES):
         said = _try_to_start(order)
@@ -89,7 +92,9 @@ def start_node(order: StartNode) -> NodeAnswer:
         stop_node(order.address)
         if TOO_SLOW not in said:
             break
-    raise Trouble("Ray doesn't start:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:]))
+    raise OperationError(
+        "Ray doesn't start:\n" + "\n".join(said.strip().splitlines()[-SAID_LINES:])
+    )
 
 
 def stop_node(address: str) -> NodeAnswer:
@@ -108,7 +113,9 @@ def stop_node(address: str) -> NodeAnswer:
     for process in left:
         _send(process, signal.SIGKILL)
     if stays := _left_after(STOPS_WITHIN_S, address, ours):
-        raise Trouble(f"these can't be killed: {', '.join(str(process.pid) for process in stays)}")
+        raise OperationError(
+            f"these can't be killed: {', '.join(str(process.pid) for process in stays)}"
+        )
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix(address)}*"):
         with suppress(OSError):
             remove_tree(folder)
@@ -190,7 +197,7 @@ def _check_address(address: str) -> None:
     try:
         create_server((address, 0)).close()
     except OSError as error:
-        raise Mistake(f"{address} is no address of its own: {error.strerror}") from error
+        raise UserError(f"{address} is no address of its own: {error.strerror}") from error
 
 
 def _try_to_start(order: StartNode) -> str:
@@ -232,7 +239,7 @@ def follow_order(order: bytes) -> NodeAnswer:
         return stop_node(told.address) if isinstance(told, StopNode) else start_node(told)
     except ValidationError:
         return NodeAnswer(wrong="it has another webdyno, which doesn't know this order")
-    except (Mistake, Trouble) as failure:
+    except (UserError, OperationError) as failure:
         return NodeAnswer(wrong=str(failure))
 
 

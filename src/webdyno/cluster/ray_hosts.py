@@ -23,8 +23,8 @@ from webdyno.cluster.host import Order, RemoteAgent, Reply, remote_agent
 from webdyno.cluster.role_agent import AgentProcess
 from webdyno.generator.interface import GeneratorError
 from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.backend import HostLost
 from webdyno.stack.service import StackDied
 
@@ -50,7 +50,7 @@ class RayHost:
     def look(self) -> Machine:
         there, here = self._ask(agent.webdyno_version), version("webdyno")
         if there != here:
-            raise Mistake(
+            raise UserError(
                 f"{self.name} has webdyno {there}, here is {here}: install the same on all hosts"
             )
         return self._ask(agent.look)
@@ -95,7 +95,7 @@ class RayHost:
         actor, self._actor = self._actor, None
         if actor is None:
             return
-        with suppress(Mistake, Trouble, ValueError):
+        with suppress(UserError, OperationError, ValueError):
             remote_agent(partial(self._give, actor, within_s=CLOSED_WITHIN_S)).close()
         with suppress(RayError, ValueError):
             ray.kill(actor)
@@ -105,7 +105,7 @@ class RayHost:
         try:
             reply: Reply = ray.get(actor.do.remote(order), timeout=within_s)
         except RayTaskError as failure:
-            raise Trouble(self._what_happened(failure)) from failure
+            raise OperationError(self._what_happened(failure)) from failure
         except RayError as error:
             raise HostLost(self._what_happened(error), self.name) from error
         if reply.refusal is None:
@@ -118,7 +118,7 @@ class RayHost:
         try:
             told: T = ray.get(self._order(function)(*values, **more))
         except RayTaskError as failure:
-            raise Mistake(self._what_happened(failure)) from failure
+            raise UserError(self._what_happened(failure)) from failure
         except RayError as error:
             raise HostLost(self._what_happened(error)) from error
         return told
@@ -126,7 +126,7 @@ class RayHost:
     def _what_happened(self, error: RayError) -> str:
         """Say what an order failed of, without the traceback that Ray makes of it."""
         if isinstance(error, RayTaskError):
-            for_people = isinstance(error.cause, Mistake | Trouble)
+            for_people = isinstance(error.cause, UserError | OperationError)
             kind = "" if for_people else f"{type(error.cause).__name__}: "
             return f"{self.name}: {kind}{error.cause}"
         # Ray's own words are a page about its actors' numbers and retries.
@@ -146,10 +146,11 @@ class RayHost:
 def ray_cluster(address: str) -> Iterator[list[RayHost]]:
     """Join a cluster that runs; give its hosts, the head last, as it has Ray's own work to do.
 
-    Raises Mistake where the cluster takes orders from anybody, Trouble where it can't be reached.
+    Raises UserError where the cluster takes orders from anybody, OperationError where it can't be
+    reached.
     """
     if os.environ.get("RAY_AUTH_MODE") != "token":
-        raise Mistake(
+        raise UserError(
             "Ray would take orders from anybody who reaches its ports: start all of its nodes with "
             f"RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN, and set both here as well; see {TOKENS}"
         )
@@ -169,15 +170,15 @@ def _try_to_reach(address: str) -> None:
     """See whether somebody listens: Ray itself tries for minutes."""
     name, _, port = address.rpartition(":")
     if not name or not port.isdigit():
-        raise Mistake(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")
+        raise UserError(f"--cluster {address}: give the head's address and port: 10.0.0.1:6379")
     try:
         socket.create_connection((name, int(port)), REACHED_WITHIN_S).close()
     except OSError as error:
         raise _no_cluster(address, error) from error
 
 
-def _no_cluster(address: str, error: Exception) -> Trouble:
-    return Trouble(
+def _no_cluster(address: str, error: Exception) -> OperationError:
+    return OperationError(
         f"the cluster at {address} can't be joined: {_first_line(error)}\n"
         "its head is started by `ray start --head`, and webdyno is called on one of its nodes"
     )
@@ -187,7 +188,7 @@ def _hosts(nodes: list[Mapping[str, Any]]) -> list[RayHost]:
     there = [node for node in nodes if node["Alive"]]
     for node in there:
         if not ip_address(node["NodeManagerAddress"]).is_private:
-            raise Mistake(
+            raise UserError(
                 f"{node['NodeManagerAddress']} is a public address: hosts talk and load each other "
                 "on private ones"
             )

@@ -17,7 +17,7 @@ from typing import TypeVar
 from webdyno.cluster.host import RemoteAgent
 from webdyno.generator.interface import LoadOrder
 from webdyno.generator.split_and_merge import merged_results, split_order
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Answer, ServerUse
@@ -192,7 +192,7 @@ class RemoteServers(ServersHost):
     def slot_fails(self) -> None:
         loaded, self._loaded = self._loaded, []
         for agent in loaded:
-            with suppress(Mistake, Trouble):
+            with suppress(UserError, OperationError):
                 agent.slot_fails()
 
     def sampling_begins(self, arm: str, every_s: float) -> None:
@@ -256,11 +256,11 @@ class RemoteServers(ServersHost):
 
 
 def keep_files(files: Mapping[str, bytes], folder: Path) -> None:
-    """Write down what came from a host. Raises Trouble for what lies elsewhere."""
+    """Write down what came from a host. Raises OperationError for what lies elsewhere."""
     for name, content in files.items():
         path = Path(os.path.normpath(folder / name))
         if not path.is_relative_to(folder):
-            raise Trouble(f"a host sent a file that is none of the run's: {name}")
+            raise OperationError(f"a host sent a file that is none of the run's: {name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 

@@ -37,8 +37,8 @@ from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
 from webdyno.host.netns import open_bench
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
-from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import Answer
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
@@ -154,7 +154,7 @@ class RoleAgent(Agent, RemoteAgent):
 
     def look(self) -> Surroundings:
         if (nice := os.getpriority(os.PRIO_PROCESS, 0)) > 0:
-            raise Trouble(
+            raise OperationError(
                 f"what Ray starts has a niceness of {nice}, and servers would have it as well: "
                 "start its node with RAY_worker_niceness=0 in its environment"
             )
@@ -166,7 +166,7 @@ class RoleAgent(Agent, RemoteAgent):
     def _provide(self, arms: Sequence[PlannedArm]) -> None:
         lacking = missing_packages([arm.stack for arm in arms], [arm.site for arm in arms])
         if lacking and not self._yes:
-            raise Trouble(f"it lacks {', '.join(lacking)}; --yes installs that there")
+            raise OperationError(f"it lacks {', '.join(lacking)}; --yes installs that there")
         install_packages(lacking, lambda _: True)
 
     def answer_heartbeats(self) -> tuple[str, int]:
@@ -238,8 +238,12 @@ class AgentProcess:
             self._agent.send(order)
             reply = self._agent.recv()
         except (ConnectionError, EOFError):
-            return Reply(refusal=Trouble("the agent's process ended unexpectedly"))
-        return reply if isinstance(reply, Reply) else Reply(refusal=Trouble(f"no reply: {reply}"))
+            return Reply(refusal=OperationError("the agent's process ended unexpectedly"))
+        return (
+            reply
+            if isinstance(reply, Reply)
+            else Reply(refusal=OperationError(f"no reply: {reply}"))
+        )
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from webdyno.definitions.experiment import Draft
 from webdyno.definitions.override import Override
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.definitions.validation import build, nearest
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.stack import Site, Stack
 from webdyno.model.study import Publication
@@ -38,20 +38,20 @@ class Catalogue:
         folders = [BUILT_IN, *extra_dirs]
         for folder in folders:
             if not folder.is_dir():
-                raise Mistake(f"--catalog {folder}: there is no such folder")
+                raise UserError(f"--catalog {folder}: there is no such folder")
             if not any((folder / kind).is_dir() for kind in KINDS):
-                raise Mistake(
+                raise UserError(
                     f"--catalog {folder}: no catalogue, which has one of the folders "
                     f"{', '.join(KINDS)}; docs/catalogue.md shows one"
                 )
         return cls({}, {}, {}, {}).joined_by(folders)
 
     def stack(self, name: str) -> Stack:
-        """Give a stack; raise Mistake with the nearest names when there is none of that name."""
+        """Give a stack; raise UserError with the nearest names when there is none of that name."""
         return _named(self.stacks, "stack", name)
 
     def site(self, name: str) -> Site:
-        """Give a site; raise Mistake with the nearest names when there is none of that name."""
+        """Give a site; raise UserError with the nearest names when there is none of that name."""
         return _named(self.sites, "site", name)
 
     def sites_for(self, stack: Stack) -> list[Site]:
@@ -62,12 +62,12 @@ class Catalogue:
     def experiment(self, name_or_file: str, overrides: Sequence[Override] = ()) -> Experiment:
         """Read an experiment by name, or from a file, with overrides applied.
 
-        Raise Mistake when there is none, or when what it names doesn't exist or fit together.
+        Raise UserError when there is none, or when what it names doesn't exist or fit together.
         """
         return Draft.of(TomlFile(self.experiment_file(name_or_file)), overrides).checked(self)
 
     def experiment_file(self, name_or_file: str) -> Path:
-        """Give the file of an experiment; raise Mistake when there is none of that name."""
+        """Give the file of an experiment; raise UserError when there is none of that name."""
         is_file = name_or_file.endswith(".toml") or "/" in name_or_file
         return (
             Path(name_or_file) if is_file else _named(self.experiments, "experiment", name_or_file)
@@ -105,7 +105,7 @@ class Catalogue:
 
 def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
     if name not in choices:
-        raise Mistake(f"there is no {kind} named {name!r}; {nearest(name, choices)}")
+        raise UserError(f"there is no {kind} named {name!r}; {nearest(name, choices)}")
     return choices[name]
 
 
@@ -154,7 +154,7 @@ def _with_service(
     name = str(part["service"])
     if name not in services:
         place = file.place(("services", role, "service"))
-        raise Mistake(f"{place}: there is no service {name!r}; {nearest(name, services)}")
+        raise UserError(f"{place}: there is no service {name!r}; {nearest(name, services)}")
     return {**part, "service": services[name]}
 
 
@@ -184,20 +184,20 @@ def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[
 
 
 def check_study(study: Publication, catalogue: Catalogue) -> None:
-    """Raise Mistake when a study's claims can't be judged by its experiments."""
+    """Raise UserError when a study's claims can't be judged by its experiments."""
     for claim in study.claims:
         if claim.experiment not in study.experiments:
-            raise Mistake(f"study {study.name}: {claim.experiment} is none of its experiments")
+            raise UserError(f"study {study.name}: {claim.experiment} is none of its experiments")
         experiment = catalogue.experiment(claim.experiment)
         for arm in (*claim.arms, *([] if claim.is_figure else [claim.against])):
             if arm not in experiment.arms or claim.against in claim.arms:
-                raise Mistake(
+                raise UserError(
                     f"study {study.name}: {claim.says!r}: {claim.experiment} has the arms "
                     f"{', '.join(experiment.arms)}; they can't tell of {arm}"
                 )
         for factor, level in claim.at.items():
             if level not in experiment.factors.get(factor, []):
-                raise Mistake(
+                raise UserError(
                     f"study {study.name}: {claim.says!r}: {factor} = {level} is no level of "
                     f"{claim.experiment}"
                 )

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest, shown_value, written_value
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.knob import Knob, KnobValue
-from webdyno.model.mistake import Mistake
 from webdyno.model.stack import Site, Stack
 
 PROTOCOL = "protocol"
@@ -18,10 +18,10 @@ def fits(stack: Stack, site: Site) -> bool:
 
 
 def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> None:
-    """Raise Mistake, with the stacks that would do, when a stack can't serve a site."""
+    """Raise UserError, with the stacks that would do, when a stack can't serve a site."""
     if lacks := site.lacks(stack.serves):
         fitting = [other.name for other in stacks if fits(other, site)]
-        raise Mistake(
+        raise UserError(
             f"{place}: stack {stack.name} can't serve site {site.name}, which needs "
             f"{' and '.join(lacks)}; stacks that can: {', '.join(fitting) or 'none'}"
         )
@@ -43,35 +43,35 @@ def check_knob(
     *,
     is_alone: bool = False,
 ) -> None:
-    """Raise Mistake when stack and site have no such knob, or not this value of it.
+    """Raise UserError when stack and site have no such knob, or not this value of it.
 
     `is_alone`: there is no load, so that the protocol is a knob like others.
     """
     knobs = knobs_of(stack, site)
     if name == PROTOCOL and name in knobs and not is_alone:
-        raise Mistake(f"{place}: clients must speak it as well; give load.protocol instead")
+        raise UserError(f"{place}: clients must speak it as well; give load.protocol instead")
     if name not in knobs:
-        raise Mistake(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
+        raise UserError(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
     if fault := knobs[name].fault(value):
-        raise Mistake(f"{place}: {name} {fault}, not {shown_value(value)}")
+        raise UserError(f"{place}: {name} {fault}, not {shown_value(value)}")
 
 
 def check_protocol(
     stack: Stack, site: Site, protocol: str, stacks: Mapping[str, Stack], place: PlaceOf
 ) -> None:
-    """Raise Mistake, with the stacks that would do, when a stack can't speak a load's protocol."""
+    """Raise UserError, with stacks that would do, when a stack can't speak a load's protocol."""
     if _speaks(stack, site, protocol):
         return
     front = stack.services[stack.front].service
     knob = front.knobs.get(PROTOCOL)
     if front.own and knob:
-        raise Mistake(
+        raise UserError(
             f"{place(('load', 'protocol'))}: {front.title} can't be asked over {protocol} but over "
             f"{knob.range()}"
         )
     if protocol != "http":
         able = [each.name for each in stacks.values() if _speaks(each, site, protocol)]
-        raise Mistake(
+        raise UserError(
             f"{place(('load', 'protocol'))}: stack {stack.name} can't be asked over {protocol} "
             f"here; stacks that can: {', '.join(able) or 'none'}"
         )
@@ -86,18 +86,18 @@ def _speaks(stack: Stack, site: Site, protocol: str) -> bool:
 def read_knobs(
     stack: Stack, settings: Iterable[str], site: Site | None = None
 ) -> dict[str, KnobValue]:
-    """Read `KNOB=VALUE` settings for a stack, values as in TOML; raise Mistake for wrong ones."""
+    """Read `KNOB=VALUE` settings for a stack, values as in TOML; raise UserError for wrong ones."""
     knobs: dict[str, KnobValue] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise Mistake(f"--set {setting}: should look like KNOB=VALUE, such as workers=2")
+            raise UserError(f"--set {setting}: should look like KNOB=VALUE, such as workers=2")
         flag = f"--set {setting}"
         value = written_value(text, flag)
         if not isinstance(value, KnobValue):
-            raise Mistake(f"{flag}: the value of a knob is a number, word, true or false")
+            raise UserError(f"{flag}: the value of a knob is a number, word, true or false")
         if name in knobs:
-            raise Mistake(f"{flag}: {name} is set twice; give it once")
+            raise UserError(f"{flag}: {name} is set twice; give it once")
         check_knob(stack, site, name, value, flag, is_alone=True)
         knobs[name] = value
     return knobs
@@ -106,7 +106,7 @@ def read_knobs(
 def check_headers(
     experiment: Experiment, stacks: Mapping[str, Stack], sites: Mapping[str, Site], place: PlaceOf
 ) -> None:
-    """Raise Mistake where arms differ by a knob that no request of the load lets them feel."""
+    """Raise UserError where arms differ by a knob that no request of the load lets them feel."""
     for arm_name, arm in experiment.arms.items():
         requests = experiment.requests_of(arm_name)
         headers = [experiment.load_of(arm_name).headers, *(it.headers for it in requests)]
@@ -118,7 +118,7 @@ def check_headers(
             if header is None or header.lower() in sent or value == knobs[name].default:
                 continue
             if any(other != value for other in others):
-                raise Mistake(
+                raise UserError(
                     f"{place(('arms', arm_name, 'knobs', name))}: {name} makes no difference to "
                     f"requests without {header}, and the load sends none; give it one with "
                     f'headers.{header} = "…" under [load], or --set load.headers.{header}=…'

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from webdyno.definitions.toml_file import PlaceOf
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, opened, read_named, reading
 from webdyno.model.load import Replay
-from webdyno.model.mistake import Mistake
 from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
 
 Entry = dict[str, Any]
@@ -30,7 +30,9 @@ def path_of(url: str, place: str) -> str:
     rest = url if url.startswith("/") else _BEFORE_PATH.sub("", url, count=1)
     parts = urlsplit("//x" + (rest if rest.startswith("/") else f"/{rest}"))
     if re.search(r"\{\{", rest):
-        raise Mistake(f"{place}: {url!r:.80} has a variable in its path; write what it stands for")
+        raise UserError(
+            f"{place}: {url!r:.80} has a variable in its path; write what it stands for"
+        )
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     # Braces stand for ranges in an experiment's paths.
     return re.sub(r"\s", "%20", encoded(path)).replace("{", "%7B").replace("}", "%7D")
@@ -88,20 +90,23 @@ def counted(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def read_requests(path: Path, flag: str) -> str:
-    """Read a file of requests; raise Mistake, with the flag that names it, where that fails."""
+    """Read a file of requests; raise UserError, with the flag that names it, where that fails."""
     with reading(flag), io.BufferedReader(opened(path, follow=True, named=flag)) as file:
         return text_of(file, flag).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def text_of(file: BinaryIO, place: str) -> str:
-    """Read all of an open file, packed ones too; raise Mistake where it is too large or no text."""
+    """Read all of an open file, packed ones too.
+
+    Raise UserError where it is too large or no text.
+    """
     whole = file.read(MOST_FILE_BYTES + 1)
     if len(whole) > MOST_FILE_BYTES:
-        raise Mistake(f"{place}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
+        raise UserError(f"{place}: is larger than {MOST_FILE_BYTES // 2**20} MiB; cut it down")
     try:
         return whole.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Mistake(f"{place}: is not UTF-8 text") from None
+        raise UserError(f"{place}: is not UTF-8 text") from None
 
 
 def open_secrets(entries: Iterable[Entry]) -> list[str]:
@@ -132,7 +137,7 @@ def _with_replay(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str
         with reading(f"{where}: {path}"):
             packed = Replay.read(path).packed()
     except ValueError as error:
-        raise Mistake(f"{where}: {path}: {error}") from None
+        raise UserError(f"{where}: {path}: {error}") from None
     others = {key: value for key, value in load.items() if key != "replay_file"}
     return {**data, "load": {**others, "replay": packed}}
 

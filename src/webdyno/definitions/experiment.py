@@ -14,9 +14,9 @@ from webdyno.definitions.validation import build, nearest
 from webdyno.generator.interface import generator_fault, programs
 from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data, key_parts
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Arm, Experiment, Level
 from webdyno.model.load import Load
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import Point
 from webdyno.model.stack import Site, Stack
 
@@ -73,7 +73,7 @@ class Draft:
 
     @classmethod
     def of(cls, source: Source, overrides: Sequence[Override]) -> "Draft":
-        """Apply overrides; raise Mistake for one that is about nothing."""
+        """Apply overrides; raise UserError for one that is about nothing."""
         origin = {override.key: override.flag for override in overrides}
         written = cls(source, overridden(source.data, overrides), origin)
         data = with_contents(written.data, source.folder, written.place)
@@ -93,7 +93,7 @@ class Draft:
     def checked(self, names: Names) -> Experiment:
         """Read the experiment, and check it at every combination of its levels.
 
-        Raise Mistake, with file and line or with the flag, for unknown keys, stacks, sites and
+        Raise UserError, with file and line or with the flag, for unknown keys, stacks, sites and
         knobs, for values out of range and for a stack that can't serve the site.
         """
         data = _with_site_defaults(self.data, names)
@@ -111,7 +111,7 @@ class Draft:
 
 
 def read_experiment(source: Source, overrides: Sequence[Override], names: Names) -> Experiment:
-    """Read an experiment with overrides, and check it; raise Mistake as `Draft` does."""
+    """Read an experiment with overrides, and check it; raise UserError as `Draft` does."""
     return Draft.of(source, overrides).checked(names)
 
 
@@ -210,7 +210,7 @@ class _Checks:
             self._check_changes(("arms", name), name, experiment)
             self._check_arm(("arms", name), arm, experiment)
         if fault := generator_fault(experiment):
-            raise Mistake(f"{self.place(('generator',))}: {fault}")
+            raise UserError(f"{self.place(('generator',))}: {fault}")
         check_headers(experiment, self.names.stacks, self.names.sites, self.place)
         return experiment
 
@@ -228,7 +228,7 @@ class _Checks:
             lambda inner: self.place(("load_with", experiment.generator, *inner)),
         )
         if arm.load.get("loop", with_generator.loop) != with_generator.loop:
-            raise Mistake(
+            raise UserError(
                 f"{within('load')(('loop',))}: a closed loop asks how fast a server can be, an "
                 "open one how it does at a given rate; the two can't be compared. Give all arms "
                 "the same loop"
@@ -241,7 +241,7 @@ class _Checks:
         named |= {("load_with", name): name for name in experiment.load_with}
         for where, name in named.items():
             if name not in programs():
-                raise Mistake(
+                raise UserError(
                     f"{self.place(where)}: there is no load generator {name!r}; "
                     f"{nearest(name, programs())}"
                 )
@@ -249,20 +249,20 @@ class _Checks:
     def _check_arm(self, where: KeyPath, arm: Arm, experiment: Experiment) -> None:
         names, place = self.names, self.place
         if arm.stack not in names.stacks:
-            raise Mistake(
+            raise UserError(
                 f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
                 f"{nearest(arm.stack, names.stacks)}"
             )
         site_name = experiment.site_of(str(where[-1]))
         site_place = place((*where, "site") if arm.site else ("site",))
         if site_name not in names.sites:
-            raise Mistake(
+            raise UserError(
                 f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
             )
         stack, site = names.stacks[arm.stack], names.sites[site_name]
         spoken = programs()[experiment.generator].protocol
         if stack.protocol != spoken:
-            raise Mistake(
+            raise UserError(
                 f"{place((*where, 'stack'))}: stack {stack.name} speaks {stack.protocol}, "
                 f"generator {experiment.generator} speaks {spoken}"
             )
@@ -282,4 +282,4 @@ def _check_arm_names(
     for key, override in origin.items():
         if key[0] == "arms" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
             known = nearest(str(key[1]), arms if isinstance(arms, dict) else [])
-            raise Mistake(f"{override}: there is no arm {key[1]!r}; {known}")
+            raise UserError(f"{override}: there is no arm {key[1]!r}; {known}")

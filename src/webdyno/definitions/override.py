@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import written_value
 from webdyno.model.changes import key_parts, with_key
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 LONGEST_FLAG = 200
 """Letters of a flag that messages show."""
@@ -43,24 +43,25 @@ def factors(texts: Iterable[str]) -> list[Override]:
 def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
     """Give an experiment's data with other settings; what is set isn't varied any more.
 
-    Raise Mistake when two flags are about the same setting: which of them counts would be a guess.
+    Raise UserError when two flags are about the same setting: which of them counts would be a
+    guess.
     """
     seen: dict[KeyPath, str] = {}
     for override in overrides:
         if other := seen.get(override.sets):
-            raise Mistake(f"{override.flag}: {other} is about the same setting; give one of them")
+            raise UserError(f"{override.flag}: {other} is about the same setting; give one of them")
         seen[override.sets] = override.flag
         data = with_value(_unvaried(data, override.sets), *override)
     return _without_paths(data) if (REQUESTS,) in seen else data
 
 
 def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:
-    """Give an experiment's data with another value of a key; raise Mistake where it can't be."""
+    """Give an experiment's data with another value of a key; raise UserError where it can't be."""
     table = data
     for part in key[:-1]:
         table = table.get(str(part), {})
         if not isinstance(table, dict):
-            raise Mistake(f"{flag}: {part} holds a value, no further keys")
+            raise UserError(f"{flag}: {part} holds a value, no further keys")
     return with_key(data, key, value)
 
 
@@ -92,14 +93,14 @@ def _without(arm: object, key: str) -> object:
 def _setting(text: str, flag: str) -> Override:
     key, equals, value = text.partition("=")
     if not equals or not _is_key(key):
-        raise Mistake(f"{flag}: should look like KEY=VALUE, such as load.connections=16")
+        raise UserError(f"{flag}: should look like KEY=VALUE, such as load.connections=16")
     return Override(key_parts(key), written_value(value, flag), flag)
 
 
 def _factor(text: str, flag: str) -> Override:
     key, equals, levels = text.partition("=")
     if not equals or not _is_key(key) or not all(levels.split(",")):
-        raise Mistake(f"{flag}: should look like KEY=LEVEL,LEVEL, such as load.connections=1,2,4")
+        raise UserError(f"{flag}: should look like KEY=LEVEL,LEVEL, such as load.connections=1,2,4")
     return Override(
         (FACTORS, key), [written_value(level, flag) for level in levels.split(",")], flag
     )

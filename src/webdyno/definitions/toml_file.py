@@ -8,8 +8,8 @@ from typing import Any
 import tree_sitter
 import tree_sitter_toml
 
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_named
-from webdyno.model.mistake import Mistake
 
 KeyPath = tuple[str | int, ...]
 PlaceOf = Callable[[KeyPath], str]
@@ -23,14 +23,14 @@ class TomlFile:
     """The data of a TOML file, and where to point at when something in it is wrong."""
 
     def __init__(self, path: Path) -> None:
-        """Read a file; raise Mistake when it can't be read or isn't TOML."""
+        """Read a file; raise UserError when it can't be read or isn't TOML."""
         self.path = path
         self._text = _read(path)
         try:
             self.data: dict[str, Any] = tomllib.loads(self._text)
         except (ValueError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise Mistake(f"{path}: is not valid TOML: {why}") from None
+            raise UserError(f"{path}: is not valid TOML: {why}") from None
 
     @property
     def folder(self) -> Path:
@@ -50,7 +50,7 @@ def _read(path: Path) -> str:
         return content.decode("utf-8-sig")  # some editors begin with a byte-order mark
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Mistake(f"{path}:{line}: is not UTF-8; save the file in that encoding") from None
+        raise UserError(f"{path}:{line}: is not UTF-8; save the file in that encoding") from None
 
 
 def _lines(text: str) -> dict[KeyPath, int]:

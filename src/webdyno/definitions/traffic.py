@@ -23,8 +23,8 @@ from webdyno.definitions.entries import (
     with_body,
 )
 from webdyno.definitions.toml_file import TomlFile
+from webdyno.model.errors import UserError
 from webdyno.model.files import read_named
-from webdyno.model.mistake import Mistake
 from webdyno.model.request import JSON_TYPE
 from webdyno.model.text import SECRET
 from webdyno.readers.har import HarEntry, body_of, har_entries, own_requests
@@ -87,7 +87,7 @@ WORKLOAD_PARTS = ("load", "requests", "workload")
 
 
 def read_curl(command: str, folder: Path = Path()) -> Entry:
-    """Give the request that a curl command makes; raise Mistake for what isn't understood.
+    """Give the request that a curl command makes; raise UserError for what isn't understood.
 
     `folder` is where files lie that it names with @.
     """
@@ -95,7 +95,7 @@ def read_curl(command: str, folder: Path = Path()) -> Entry:
     options, addresses = _taken_apart(command, place)
     urls = addresses + [value for option, value in options if option == "--url"]
     if len(urls) != 1:
-        raise Mistake(f"{place}: a curl command with one URL is needed, this has {len(urls)}")
+        raise UserError(f"{place}: a curl command with one URL is needed, this has {len(urls)}")
     data = [(option, value) for option, value in options if option in _DATA]
     body = _curl_body(data, folder, place)
     said = dict(options)
@@ -114,9 +114,9 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
     try:
         words = shlex.split(_ANSI.sub(lambda it: shlex.quote(_unescaped(it[1])), joined))
     except ValueError as error:
-        raise Mistake(f"{place}: can't be taken apart as a shell would: {error}") from None
+        raise UserError(f"{place}: can't be taken apart as a shell would: {error}") from None
     if not words or Path(words[0]).name != "curl":
-        raise Mistake(
+        raise UserError(
             f"{place}: should begin with curl, as in --curl 'curl -X POST http://…', and not be "
             f"{joined!r:.60}"
         )
@@ -124,7 +124,7 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
         found, addresses = getopt.gnu_getopt(words[1:], _SHORT, list(_LONG))
     except getopt.GetoptError as error:
         option = f"{'--' if len(error.opt) > 1 else '-'}{error.opt}"
-        raise Mistake(
+        raise UserError(
             f"{place}: {option} is not understood here ({error.msg}); leave it out, or write the "
             "request as [[requests]]"
         ) from None
@@ -163,13 +163,13 @@ def _curl_headers(
         if option == "-H":
             name, colon, text = value.partition(":")
             if not colon:
-                raise Mistake(f"{place}: -H {value!r:.60} should look like 'Name: value'")
+                raise UserError(f"{place}: -H {value!r:.60} should look like 'Name: value'")
             headers.append((name.strip(), text))
         elif option in _HEADER_OF:
             headers.append((_HEADER_OF[option], value))
         elif option == "-b":
             if "=" not in value:
-                raise Mistake(
+                raise UserError(
                     f"{place}: -b {value!r:.60} should be name=value; files of cookies aren't read"
                 )
             headers.append(("Cookie", value))
@@ -187,7 +187,7 @@ def _host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 def _basic(credentials: str, place: str) -> str:
     if SECRET.search(credentials):
-        raise Mistake(
+        raise UserError(
             f"{place}: -u is sent encoded, so nothing can be filled in; give "
             "-H 'Authorization: Basic ${env:NAME}' with NAME=$(printf %s user:password | base64)"
         )
@@ -205,7 +205,7 @@ def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
     if option == "--data-urlencode":
         name, equals, text = value.partition("=")
         if not equals and "@" in value:
-            raise Mistake(f"{place}: --data-urlencode with a file is not understood here")
+            raise UserError(f"{place}: --data-urlencode with a file is not understood here")
         text = quote_plus(text if equals else value)
         return f"{name}={text}".encode() if equals and name else text.encode()
     if option == "--data-raw" or not value.startswith("@"):
@@ -215,7 +215,7 @@ def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
 
 
 def read_request_file(path: Path) -> list[Entry]:
-    """Give the requests of a file; raise Mistake, with file and line, for what isn't understood.
+    """Give the requests of a file; raise UserError, with file and line, for what isn't understood.
 
     Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`. All else is read as
     a `.http` file: requests with ### between them, `# @name` before one, a body after a blank line,
@@ -229,7 +229,7 @@ def read_request_file(path: Path) -> list[Entry]:
     )
     entries = _from_json(path, text) if as_json else _from_http(path, text)
     if not entries:
-        raise Mistake(f"--requests {path}: there is no request in it")
+        raise UserError(f"--requests {path}: there is no request in it")
     return entries
 
 
@@ -242,9 +242,9 @@ def _from_json(path: Path, text: str) -> list[Entry]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise Mistake(f"{place}: is no JSON, an object a line: {error}") from None
+            raise UserError(f"{place}: is no JSON, an object a line: {error}") from None
         if not isinstance(entry, dict):
-            raise Mistake(f'{place}: should be an object such as {{"path": "/"}}')
+            raise UserError(f'{place}: should be an object such as {{"path": "/"}}')
         if "url" in entry and "path" not in entry:
             entry = {"path": path_of(str(entry.pop("url")), place), **entry}
         if isinstance(file := entry.get("body_file"), str):
@@ -278,7 +278,7 @@ def _request(path: Path, begins: int, title: str, lines: list[str]) -> list[Entr
     place = f"{path}:{begins + at}"
     line = _REQUEST_LINE.fullmatch(lines[at].strip())
     if line is None:
-        raise Mistake(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
+        raise UserError(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
     method, url = line[1] or line[3] or "GET", line[2] or line[4]
     pairs, at = _headers(path, begins, lines, at + 1)
     body = _body(path, f"{path}:{begins + at}", lines[at + 1 :])
@@ -300,7 +300,7 @@ def _headers(
             place = f"{path}:{begins + at}"
             found = _HEADER_LINE.fullmatch(lines[at].strip())
             if found is None:
-                raise Mistake(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
+                raise UserError(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
             pairs.append((found[1], _filled(found[2], place)))
         at += 1
     return pairs, at
@@ -316,7 +316,7 @@ def _body(path: Path, place: str, lines: list[str]) -> bytes | None:
 def _filled(text: str, place: str) -> str:
     text = _ENVIRONMENT.sub(r"${env:\1}", text)
     if unknown := _VARIABLE.search(text):
-        raise Mistake(
+        raise UserError(
             f"{place}: nobody knows what {unknown[0]} stands for; write it out, or "
             "${env:NAME} for a variable of the environment"
         )
@@ -326,7 +326,7 @@ def _filled(text: str, place: str) -> str:
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
     """Give the requests to the first one's server, and what was left out, in words.
 
-    Raise Mistake where it is no HAR file or holds nothing to ask for. What was asked for several
+    Raise UserError where it is no HAR file or holds nothing to ask for. What was asked for several
     times has that as its weight. The status that was recorded is the expected one; conditions
     (`If-None-Match` and the like) are left out, so that every answer comes in full.
     """
@@ -347,26 +347,26 @@ def _of_har(recorded: HarEntry, flag: str) -> Entry:
 
 
 def read_workload_file(path: Path) -> dict[str, Any]:
-    """Give `load`, `requests` and `workload`, as they are there; raise Mistake for anything else.
+    """Give `load`, `requests` and `workload`, as they are there; raise UserError for anything else.
 
     What they hold is checked with the experiment that they become a part of.
     """
     file = TomlFile(path)
     for key in file.data:
         if key not in WORKLOAD_PARTS:
-            raise Mistake(
+            raise UserError(
                 f"{file.place((key,))}: {key} is no part of a file of traffic, which has "
                 f"{', '.join(WORKLOAD_PARTS)}; `webdyno run {path}` runs whole experiments"
             )
     requests = file.data.get("requests")
     if not isinstance(requests, list) or not requests:
-        raise Mistake(f"{path}: there is no [[requests]] in it")
+        raise UserError(f"{path}: there is no [[requests]] in it")
     for number, entry in enumerate(requests):
         if not isinstance(entry, dict):
-            raise Mistake(f"{file.place(('requests', number))}: should be a table, [[requests]]")
+            raise UserError(f"{file.place(('requests', number))}: should be a table, [[requests]]")
     load = file.data.get("load", {})
     if not isinstance(load, dict):
-        raise Mistake(f"{file.place(('load',))}: load should be a table, [load]")
+        raise UserError(f"{file.place(('load',))}: load should be a table, [load]")
     if isinstance(replay := load.get("replay_file"), str):
         # Named from where this file lies, wherever the experiment does.
         load = {**load, "replay_file": str(path.parent.resolve() / replay)}

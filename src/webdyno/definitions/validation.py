@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from webdyno.definitions.toml_file import KeyPath, PlaceOf
+from webdyno.model.errors import UserError
 from webdyno.model.format import scalar
-from webdyno.model.mistake import Mistake
 
 NEAR_SHOWN = 3
 ALL_SHOWN = 12
@@ -60,10 +60,10 @@ def nearest(wrong: str, valid: Iterable[str]) -> str:
 def written_value(text: str, flag: str) -> object:
     """Read the value of a flag as TOML has it: number, true, list; anything else is text.
 
-    Raise Mistake for what is more than one value: tables, line breaks.
+    Raise UserError for what is more than one value: tables, line breaks.
     """
     if not text.isprintable():
-        raise Mistake(f"{flag!r:.{LONGEST_SHOWN}}: has a line break or another control character")
+        raise UserError(f"{flag!r:.{LONGEST_SHOWN}}: has a line break or another control character")
     try:
         # In brackets of a list nothing but one value can stand: no comment, no second key.
         found = tomllib.loads(f"values = [{text}]")
@@ -74,7 +74,7 @@ def written_value(text: str, flag: str) -> object:
         return text
     (value,) = values
     if isinstance(value, dict):
-        raise Mistake(f"{flag}: sets one value; name the key inside the table, KEY.NAME=VALUE")
+        raise UserError(f"{flag}: sets one value; name the key inside the table, KEY.NAME=VALUE")
     return value if isinstance(value, bool | int | float | str | list) else text
 
 
@@ -94,7 +94,7 @@ def shown_value(value: object) -> str:
 
 
 def build(model: type[M], data: dict[str, Any], place: PlaceOf) -> M:
-    """Make a model of data; raise Mistake that names the places of the first mistakes."""
+    """Make a model of data; raise UserError that names the places of the first mistakes."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -107,16 +107,16 @@ def build(model: type[M], data: dict[str, Any], place: PlaceOf) -> M:
         f"{place(where)}: {_message(where, at_place, model)}"
         for where, at_place in list(by_place.items())[:FAULTS_SHOWN]
     ]
-    raise Mistake("\n".join(messages))
+    raise UserError("\n".join(messages))
 
 
 def read_value(kind: TypeAdapter[T], value: object, flag: str) -> T:
-    """Read a flag's value as a type; raise Mistake that names the flag."""
+    """Read a flag's value as a type; raise UserError that names the flag."""
     try:
         return kind.validate_python(value)
     except ValidationError as error:
         fault: Any = error.errors()[0]
-    raise Mistake(f"{flag} {value}: {_wish('it', [fault])}")
+    raise UserError(f"{flag} {value}: {_wish('it', [fault])}")
 
 
 def first_fault(error: ValidationError) -> str:

@@ -75,7 +75,7 @@ class Instrument(ABC):
         return Need(command=[self.name], apt=self.package)
 
     def version(self) -> str:
-        """Give its name and version; raise Trouble if it is missing."""
+        """Give its name and version; raise OperationError if it is missing."""
         said = run_program(
             [self.name, self.version_flag],
             within_s=10,

@@ -11,16 +11,16 @@ from functools import cache
 from importlib import import_module
 from typing import Protocol, Self
 
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import metric_rule
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.request import Request, may_be_compressed
 from webdyno.model.service import Need
 
 
-class GeneratorError(Trouble):
+class GeneratorError(OperationError):
     """The load generator itself failed; the message is for people."""
 
 
@@ -178,7 +178,10 @@ class Program(Protocol):
         """Say what of it it can't do, in words that follow its name; None if it can do it."""
 
     def version(self) -> str:
-        """Give its name and version, as recorded with a run; raise Trouble if it is missing."""
+        """Give its name and version, as recorded with a run.
+
+        Raise OperationError if it is missing.
+        """
 
     def new(self, cpus: Sequence[int], entry: Sequence[str] = ()) -> Generator:
         """Give a generator on those CPUs, not started yet.
@@ -203,10 +206,12 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
 
 
 def program(name: str) -> Program:
-    """Give a program by name; raise Mistake when there is none of that name."""
+    """Give a program by name; raise UserError when there is none of that name."""
     known = programs()
     if name not in known:
-        raise Mistake(f"there is no load generator named {name!r}; choose from {', '.join(known)}")
+        raise UserError(
+            f"there is no load generator named {name!r}; choose from {', '.join(known)}"
+        )
     return known[name]
 
 

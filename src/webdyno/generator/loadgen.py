@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, SentRequest
 from webdyno.host.children import must, run_program
 from webdyno.model.bench import is_in_own_network
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
-from webdyno.model.mistake import Mistake
 from webdyno.model.request import Request
 
 PATIENCE_S = 15.0
@@ -36,14 +36,16 @@ def find_loadgen() -> Path:
     if named := os.environ.get("WEBDYNO_LOADGEN"):
         if os.access(named, os.X_OK):
             return Path(named)
-        raise Mistake(f"WEBDYNO_LOADGEN names {named}, which is not a program; correct or unset it")
+        raise UserError(
+            f"WEBDYNO_LOADGEN names {named}, which is not a program; correct or unset it"
+        )
     package = Path(__file__).parents[1]
     for built in (package.parents[1] / "loadgen/target/release/loadgen", package / "bin/loadgen"):
         if built.exists():
             return built
     if found := shutil.which("loadgen"):
         return Path(found)
-    raise Mistake(
+    raise UserError(
         "the load engine is not built; in a checkout './dyno doctor' builds it, "
         "else set WEBDYNO_LOADGEN to the program"
     )

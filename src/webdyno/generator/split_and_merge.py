@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from webdyno.generator.interface import LoadOrder, Share
 from webdyno.model.base import Foreign
+from webdyno.model.errors import UserError
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Client,
@@ -24,7 +25,6 @@ from webdyno.model.load_result import (
     Whole,
     Window,
 )
-from webdyno.model.mistake import Mistake
 
 MOST_SAMPLES = 5
 """Failures in words, for people; as many as the engine keeps."""
@@ -38,8 +38,8 @@ def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
 
     Connections of every kind and a count are divided; parts differ by one at most. An open loop's
     timetable is drawn from the order's seed by each of them, which keeps what is its own: it is the
-    one that a lone client would make. Raise Mistake where there are fewer connections, or requests,
-    than clients.
+    one that a lone client would make. Raise UserError where there are fewer connections, or
+    requests, than clients.
     """
     _ensure_enough("load.connections", order.load.connections, clients)
     if order.count is not None:
@@ -49,7 +49,7 @@ def split_order(order: LoadOrder, clients: int) -> list[LoadOrder]:
 
 def _ensure_enough(key: str, there_are: int, clients: int) -> None:
     if there_are < clients:
-        raise Mistake(
+        raise UserError(
             f"{key} = {there_are} can't be shared out among {clients} client hosts, each needs one "
             f"at least; set it to {clients} or more, or use fewer hosts"
         )

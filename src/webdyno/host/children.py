@@ -17,7 +17,7 @@ from typing import IO, TypedDict
 import psutil
 
 from webdyno.host.users import ServerUser
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 KILL_WITHIN_S = 5.0
@@ -37,8 +37,9 @@ def run_program(
 ) -> CompletedProcess[str]:
     """Run a program to its end, whatever its exit code, and give what it said.
 
-    Raise Trouble where it can't be started (`install` is what to say if it isn't there), or hasn't
-    ended within `within_s`, after which it is killed. Messages call it `named`, or by its name.
+    Raise OperationError where it can't be started (`install` is what to say if it isn't there), or
+    hasn't ended within `within_s`, after which it is killed. Messages call it `named`, or by its
+    name.
     """
     named = named or str(words[0])
     try:
@@ -55,17 +56,17 @@ def run_program(
             **identity(user),
         )
     except FileNotFoundError:
-        raise Trouble(install or f"there is no program {words[0]}; install it") from None
+        raise OperationError(install or f"there is no program {words[0]}; install it") from None
     except OSError as error:
-        raise Trouble(f"{named} can't be started: {error.strerror}") from error
+        raise OperationError(f"{named} can't be started: {error.strerror}") from error
     except subprocess.TimeoutExpired:
-        raise Trouble(f"{named} did not end within {within_s:g} s") from None
+        raise OperationError(f"{named} did not end within {within_s:g} s") from None
 
 
 def must(done: CompletedProcess[str], what: str) -> str:
-    """Give what a program printed; raise Trouble, in its own words, when it failed."""
+    """Give what a program printed; raise OperationError, in its own words, when it failed."""
     if done.returncode:
-        raise Trouble(f"{what}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        raise OperationError(f"{what}: {done.stderr.strip() or f'exit code {done.returncode}'}")
     return done.stdout.strip()
 
 

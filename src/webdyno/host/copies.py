@@ -15,7 +15,7 @@ from typing import IO
 
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 SOMETHING_LEFT_OUT = 1
 """Exit code of a `tar` that passed over files."""
@@ -26,11 +26,11 @@ PERMISSIONS = 0o777
 def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
     """Copy a tree that belongs to the servers' user into a private folder that is there.
 
-    Symbolic links stay links; modes stay, owners don't: all is ours. Raise Trouble for what is no
-    file, folder or link.
+    Symbolic links stay links; modes stay, owners don't: all is ours. Raise OperationError for what
+    is no file, folder or link.
     """
     if _copy(source, target, user, ["."]):
-        raise Trouble(f"can't copy {source}: it changed meanwhile")
+        raise OperationError(f"can't copy {source}: it changed meanwhile")
 
 
 def copy_readable(
@@ -73,11 +73,13 @@ def _copy(
             except BaseException as error:
                 process.kill()
                 if isinstance(error, tarfile.TarError):
-                    raise Trouble(f"can't copy {source}: {error}") from None
+                    raise OperationError(f"can't copy {source}: {error}") from None
                 raise
         if process.returncode not in {0, SOMETHING_LEFT_OUT}:
             said.seek(0)
-            raise Trouble(f"can't copy {source}: {said.read()[-500:].decode(errors='replace')}")
+            raise OperationError(
+                f"can't copy {source}: {said.read()[-500:].decode(errors='replace')}"
+            )
     return process.returncode
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
 from webdyno.host.control_group import ControlGroup, mount_point, mounts
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 from webdyno.model.readings import MemoryLimitUse
 
 PERIOD_US = 5_000
@@ -94,7 +94,7 @@ class CpuLimit(GroupLimit):
     def impose(cls, name: str, group: ControlGroup | None, cpus: float) -> "CpuLimit":
         """Limit a group to so many CPUs' time, or one that is made by that name.
 
-        Raise Trouble where this machine has no means to do it.
+        Raise OperationError where this machine has no means to do it.
         """
         period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))  # the shortest that takes the quota
         quota_us = round(cpus * period_us)
@@ -104,7 +104,7 @@ class CpuLimit(GroupLimit):
             name, "cpu", {"cpu.cfs_period_us": f"{period_us}", "cpu.cfs_quota_us": f"{quota_us}"}
         )
         if found is None:
-            raise Trouble(
+            raise OperationError(
                 "a share of a CPU was asked for and can't be kept here: that takes root and the "
                 "kernel's control groups with the cpu controller; run as root, or ask for whole "
                 "CPUs"
@@ -151,7 +151,10 @@ class MemoryLimit(GroupLimit):
 
     @classmethod
     def impose(cls, name: str, group: ControlGroup | None, limit_bytes: int) -> "MemoryLimit":
-        """Limit the group of a stack; raise Trouble where this machine has no means to do it."""
+        """Limit the group of a stack.
+
+        Raise OperationError where this machine has no means to do it.
+        """
         most = f"{limit_bytes}"
         found = cls._by_version_2(
             group, "memory", {"memory.max": most, "memory.swap.max": "0"}
@@ -161,7 +164,7 @@ class MemoryLimit(GroupLimit):
             {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes": most},
         )
         if found is None:
-            raise Trouble(
+            raise OperationError(
                 "a memory limit was asked for and can't be kept here: that takes root and the "
                 "kernel's control groups with the memory controller; run as root, or leave out the "
                 "limit"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from webdyno.model.errors import UserError
 from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.mistake import Mistake
 
 SYSFS = Path("/sys/devices/system/cpu")
 
@@ -52,7 +52,7 @@ def split_cpus(
     execution units. With six cores and more, one in sixteen (at least one) is left for the rest,
     such as probes and the kernel's own work; with fewer the rest shares the client's CPUs. A
     single core has to do for all. With `server_cores` the servers get so many cores instead; raise
-    Mistake where that leaves the client none.
+    UserError where that leaves the client none.
     """
     usable = set(allowed)
     mine = sorted(sorted(usable.intersection(core)) for core in cores if usable.intersection(core))
@@ -64,7 +64,7 @@ def split_cpus(
     for_rest = -(-len(mine) // CORES_PER_REST_CORE) if len(mine) >= CORES_WITH_REST else 0
     rest, loaded = mine[:for_rest], mine[for_rest:]
     if server_cores is not None and server_cores >= len(loaded):
-        raise Mistake(
+        raise UserError(
             f"{server_cores} cores for the servers leave the client none: there are {len(loaded)} "
             "for both"
         )

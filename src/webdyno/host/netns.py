@@ -22,8 +22,8 @@ from webdyno.host import netns_agent
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser
 from webdyno.model.bench import BenchSettings
+from webdyno.model.errors import OperationError
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Trouble
 
 ANSWER_WITHIN_S = 30.0
 END_WITHIN_S = 5.0
@@ -66,11 +66,14 @@ class Namespace:
     """One network namespace, by way of the process in it that works for us."""
 
     def __init__(self, end: socket.socket) -> None:
-        """Wait until the process is in its namespace; raise Trouble when it can't get there."""
+        """Wait until the process is in its namespace.
+
+        Raise OperationError when it can't get there.
+        """
         self._end = end
         greeting = self._receive()
         if "pid" not in greeting:
-            raise Trouble(
+            raise OperationError(
                 "network namespaces can't be made here: "
                 f"{greeting.get('error', 'the process for it ended')}; that takes root, or a "
                 "kernel and a container that allow user namespaces (try: unshare -Urn true). "
@@ -79,9 +82,9 @@ class Namespace:
         self.pid: int = greeting["pid"]
 
     def run(self, *argv: str) -> None:
-        """Run a command in the namespace; raise Trouble with its own words when it fails."""
+        """Run a command in the namespace; raise OperationError with its own words when it fails."""
         if fault := self.attempt(*argv):
-            raise Trouble(f"the bench's network can't be set up: {' '.join(argv)}: {fault}")
+            raise OperationError(f"the bench's network can't be set up: {' '.join(argv)}: {fault}")
 
     def attempt(self, *argv: str) -> str | None:
         """Run a command in the namespace; give what it said when it failed."""
@@ -101,7 +104,7 @@ class Namespace:
         self._end.send(b'{"socket": null}')
         _, descriptors, _, _ = socket.recv_fds(self._end, netns_agent.MESSAGE_BYTES, 1)
         if not descriptors:
-            raise Trouble("the bench's network namespace has gone")
+            raise OperationError("the bench's network namespace has gone")
         return socket.socket(fileno=descriptors[0])
 
     def entry(self, user: ServerUser | None = None) -> list[str]:
@@ -122,7 +125,7 @@ class Namespace:
         try:
             answer = self._end.recv(netns_agent.MESSAGE_BYTES)
         except TimeoutError:
-            raise Trouble("setting up the bench's network took too long") from None
+            raise OperationError("setting up the bench's network took too long") from None
         except ConnectionError:
             answer = b""
         return dict(json.loads(answer)) if answer else {}
@@ -132,7 +135,10 @@ class Sides:
     """Three namespaces: the client's, the servers', and one for the cable between them."""
 
     def __init__(self, cpus: Sequence[int]) -> None:
-        """Make them, held by processes on some CPUs; raise Trouble where that isn't allowed."""
+        """Make them, held by processes on some CPUs.
+
+        Raise OperationError where that isn't allowed.
+        """
         pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in PLACES]
         self._ends = [ours for ours, _ in pairs]
         theirs = [their for _, their in pairs]
@@ -175,7 +181,7 @@ class Sides:
 def lay_cable(sides: Sides, settings: BenchSettings, engine: Path) -> str:
     """Join the sides; give the means, for the record. `engine` holds the relay.
 
-    Raise Trouble where this machine can't do what the settings ask for.
+    Raise OperationError where this machine can't do what the settings ask for.
     """
     impaired = bool(settings.delay or settings.loss)
     netem = impaired and _has_netem(sides.cable)
@@ -260,7 +266,7 @@ def _relay(cable: Namespace, settings: BenchSettings, engine: Path) -> None:
         str(engine), "relay", "relay0", "relay1", f"--delay={delay}", f"--loss={settings.loss!r}"
     )
     if said != "ready":
-        raise Trouble(f"the bench's network can't be set up: {said or 'the relay ended'}")
+        raise OperationError(f"the bench's network can't be set up: {said or 'the relay ended'}")
 
 
 class NetnsBench(Bench):
@@ -281,10 +287,10 @@ class NetnsBench(Bench):
         self._means = ""
 
     def __enter__(self) -> Self:
-        """Make the network; raise Trouble where this machine or user can't."""
+        """Make the network; raise OperationError where this machine or user can't."""
         for program, package in PROGRAMS.items():
             if shutil.which(program, path=PROGRAM_FOLDERS) is None:
-                raise Trouble(
+                raise OperationError(
                     f"--bench netns needs the program {program}; on Debian and Ubuntu: "
                     f"apt-get install {package}"
                 )

@@ -19,7 +19,7 @@ from webdyno.host import warden
 from webdyno.host.listening import holders
 from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 WARDEN_START_WITHIN_S = 10.0
 WARDENS_ENVIRONMENT = {
@@ -121,7 +121,7 @@ class ServerProcess:
         line = output.readline() if readable else b""
         if not line:
             self.stop()
-            raise Trouble(f"{self.argv[0]} could not be started; see {self.log}")
+            raise OperationError(f"{self.argv[0]} could not be started; see {self.log}")
         return int(line)
 
     @property

@@ -12,8 +12,8 @@ from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores,
 from webdyno.host.server_process import Circumstances, ServerProcess
 from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
+from webdyno.model.errors import UserError
 from webdyno.model.machine import CpuSplit, Machine
-from webdyno.model.mistake import Mistake
 
 
 class Bench:
@@ -48,7 +48,10 @@ class Bench:
         return describe_machine(self.split)
 
     def cpu_limit(self, workspace: Workspace, group: ControlGroup | None) -> CpuLimit | None:
-        """Limit the CPU time of a stack where its servers get a share; raise Trouble as that."""
+        """Limit the CPU time of a stack where its servers get a share.
+
+        Raise OperationError as that.
+        """
         if self.servers_cpu_time is None:
             return None
         return CpuLimit.impose(workspace.name, group, self.servers_cpu_time)
@@ -58,7 +61,7 @@ class Bench:
         if count is None:
             return self
         if count > len(self.split.servers):
-            raise Mistake(
+            raise UserError(
                 f"{count:g} CPUs were asked for; the servers' share of this machine is "
                 f"{len(self.split.servers)}"
             )

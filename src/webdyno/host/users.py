@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from webdyno.model.errors import OperationError
 from webdyno.model.files import everything_below
-from webdyno.model.mistake import Trouble
 
 CANDIDATES = ("www-data", "nobody")
 PRIVATE, OPEN = 0o700, 0o755
@@ -159,7 +159,7 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
             for path in (*everything_below(folder), folder):
                 os.chown(path, user.uid, user.gid, follow_symlinks=False)
         except PermissionError:
-            raise Trouble(
+            raise OperationError(
                 f"{folder} can't be given to {user.name}, as whom servers run: this root lacks "
                 "capabilities. Run webdyno as an ordinary user, or with CAP_CHOWN, CAP_SETUID, "
                 "CAP_SETGID, CAP_DAC_OVERRIDE and CAP_KILL"
@@ -170,7 +170,7 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     """Open a log for appending; the servers' user may open it anew, by way of /dev/stderr.
 
-    Raise Trouble when what is there isn't a log of ours.
+    Raise OperationError when what is there isn't a log of ours.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     log = os.fdopen(os.open(path, flags, 0o644), "ab")
@@ -178,7 +178,7 @@ def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     theirs = found.st_uid == uid_of(user) or not found.st_size
     if not (stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and theirs):
         log.close()
-        raise Trouble(f"{path} is in the way of a server's log; remove it")
+        raise OperationError(f"{path} is in the way of a server's log; remove it")
     if user is not None:
         os.fchown(log.fileno(), user.uid, user.gid)
     return log

@@ -20,7 +20,7 @@ from typing import NamedTuple, Self
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.removal import remove_tree
 from webdyno.host.users import OPEN, server_user
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 LOCK = "lock"
 LOCKS_HELD = Path("/proc/locks")
@@ -100,23 +100,23 @@ def others_running() -> list[OtherRun]:
 def open_lock(path: Path) -> int:
     """Open a file for locking, made if need be; never wait for what isn't a file.
 
-    Raise Trouble when something else has its name.
+    Raise OperationError when something else has its name.
     """
     flags = os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         lock = os.open(path, flags, 0o600)
     except OSError as error:
-        raise Trouble(f"{path}: can't be opened as a lock: {error.strerror}") from None
+        raise OperationError(f"{path}: can't be opened as a lock: {error.strerror}") from None
     if not stat.S_ISREG(os.fstat(lock).st_mode):
         os.close(lock)
-        raise Trouble(f"{path} is no file; remove it")
+        raise OperationError(f"{path} is no file; remove it")
     return lock
 
 
 def home_folder() -> Path:
     """Give webdyno's folder of this user in a temporary directory; make it if need be.
 
-    Raise Trouble, with what is wrong with each of them, when no temporary directory will do.
+    Raise OperationError, with what is wrong with each of them, when no temporary directory will do.
     """
     faults: list[str] = []
     for place in dict.fromkeys(_temporary_folders()):
@@ -125,7 +125,7 @@ def home_folder() -> Path:
             faults.append(f"{place} {fault}")
         else:
             return open_folder(home)
-    raise Trouble(
+    raise OperationError(
         f"no temporary directory is fit for servers: {'; '.join(faults)}; set TMPDIR to another"
     )
 
@@ -135,7 +135,7 @@ def open_folder(path: Path) -> Path:
     path.mkdir(exist_ok=True)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise Trouble(f"{path} belongs to somebody else; remove it or set TMPDIR")
+        raise OperationError(f"{path} belongs to somebody else; remove it or set TMPDIR")
     path.chmod(OPEN)
     return path
 
@@ -203,7 +203,7 @@ def _sweep(live: Path) -> list[str]:
     for left in live.iterdir():
         try:
             lock = open_lock(left / LOCK)
-        except Trouble:
+        except OperationError:
             faults += _removed(left)
             continue
         try:

@@ -24,10 +24,10 @@ from webdyno.judge.point_data import RunData
 from webdyno.judge.questions import question_of
 from webdyno.judge.verdict import by_interval
 from webdyno.model import format as text
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import metric_rule
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import (
@@ -69,7 +69,7 @@ def judge_machine(run: RunData) -> JudgedMachine:
 def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     """Judge runs of one experiment together, point by point; machines are named after their runs.
 
-    Raises Mistake for fewer than two, and for two of one machine.
+    Raises UserError for fewer than two, and for two of one machine.
     """
     heads = {name: it.head for name, it in machines.items()}
     _check(heads)
@@ -100,12 +100,12 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
 
 def _check(heads: Mapping[str, RunHead]) -> None:
     if len(heads) < 2:
-        raise Mistake("a fleet has two machines or more: give the folder of a run from each")
+        raise UserError("a fleet has two machines or more: give the folder of a run from each")
     known: dict[str, str] = {}
     for name, head in heads.items():
         identity = head.machine.identity
         if identity is not None and (one := known.setdefault(identity, name)) != name:
-            raise Mistake(
+            raise UserError(
                 f"{one} and {name} were measured on the same machine, which counts once: give one "
                 "of them"
             )

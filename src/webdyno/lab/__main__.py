@@ -8,7 +8,7 @@ import json
 import sys
 
 from webdyno.lab.ending import Exit, end_by_signals, leave_matrices_one_thread, told_end
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 CALLS = (
     *("compare", "capacity", "gate", "run_experiment", "resume"),
@@ -21,7 +21,7 @@ def main(call: str, arguments: str) -> Exit:
     end_by_signals()
     leave_matrices_one_thread()
     if call not in CALLS:
-        return told_end(Mistake(f"{call}: is no call; there are {', '.join(CALLS)}"), call)
+        return told_end(UserError(f"{call}: is no call; there are {', '.join(CALLS)}"), call)
     try:
         from webdyno.lab import api  # which takes a while: Ctrl-C is heard by now
 

@@ -1,7 +1,8 @@
 """The Python API: what `import webdyno` gives.
 
-What can't be asked raises `Mistake`, a server, tool or disk that fails raises `Trouble`; both say
-what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, `resume` goes on.
+What can't be asked raises `UserError`, a server, tool or disk that fails raises `OperationError`;
+both say what to do. Ctrl-C raises KeyboardInterrupt: what was measured by then is kept, `resume`
+goes on.
 """
 
 import sys
@@ -44,9 +45,9 @@ from webdyno.lab.traffic import AskedTraffic
 from webdyno.lab.tune import FINAL, Tuning, search_in_turns
 from webdyno.lab.why import AskedWhy, measure_advice, measure_limits, suspected_settings
 from webdyno.model.changes import key_parts
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateJudgement
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Budget
 from webdyno.model.text import printable
 from webdyno.run.folder import RunFolder
@@ -87,7 +88,7 @@ class Options(TypedDict, total=False):
     verbose: bool
     """Tell of each slot as well."""
     ask: AskPerson
-    """Asks a person, instead of raising Mistake where `yes` would be needed."""
+    """Asks a person, instead of raising UserError where `yes` would be needed."""
     by_keyword: bool
     """Whether messages name keywords of these functions (the usual case), or else flags."""
 
@@ -358,7 +359,7 @@ def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]
 def _key(key: str, flag: str) -> KeyPath:
     parts = key_parts(key)
     if not all(parts):
-        raise Mistake(f"{flag}: {key!r} is no dotted key, such as load.connections")
+        raise UserError(f"{flag}: {key!r} is no dotted key, such as load.connections")
     return parts
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from webdyno.definitions import Catalogue
 from webdyno.definitions.foreign import ForeignPart, commands_around_blocks, foreign_parts
 from webdyno.lab.caller import Caller
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
 from webdyno.model.format import count, number, percent
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
 from webdyno.model.service import Need
 from webdyno.model.stack import Site, Stack
@@ -31,7 +31,7 @@ MOST_NAMED = 5
 def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     """Say what parts that aren't webdyno's own will run, and ask, once for each content of theirs.
 
-    Raise Mistake when nobody agrees.
+    Raise UserError when nobody agrees.
     """
     agreed = _agreed_file()
     known = _agreed(agreed)
@@ -41,10 +41,10 @@ def agree_to_foreign(parts: Sequence[ForeignPart], caller: Caller) -> None:
     told = _what_runs(new)
     if not caller.yes:
         if caller.is_alone:
-            raise Mistake(f"{told}\nadd {caller.spelled('--yes')} to agree; nothing was run")
+            raise UserError(f"{told}\nadd {caller.spelled('--yes')} to agree; nothing was run")
         caller.tell(told)
         if not caller.ask("run that?", usual=False):
-            raise Mistake("nothing was run, since you didn't agree")
+            raise UserError("nothing was run, since you didn't agree")
     _remember(agreed, new)
 
 
@@ -66,7 +66,7 @@ def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
 def refuse_other_machines(
     stacks: Sequence[Stack], caller: Caller, *, anywhere: bool = False
 ) -> None:
-    """Raise Mistake where stacks pass requests on to other machines, unless those may be loaded.
+    """Raise UserError where stacks pass requests on to other machines, unless those may be loaded.
 
     Nothing that was made earlier answers that, nor does a yes. `anywhere`: another machine than
     this one may run them, for which this one is another.
@@ -76,7 +76,7 @@ def refuse_other_machines(
     if not caller.loads_other_machines and (found := other_machines(stacks, anywhere=anywhere)):
         places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])
         more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
-        raise Mistake(
+        raise UserError(
             "requests would be passed on to other machines, and load them:\n"
             f"{places}{more or ''}\n"
             "have a stand-in on this machine answer in their place, and name that there "
@@ -91,7 +91,7 @@ def provide_packages(
 ) -> None:
     """Install what stacks, sites and tools need and isn't there, unless somebody says no.
 
-    Raise Trouble when that fails or isn't agreed to.
+    Raise OperationError when that fails or isn't agreed to.
     """
     from webdyno.stack.needs import find, install_packages, missing_packages
 
@@ -148,7 +148,7 @@ def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
 def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
     """Give an experiment without what its arms answer otherwise than the log, where it is of one.
 
-    Raise Mistake where nobody agrees to that, or too little would be left.
+    Raise UserError where nobody agrees to that, or too little would be left.
     """
     if not _can_be_looked_at(experiment, catalogue):
         return experiment
@@ -159,18 +159,18 @@ def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller)
         return experiment
     told, share = _told_of_unlike(experiment, unlike), sum(it.share for it in unlike)
     if share > MOST_SHARE:
-        raise Mistake(f"{told}\nthat is most of the load: nothing was measured")
+        raise UserError(f"{told}\nthat is most of the load: nothing was measured")
     if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
-        raise Mistake(f"{told}\na replay asks for all of them; leave out load.arrivals=replay")
+        raise UserError(f"{told}\na replay asks for all of them; leave out load.arrivals=replay")
     by_yes = caller.spelled("--yes")
     if caller.yes:
         caller.tell(f"{told}\nthey are left out, as {by_yes} agreed to")
     elif caller.is_alone:
-        raise Mistake(f"{told}\nadd {by_yes} to leave them out; nothing was measured")
+        raise UserError(f"{told}\nadd {by_yes} to leave them out; nothing was measured")
     else:
         caller.tell(told)
         if not caller.ask("leave them out and measure the rest?", usual=True):
-            raise Mistake("nothing was measured, since you didn't agree")
+            raise UserError("nothing was measured, since you didn't agree")
     return without(experiment, unlike)
 
 

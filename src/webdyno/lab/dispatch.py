@@ -27,10 +27,10 @@ from webdyno.lab.consent import refuse_other_machines
 from webdyno.lab.systems import Arranged
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE, FleetHead, SpreadHead
 from webdyno.model.command import command
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import cause_of, read_given, reading, write_whole
 from webdyno.model.format import count
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.run import EXPERIMENT_FILE
 from webdyno.run.folder import MOST_HEAD_BYTES, RunFolder
@@ -68,7 +68,7 @@ class Dispatched(NamedTuple):
 def replicates_on_hosts(asked: Arranged, out: Path | None, replicates: int) -> Dispatched:
     """Have all of an experiment measured on several hosts."""
     if replicates < 2:
-        raise Mistake(f"--replicates {replicates}: two hosts or more say something of others")
+        raise UserError(f"--replicates {replicates}: two hosts or more say something of others")
     folder, head = _folder(asked, out), FleetHead(name=asked.name, replicates=replicates)
     begin = partial(begin_folder, folder / FLEET_FILE, head, asked.experiment, asked.catalogue)
     return _replicates(folder, head)._replace(begin=begin)
@@ -79,11 +79,11 @@ def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
     from webdyno.judge import question_of
 
     if question_of(asked.experiment).one_answer:
-        raise Mistake("a gate has one answer for all of its points: leave --spread out")
+        raise UserError("a gate has one answer for all of its points: leave --spread out")
     if asked.experiment.bench.kind == "cluster":
-        raise Mistake("--bench cluster has hosts for one point: leave it out, or --spread")
+        raise UserError("--bench cluster has hosts for one point: leave it out, or --spread")
     if len(plan_points(asked.experiment)) < 2:
-        raise Mistake("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
+        raise UserError("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
     folder, head = _folder(asked, out), SpreadHead(name=asked.name)
     begin = partial(begin_folder, folder / SPREAD_FILE, head, asked.experiment, asked.catalogue)
     return _spread(folder, head, asked.experiment)._replace(begin=begin)
@@ -163,11 +163,11 @@ def measure_on_hosts(dispatched: Dispatched, caller: Caller) -> bool:
 
 def _check_hosts(dispatcher: "Dispatcher", missing: "Counter[Work]") -> None:
     if not dispatcher.hosts:
-        raise Trouble("none of the hosts can measure")
+        raise OperationError("none of the hosts can measure")
     for work, wanted in missing.items():
         there = len(dispatcher.hosts_for(work))
         if there < wanted:
-            raise Mistake(f"{wanted} are wanted, and {count(there, 'host')} can measure")
+            raise UserError(f"{wanted} are wanted, and {count(there, 'host')} can measure")
 
 
 def _tell_of_missing(dispatched: Dispatched, missing: "Counter[Work]", caller: Caller) -> None:
@@ -183,7 +183,7 @@ def _tell_of_missing(dispatched: Dispatched, missing: "Counter[Work]", caller: C
 def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
     """Join the cluster that is meant; give its hosts."""
     if find_spec("ray") is None:
-        raise Trouble(
+        raise OperationError(
             "several hosts take Ray, an extra of webdyno: install 'webdyno[cluster]', or in a "
             f"checkout run .dyno/uv/bin/uv pip install --python {sys.executable} ray"
         )
@@ -191,7 +191,7 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
 
     address = address or os.environ.get("RAY_ADDRESS")
     if address is None:
-        raise Mistake("which cluster? Give its head with --cluster, such as 10.0.0.1:6379")
+        raise UserError("which cluster? Give its head with --cluster, such as 10.0.0.1:6379")
     with ray_cluster(address) as hosts:
         yield hosts
 
@@ -268,8 +268,8 @@ def begin_folder(
 ) -> None:
     """Make the folder of a head for the runs of several hosts, with all that starts them again.
 
-    Raises Mistake where there is something in it, and for what would have all of them load another
-    machine.
+    Raises UserError where there is something in it, and for what would have all of them load
+    another machine.
     """
     from webdyno.run.repeat import keep_for_repeating
 
@@ -280,22 +280,22 @@ def begin_folder(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise Mistake(f"{folder} is not empty: name another one with --out")
+            raise UserError(f"{folder} is not empty: name another one with --out")
     except OSError as error:
-        raise Trouble(f"{folder}: can't be made: {cause_of(error)}") from error
+        raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
     keep_for_repeating(folder, experiment, catalogue)
     write_whole(file, head.model_dump_json(indent=2) + "\n")
 
 
 def read_head(kind: type[Head], file: Path) -> Head:
-    """Read what `begin_folder` has written. Raises Mistake where somebody else has."""
+    """Read what `begin_folder` has written. Raises UserError where somebody else has."""
     with reading(file):
         text = read_given(file, MOST_HEAD_BYTES)
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
         what = kind.__name__.removesuffix("Head").lower()
-        raise Mistake(f"{file}: not the head of a {what}: {first_fault(error)}") from error
+        raise UserError(f"{file}: not the head of a {what}: {first_fault(error)}") from error
 
 
 def tell_of_failures(runs: Sequence["HostRun"], caller: Caller) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from webdyno.model.command import as_called
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.text import printable
 
 SHOWN_LETTERS = 200
@@ -28,7 +28,7 @@ class Exit(IntEnum):
 
     OK = 0
     INVALID = 1
-    MISTAKE = 2
+    USER_ERROR = 2
     FAILED = 3
     WORSE = 4
     """Something became worse, surely, by more than is tolerated (`webdyno compare`, `gate`), or is
@@ -71,9 +71,9 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 def told_end(error: BaseException, doing: str) -> Exit:
     """Say on standard error what ended a command, or a call; give the exit code that fits."""
     match error:
-        case Mistake():
-            said, code = str(error), Exit.MISTAKE
-        case Trouble():
+        case UserError():
+            said, code = str(error), Exit.USER_ERROR
+        case OperationError():
             said, code = str(error), Exit.FAILED
         case KeyboardInterrupt():
             said, code = "interrupted", Exit.INTERRUPTED

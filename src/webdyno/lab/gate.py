@@ -11,6 +11,7 @@ from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
 from webdyno.lab.systems import Arranged, checked_with_own, common_site
+from webdyno.model.errors import UserError
 from webdyno.model.gate import (
     BASE,
     BASE_AGAIN,
@@ -20,7 +21,6 @@ from webdyno.model.gate import (
     GateJudgement,
 )
 from webdyno.model.metrics import METRICS
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import SHARE
 from webdyno.model.request import Request, endpoints_of
 
@@ -65,7 +65,7 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
     from webdyno.own.project import Project, ProjectSource
 
     if asked.paths and asked.traffic:
-        raise Mistake(
+        raise UserError(
             f"{caller.spelled('--path', asked.paths[0])}: --curl, --har and --requests say what is "
             "asked for; leave it out"
         )
@@ -89,7 +89,7 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
-    """Read `5%` and `p99=20%`, `rate=off`; raise Mistake, naming the flag, for anything else."""
+    """Read `5%` and `p99=20%`, `rate=off`; raise UserError, naming the flag, for anything else."""
     found: dict[str, float] = dict(DEFAULT_TOLERANCES)
     seen: set[str] = set()
     for text in sorted(texts, key=lambda it: "=" in it):  # a single metric's own counts before all
@@ -97,7 +97,7 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
         flag = caller.spelled("--worse-than", text)
         metric = _metric(name, flag) if equals else ""
         if metric in seen:
-            raise Mistake(f"{flag}: was said twice; say it once")
+            raise UserError(f"{flag}: was said twice; say it once")
         seen.add(metric)
         if equals and amount.strip().lower() == OFF:
             found.pop(metric, None)
@@ -108,7 +108,7 @@ def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
             found = {key: share * scale for key, share in DEFAULT_TOLERANCES.items()}
     if not found:
         flag = caller.named("--worse-than")
-        raise Mistake(f"{flag}: all metrics are off, so there is nothing to ask")
+        raise UserError(f"{flag}: all metrics are off, so there is nothing to ask")
     return found
 
 
@@ -116,14 +116,14 @@ def _metric(name: str, flag: str) -> str:
     metric = SHORT.get(name.strip(), name.strip())
     if metric not in METRICS or not METRICS[metric].decides:
         able = ", ".join([*SHORT, *(it for it, rule in METRICS.items() if rule.decides)])
-        raise Mistake(f"{flag}: there is no metric {name!r} to ask about; there are {able}")
+        raise UserError(f"{flag}: there is no metric {name!r} to ask about; there are {able}")
     return metric
 
 
 def _share(amount: str, flag: str) -> float:
     share = SHARE.read(amount)
     if share is None or not 0.001 <= share <= 2:
-        raise Mistake(f"{flag}: should be a share from 0.1% to 200%, such as 5% or p99=20%")
+        raise UserError(f"{flag}: should be a share from 0.1% to 200%, such as 5% or p99=20%")
     return share
 
 
@@ -150,7 +150,7 @@ class Files:
 
 
 def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
-    """Find out what is asked for; raise Mistake for a revision that isn't there."""
+    """Find out what is asked for; raise UserError for a revision that isn't there."""
     from webdyno.own.arms import is_own
     from webdyno.revisions.repository import Repository
 
@@ -238,7 +238,7 @@ def _experiment(
 def _endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:
     """Name what the flags ask for, or else what `[[requests]]` of webdyno.toml does.
 
-    Raise Mistake, with the flag or the line, where that isn't right.
+    Raise UserError, with the flag or the line, where that isn't right.
     """
     given = next((it for it in asked if it.key == (REQUESTS,)), None)
     if given is not None:

@@ -17,10 +17,10 @@ from webdyno.lab.consent import (
     without_unlike,
 )
 from webdyno.model.command import command
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.mistake import Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.service import Need
@@ -283,6 +283,6 @@ def _measure_in(
                 measure_run(folder, progress, more_s, blocks, backend)
         except KeyboardInterrupt:
             return Measured(folder, "interrupted")
-        except Trouble as trouble:
-            raise Trouble(f"{trouble}\n{what_is_kept(folder)}") from trouble
+        except OperationError as error:
+            raise OperationError(f"{error}\n{what_is_kept(folder)}") from error
         return Measured(folder, "finished" if is_over(folder.data()) else "died")

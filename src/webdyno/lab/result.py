@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.model.base import Interval
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import writing
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import SweepComparison
@@ -30,19 +30,19 @@ class Rows(list[Row]):
     """A table in plain rows: dictionaries that all have the same keys."""
 
     def to_arrow(self) -> Any:  # noqa: ANN401 (a type of pyarrow)
-        """Give it as a `pyarrow.Table`; raise Trouble where pyarrow isn't installed."""
+        """Give it as a `pyarrow.Table`; raise OperationError where pyarrow isn't installed."""
         try:
             import pyarrow as arrow  # type: ignore[import-not-found, unused-ignore]
         except ModuleNotFoundError:
-            raise Trouble("to_arrow() takes pyarrow, which isn't installed here") from None
+            raise OperationError("to_arrow() takes pyarrow, which isn't installed here") from None
         return arrow.Table.from_pylist(list(self))
 
     def to_pandas(self) -> Any:  # noqa: ANN401 (a type of pandas)
-        """Give it as a `pandas.DataFrame`; raise Trouble where pandas isn't installed."""
+        """Give it as a `pandas.DataFrame`; raise OperationError where pandas isn't installed."""
         try:
             import pandas  # type: ignore[import-not-found, import-untyped, unused-ignore]
         except ModuleNotFoundError:
-            raise Trouble("to_pandas() takes pandas, which isn't installed here") from None
+            raise OperationError("to_pandas() takes pandas, which isn't installed here") from None
         return pandas.DataFrame.from_records(list(self))
 
     def _repr_html_(self) -> str:
@@ -64,13 +64,13 @@ class Chart:
     svg: str
 
     def save(self, file: str | Path) -> Path:
-        """Write it as SVG or PNG, as the file's name ends; raise Mistake for another ending.
+        """Write it as SVG or PNG, as the file's name ends; raise UserError for another ending.
 
-        Raise Trouble where it can't be written.
+        Raise OperationError where it can't be written.
         """
         path = Path(file)
         if path.suffix not in {".svg", ".png"}:
-            raise Mistake(f"{path}: a chart is written as .svg or .png")
+            raise UserError(f"{path}: a chart is written as .svg or .png")
         content = self.svg.encode()
         if path.suffix == ".png":
             import vl_convert
@@ -90,7 +90,7 @@ class Result:
 
     What is known of it is worked out when it is first asked for. A run of an experiment with
     factors has several points: `ratios` and `values` have a row for each, and what there can be
-    only one of, such as `verdict`, raises Mistake.
+    only one of, such as `verdict`, raises UserError.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -115,7 +115,7 @@ class Result:
     def judgement(self) -> Judgement:
         """All that the judge says of a run of one point."""
         if len(self.points) > 1:
-            raise Mistake(
+            raise UserError(
                 f"{self.path} has {len(self.points)} points, each with an answer of its own: "
                 "see .points, .ratios() and .values()"
             )
@@ -139,18 +139,19 @@ class Result:
         for found in self.judgement.comparisons:
             if found.metric == decide_on:
                 return found
-        raise Mistake(f"{self.path} compares nothing on {decide_on}: {self.headline}")
+        raise UserError(f"{self.path} compares nothing on {decide_on}: {self.headline}")
 
     @property
     def ratio(self) -> Interval:
         """How many times the baseline's value the first arm has, of the deciding metric.
 
         With its interval as measured; `comparison.sure` has the one that the verdict rests on, in
-        which all that disturbed the run is counted. Raise Mistake where there were too few blocks.
+        which all that disturbed the run is counted. Raise UserError where there were too few
+        blocks.
         """
         found = self.comparison
         if found.ratio is None:
-            raise Mistake(f"{self.path} has no ratio: {found.why}")
+            raise UserError(f"{self.path} has no ratio: {found.why}")
         return found.ratio
 
     @property
@@ -200,13 +201,13 @@ class Result:
     def chart(self, name: str = "") -> Chart:
         """Give a chart of the report; the one of the ratios unless another is named.
 
-        Raise Mistake where there is none of that name.
+        Raise UserError where there is none of that name.
         """
         charts = self.charts()
         if name and name not in charts:
-            raise Mistake(f"there is no chart named {name!r}; there are {', '.join(charts)}")
+            raise UserError(f"there is no chart named {name!r}; there are {', '.join(charts)}")
         if not charts:
-            raise Mistake(f"{self.path}: there is nothing to draw: {self.headline}")
+            raise UserError(f"{self.path}: there is nothing to draw: {self.headline}")
         return charts[name] if name else next(iter(charts.values()))
 
     def charts(self) -> dict[str, Chart]:

@@ -12,9 +12,9 @@ from webdyno.definitions import Catalogue
 from webdyno.definitions.catalogue import levels_first
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import Measured, measure_anew, measure_on
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Level
 from webdyno.model.format import count, duration
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import plan_points
 from webdyno.model.study import ClaimRow, Outcome, Publication
 from webdyno.run.folder import HEAD_FILE, RunFolder
@@ -134,9 +134,9 @@ class Repetition:
             self.show(measured)
         except KeyboardInterrupt:  # before the first block
             return False
-        except (Mistake, Trouble) as trouble:
-            self.failures[name] = str(trouble).splitlines()[0]
-            self.caller.tell(f"{name}: {trouble}")
+        except (UserError, OperationError) as error:
+            self.failures[name] = str(error).splitlines()[0]
+            self.caller.tell(f"{name}: {error}")
             return True
         return not measured.interrupted
 

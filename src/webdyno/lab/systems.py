@@ -14,9 +14,9 @@ from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import agree_to_own, provide_packages
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import plan_points
 from webdyno.model.request import Request
 from webdyno.model.service import Need
@@ -156,13 +156,13 @@ def arranged(
     from webdyno.own.project import Project, ProjectSource
 
     if asked.path is not None and asked.traffic:
-        raise Mistake(
+        raise UserError(
             f"{caller.spelled('--path', asked.path)}: --curl, --har and --requests say what is "
             "asked for; leave it out"
         )
     arms = [{"stack": name, **(asked.own if is_own(name) else {})} for name in systems]
     if asked.own and not any(map(is_own, systems)):
-        raise Mistake(
+        raise UserError(
             f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "
             f"and none of {', '.join(systems)} is one"
         )
@@ -243,7 +243,7 @@ def _run_name(systems: Sequence[str], served: Site) -> str:
 
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:
-    """Give the first site that all can serve; raise Mistake where there is none."""
+    """Give the first site that all can serve; raise UserError where there is none."""
     from webdyno.own.arms import OWN_SITE, is_own
 
     known = [catalogue.stack(name) for name in systems if not is_own(name)]
@@ -253,4 +253,4 @@ def common_site(catalogue: Catalogue, *systems: str) -> Site:
         if all(site in catalogue.sites_for(other) for other in known):
             return site
     together = "both" if len(systems) == 2 else "all"
-    raise Mistake(f"there is no site that {' and '.join(systems)} can {together} serve")
+    raise UserError(f"there is no site that {' and '.join(systems)} can {together} serve")

@@ -14,10 +14,10 @@ from webdyno.definitions.validation import shown_value
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import measure_anew, measure_on
 from webdyno.lab.systems import AskedSystems, arm_names, arranged
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
 from webdyno.model.knob import TunedSide
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # Optuna is an extra
@@ -51,10 +51,11 @@ class Tuning:
     ) -> "Tuning":
         """Arrange it; what is in the folder already is gone on with.
 
-        Raise Mistake where there is nothing to tune, Trouble where the extra isn't installed.
+        Raise UserError where there is nothing to tune, OperationError where the extra isn't
+        installed.
         """
         if find_spec("optuna") is None:
-            raise Trouble(
+            raise OperationError(
                 "tuning takes Optuna, an extra of webdyno: install 'webdyno[tune]', or in a "
                 f"checkout run .dyno/uv/bin/uv pip install --python {sys.executable} optuna"
             )
@@ -68,7 +69,7 @@ class Tuning:
         name, experiment, known = arranged(systems, asked, catalogue, caller, more, both)
         if experiment.factors:
             vary = caller.named("--vary")
-            raise Mistake(f"{vary}: settings are tuned for one load at a time; leave it out")
+            raise UserError(f"{vary}: settings are tuned for one load at a time; leave it out")
         folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-tune-{name}"
         arms = experiment.arms
         sides = [Contender(each, arms[each], experiment, known, folder) for each in names]
@@ -127,7 +128,7 @@ def _ended(side: "Contender", caller: Caller) -> bool:
     if measure_on(last.path, caller, None, MOST_BLOCKS).interrupted:
         return False
     if _is_unfinished(side):
-        raise Trouble(f"{last.path} came to no end: its default doesn't run through a block")
+        raise OperationError(f"{last.path} came to no end: its default doesn't run through a block")
     return True
 
 

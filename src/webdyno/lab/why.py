@@ -7,8 +7,8 @@ from pathlib import Path
 from webdyno.definitions import Catalogue
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import Measured, measure_or_go_on
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
-from webdyno.model.mistake import Mistake
 from webdyno.model.run import RunHead, arm_folder
 from webdyno.model.why import Advice
 from webdyno.run.folder import RunFolder
@@ -33,7 +33,7 @@ class AskedWhy:
     def of(
         cls, path: Path, arms: Sequence[str], budget_s: float | None, out: Path | None
     ) -> "AskedWhy":
-        """Read the run; raise Mistake for an arm that it doesn't have."""
+        """Read the run; raise UserError for an arm that it doesn't have."""
         from webdyno.run.repeat import kept_catalogue
 
         run = RunFolder.open(path)
@@ -116,7 +116,7 @@ def measure_settings(asked: AskedWhy, caller: Caller) -> Measured:
     from webdyno.run.factorial import factorial_experiment
 
     if len(asked.all_arms) != 2:
-        raise Mistake(
+        raise UserError(
             f"--settings compares two arms, and these are {', '.join(asked.all_arms)}; name two "
             "with --arm"
         )
@@ -132,7 +132,7 @@ def named_arm(experiment: Experiment, asked: str) -> str:
     if len(having) == 1:
         return having[0]
     fault = "several arms have that in their names" if having else "the run has no such arm"
-    raise Mistake(f"--arm {asked}: {fault}; it has {', '.join(experiment.arms)}")
+    raise UserError(f"--arm {asked}: {fault}; it has {', '.join(experiment.arms)}")
 
 
 def check_load(experiment: Experiment) -> None:
@@ -140,12 +140,12 @@ def check_load(experiment: Experiment) -> None:
     if experiment.capacity or any(
         experiment.load_of(name).loop == "open" for name in experiment.arms
     ):
-        raise Mistake(
+        raise UserError(
             "an open loop's rate is given and tells of no limit: measure a closed loop, then ask "
             "why of that"
         )
     if experiment.generator != OWN_GENERATOR:
-        raise Mistake(
+        raise UserError(
             f"the run's load was made by {experiment.generator}; measure with webdyno's own "
             "generator, then ask why of that"
         )

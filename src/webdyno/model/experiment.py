@@ -13,12 +13,12 @@ from webdyno.model.base import Model
 from webdyno.model.bench import BenchSettings
 from webdyno.model.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
 from webdyno.model.changes import Changes, changed
+from webdyno.model.errors import UserError
 from webdyno.model.gate import GateSettings
 from webdyno.model.knob import KnobValue, TunedSide
 from webdyno.model.load import Load, unpacked
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Seconds, Size
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
 from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
@@ -282,8 +282,8 @@ class Experiment(Model):
         """Give another experiment, about `arms` of this one under the same conditions.
 
         Whatever else this one is, such as a gate, a race, a sweep or a study of its own, the other
-        one isn't. `measure`: this one's unless given, without its one-sided question. Raise Mistake
-        where all of it doesn't fit together.
+        one isn't. `measure`: this one's unless given, without its one-sided question. Raise
+        UserError where all of it doesn't fit together.
         """
         kept = {name: getattr(self, name) for name in CONDITIONS & self.model_fields_set}
         measure = measure or self.measure.replace(question=None)
@@ -292,7 +292,7 @@ class Experiment(Model):
             return Experiment.model_validate({**kept, **made, **study})
         except ValidationError as error:
             why = "; ".join(it["msg"].removeprefix("Value error, ") for it in error.errors())
-            raise Mistake(f"{title}: {why}") from None
+            raise UserError(f"{title}: {why}") from None
 
     @property
     def objectives(self) -> list[Objective]:

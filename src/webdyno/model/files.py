@@ -14,33 +14,33 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 
 MIB = 2**20
 
 
 @contextmanager
 def reading(named: object) -> Iterator[None]:
-    """Raise Mistake where the file can't be read; `named` is its path, or what names it."""
+    """Raise UserError where the file can't be read; `named` is its path, or what names it."""
     try:
         yield
     except FileNotFoundError:
-        raise Mistake(f"{named}: there is no such file") from None
+        raise UserError(f"{named}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(named, error) from error
 
 
-def unreadable(named: object, error: OSError | ValueError) -> Mistake:
-    return Mistake(f"{named}: can't be read: {cause_of(error)}")
+def unreadable(named: object, error: OSError | ValueError) -> UserError:
+    return UserError(f"{named}: can't be read: {cause_of(error)}")
 
 
 @contextmanager
 def writing(path: Path, then: str = "") -> Iterator[None]:
-    """Raise Trouble where the file can't be written; `then` is what to do once it can be."""
+    """Raise OperationError where the file can't be written; `then` is what to do once it can be."""
     try:
         yield
     except OSError as error:
-        raise Trouble(f"{path}: can't be written: {cause_of(error)}{then}") from error
+        raise OperationError(f"{path}: can't be written: {cause_of(error)}{then}") from error
 
 
 def cause_of(error: OSError | ValueError) -> str:
@@ -69,7 +69,7 @@ def replaced(path: Path) -> Iterator[Path]:
 def write_whole(path: Path, text: str, then: str = "") -> None:
     """Write a file as a whole or not at all.
 
-    Raise Trouble when it can't be written; `then` is what to do once it can be.
+    Raise OperationError when it can't be written; `then` is what to do once it can be.
     """
     with writing(path, then), replaced(path) as unfinished, unfinished.open("xb") as file:
         # Half a character, as JSON may hold it, must not cost the file.
@@ -80,14 +80,14 @@ def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     """Open a file that somebody else may have made; a symbolic link only with `follow`.
 
     Messages call it `named`, or by its path. It never waits for a pipe and reads no device. Raise
-    Mistake for what isn't a regular file, OSError for what can't be opened.
+    UserError for what isn't a regular file, OSError for what can't be opened.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(file, flags)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise Mistake(
+            raise UserError(
                 f"{named or file} is a symbolic link; put the file itself there"
             ) from None
         if error.errno == errno.ENXIO:  # a socket
@@ -101,14 +101,14 @@ def opened(file: Path, *, follow: bool = False, named: str = "") -> io.FileIO:
     return io.FileIO(descriptor)
 
 
-def _irregular(named: object) -> Mistake:
-    return Mistake(f"{named} is not a regular file; put one there")
+def _irregular(named: object) -> UserError:
+    return UserError(f"{named} is not a regular file; put one there")
 
 
 def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
     """Read a file that the user names, at a place that messages begin with.
 
-    Raise Mistake where it can't be read, is no regular file or larger than `most_bytes`.
+    Raise UserError where it can't be read, is no regular file or larger than `most_bytes`.
     """
     named = f"{place}: {file}" if place else str(file)
     with reading(named):
@@ -118,7 +118,7 @@ def read_named(file: Path, most_bytes: int, place: str = "") -> bytes:
 def read_given(file: Path, most_bytes: int, *, follow: bool = False, named: str = "") -> bytes:
     """Read a file that somebody else may have made, such as one of a run's folder.
 
-    As `opened` has it; raise Mistake for a file of more than `most_bytes` as well.
+    As `opened` has it; raise UserError for a file of more than `most_bytes` as well.
     """
     with opened(file, follow=follow, named=named) as given:
         content = bytearray()
@@ -132,7 +132,8 @@ def read_given(file: Path, most_bytes: int, *, follow: bool = False, named: str 
 def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes]:
     """Read an open file that somebody else may have made line by line; close it at the end.
 
-    Raise Mistake for a file of more than `most_bytes`, before anything is read if it has them now.
+    Raise UserError for a file of more than `most_bytes`, before anything is read if it has them
+    now.
     """
     with io.BufferedReader(given) as lines:
         if os.fstat(lines.fileno()).st_size > most_bytes:
@@ -145,8 +146,8 @@ def given_lines(given: io.FileIO, file: Path, most_bytes: int) -> Iterator[bytes
             yield line
 
 
-def _too_large(named: object, most_bytes: int) -> Mistake:
-    return Mistake(f"{named} is larger than {most_bytes // MIB} MiB, the most that is read")
+def _too_large(named: object, most_bytes: int) -> UserError:
+    return UserError(f"{named} is larger than {most_bytes // MIB} MiB, the most that is read")
 
 
 def digest_of(file: Path) -> bytes:
@@ -172,16 +173,16 @@ def everything_below(folder: Path) -> Iterator[Path]:
 def checked_files(folder: Path) -> dict[str, Path]:
     """Give the files and folders below a folder, by their path in it, in the order of names.
 
-    Raise Mistake for a symbolic link that leads out of the folder, and for what is neither file nor
-    folder, such as a pipe, which would keep its reader waiting for ever.
+    Raise UserError for a symbolic link that leads out of the folder, and for what is neither file
+    nor folder, such as a pipe, which would keep its reader waiting for ever.
     """
     inside = folder.resolve()
     files: dict[str, Path] = {}
     for path in everything_below(folder):
         if not path.resolve().is_relative_to(inside):
-            raise Mistake(f"{path} leads out of {folder}: a catalogue's files stay inside")
+            raise UserError(f"{path} leads out of {folder}: a catalogue's files stay inside")
         if not (path.is_file() or path.is_dir()):
-            raise Mistake(f"{path} is no file and no folder; remove it")
+            raise UserError(f"{path} is no file and no folder; remove it")
         files[path.relative_to(folder).as_posix()] = path
     return dict(sorted(files.items()))
 

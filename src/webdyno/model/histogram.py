@@ -19,7 +19,7 @@ from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 MERGED_AT_ONCE = 64
 MOST_REMEMBERED_BYTES = 64_000_000
@@ -43,7 +43,7 @@ class Histogram:
     def decode(cls, encoded: str) -> Self:
         """Read an HDR V2 histogram in base64, compressed or not; an empty text holds no times.
 
-        Raises Mistake when the text is something else.
+        Raises UserError when the text is something else.
         """
         if not encoded:
             return cls(np.empty(0), np.empty(0), np.empty(0, np.int64))
@@ -117,7 +117,7 @@ def _merge(parts: Sequence[Histogram]) -> Histogram:
 def add_encoded(encoded: Sequence[str]) -> str:
     """Give encoded histograms of one kind, at least one, as a single one: HDR V2 in base64.
 
-    Raises Mistake when one of them is damaged.
+    Raises UserError when one of them is damaged.
     """
     total, *others = map(_decoded, encoded)
     for other in others:
@@ -129,7 +129,7 @@ def add_encoded(encoded: Sequence[str]) -> str:
 def merge_encoded(encoded: Iterable[str | None]) -> Histogram:
     """Give the distribution of all times in encoded histograms together; None holds no times.
 
-    Raises Mistake when one of them is damaged.
+    Raises UserError when one of them is damaged.
     """
     return _merged.of(tuple(each for each in encoded if each))
 
@@ -174,7 +174,7 @@ def _decoded(encoded: str) -> HdrHistogram:
     try:
         return HdrHistogram.decode(_compressed(encoded))
     except (Base64Error, HdrCookieException, HdrLengthException, struct.error, zlib.error) as error:
-        raise Mistake(
+        raise UserError(
             f"a histogram of the run's slots.jsonl is damaged ({error}); restore the file from "
             "a copy"
         ) from error

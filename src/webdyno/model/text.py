@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 PICTURES = 0x2400
 """Unicode's pictures of the control characters, in their order."""
@@ -70,13 +70,13 @@ TELLING = 3
 def secret_values(texts: Iterable[str], environment: Mapping[str, str]) -> set[str]:
     """Give the secrets that texts name, which nothing on disk may show.
 
-    Raise Mistake for a variable that isn't there.
+    Raise UserError for a variable that isn't there.
     """
     return {_value(name, environment) for text in texts for name in SECRET.findall(text)}
 
 
 def with_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """Give a text with its secrets; raise Mistake for a variable that isn't there."""
+    """Give a text with its secrets; raise UserError for a variable that isn't there."""
     return SECRET.sub(lambda place: _value(place[1], environment), text)
 
 
@@ -93,7 +93,7 @@ def hide(text: str, secrets: Collection[str]) -> str:
 
 def _value(name: str, environment: Mapping[str, str]) -> str:
     if not (value := environment.get(name)):
-        raise Mistake(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
+        raise UserError(f"${{env:{name}}}: the environment has no {name}; export {name}=… first")
     if not value.isprintable():
-        raise Mistake(f"${{env:{name}}}: the value of {name} should be text in one line")
+        raise UserError(f"${{env:{name}}}: the value of {name} should be text in one line")
     return value

@@ -40,7 +40,7 @@ _LOAD = re.compile(r'(\s*)LoadModule\s+(\w+)\s+"?([^"\s]+)"?\s*$', re.IGNORECASE
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
-    """Read and move a configuration; raise Mistake where it can't be measured."""
+    """Read and move a configuration; raise UserError where it can't be measured."""
     reader = ApacheLines(request)
     lines = reader.all([request.file])
     changes: list[str] = []
@@ -198,7 +198,8 @@ def _loaded(
 ) -> tuple[list[str], list[Line]]:
     """Give lines that load what is needed, and the configuration with its own loaded from here.
 
-    Raise Mistake where this machine lacks a module, and where files would be sent as their source.
+    Raise UserError where this machine lacks a module, and where files would be sent as their
+    source.
     """
     there = [plain_module(found[2]) for line in lines if (found := _LOAD.match(line.text))]
     head: list[str] = []

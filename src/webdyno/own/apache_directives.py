@@ -138,7 +138,7 @@ def moved_section(text: str, reader: ApacheLines) -> str:
 
 
 def refuse_missing_includes(lines: list[Line], reader: ApacheLines) -> None:
-    """Raise Mistake for an include of what isn't there, in what is measured."""
+    """Raise UserError for an include of what isn't there, in what is measured."""
     for line in lines:
         if line.origin in reader.missing:
             raise reader.missing[line.origin]

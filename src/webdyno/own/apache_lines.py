@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.model.text import SECRET
 from webdyno.own.apache_modules import BUILT_IN, DIRECTIVES, plain_module
@@ -58,7 +58,7 @@ class ApacheLines:
 
     def __init__(self, request: RelocationRequest) -> None:
         self.request = request
-        self.missing: dict[Origin, Mistake] = {}
+        self.missing: dict[Origin, UserError] = {}
         """Includes of what can't be found, by their lines: for who needs these."""
         beside = self.request.file.parent
         red_hats = [beside.parent] if beside.name == "conf" else []
@@ -75,12 +75,15 @@ class ApacheLines:
         self._conditions: list[tuple[bool | None, Origin, str]] = []
 
     def all(self, files: Iterable[Path]) -> list[Line]:
-        """Give the lines of files, one after the other; raise Mistake where they can't be read."""
+        """Give the lines of files, one after the other.
+
+        Raise UserError where they can't be read.
+        """
         lines = [line for file in files for line in self._lines(file)]
         if self._conditions:
             _, origin, kind = self._conditions[-1]
             section = f"If{kind.capitalize()}"
-            raise Mistake(f"{origin}: <{section}> has no end; close it with </{section}>")
+            raise UserError(f"{origin}: <{section}> has no end; close it with </{section}>")
         self._variables.demand_all()
         return lines
 
@@ -105,8 +108,8 @@ class ApacheLines:
                 continue
             try:
                 included = self._included(include[2], bool(include[1]), origin)
-            except Mistake as mistake:
-                self.missing[origin] = mistake
+            except UserError as error:
+                self.missing[origin] = error
                 yield line
                 continue
             for each in included:
@@ -135,7 +138,7 @@ class ApacheLines:
         ends, kind, isnt, name = found[1], found[2].lower(), bool(found[3]), found[4]
         if ends:
             if not self._conditions or self._conditions[-1][2] != kind:
-                raise Mistake(f"{origin}: </If{found[2]}> closes no <If{found[2]}>")
+                raise UserError(f"{origin}: </If{found[2]}> closes no <If{found[2]}>")
             closed, *_ = self._conditions.pop()
             return closed is not False and self._is_read()
         holds = self._is_defined(name) if kind == "define" else self._is_loaded(name)
@@ -165,7 +168,7 @@ class ApacheLines:
         found = self.request.files.included(pattern, self.roots, origin)
         if not found and not is_optional:
             looked = " or ".join(dict.fromkeys(str(root / pattern) for root in self.roots))
-            raise Mistake(
+            raise UserError(
                 f"{origin} includes {pattern}, and there is no {looked}; copy these files there, "
                 "or leave the line out"
             )

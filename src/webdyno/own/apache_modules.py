@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line
 
 FOLDERS = (
@@ -135,7 +135,7 @@ def file_of(module: str) -> str | None:
 def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
     """Give the modules, beside those loaded, that the directives and handlers of lines need.
 
-    Raise Mistake, naming the lines, where this machine lacks some of them.
+    Raise UserError, naming the lines, where this machine lacks some of them.
     """
     there = {*loaded}
     wanted: dict[str, Line | None] = dict.fromkeys([] if there else USUAL)
@@ -164,20 +164,20 @@ def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[
 
 
 def refuse_missing(lacking: dict[str, str]) -> None:
-    """Raise Mistake for modules that this machine lacks, each with who needs it."""
+    """Raise UserError for modules that this machine lacks, each with who needs it."""
     if not lacking:
         return
     named = listed(f"{who}{module}_module" for module, who in lacking.items())
     packages = [PACKAGES[it] for it in lacking if it in PACKAGES]
     install = f"install {listed(packages)}" if packages else "install them"
-    raise Mistake(
+    raise UserError(
         f"this machine's Apache lacks modules: {named}; {install}, take the lines out, or measure "
         "the image that has them (image:NAME)"
     )
 
 
 def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
-    """Raise Mistake for a handler that nobody serves: files would be sent as their source."""
+    """Raise UserError for a handler that nobody serves: files would be sent as their source."""
     there = {*loaded}
     names = {found[1].lower() for it in lines if (found := _ACTION.match(it.text))}
     is_foreign = bool(there - DIRECTIVES.keys() - BUILT_IN - {"php"})
@@ -190,7 +190,7 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
         lacking = [it for it in modules if it not in there and not (it in CGI and there & CGI)]
         if lacking or not modules:
             served = f"needs {lacking[0]}_module, which is not loaded" if lacking else "is unknown"
-            raise Mistake(
+            raise UserError(
                 f"{handler.line.origin}: the handler {handler.name} {served}, so files would be "
                 "sent as their source; load the module that serves it, or take the line out"
             )

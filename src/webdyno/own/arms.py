@@ -17,7 +17,7 @@ from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import LONGEST_SHOWN, build
 from webdyno.host.workspace import Workspace
 from webdyno.model.changes import key_parts
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.request import header
 from webdyno.model.service import Service
 from webdyno.model.stack import ANYTHING
@@ -66,7 +66,7 @@ def resolve(
     """Give an experiment whose arms all are of the catalogue, and that catalogue.
 
     `folder` is where relative paths begin. What has to be built is built; `provide` installs what
-    that takes. Raise Mistake for what can't be, Trouble for what fails.
+    that takes. Raise UserError for what can't be, OperationError for what fails.
     """
     arms, factors = draft.data.get("arms"), draft.data.get("factors", {})
     if not isinstance(arms, dict) or not isinstance(factors, dict):
@@ -165,7 +165,7 @@ class _Resolver:
         given = {key: arm[key] for key in OwnKeys.model_fields if key in arm}
         if given and not is_own(arm.get("stack")):
             key = next(iter(given))
-            raise Mistake(
+            raise UserError(
                 f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
                 f'"cmd:./server --port $PORT"; a stack of the catalogue has knobs'
             )
@@ -182,26 +182,26 @@ class _Resolver:
         word, _, text = stack.partition(":")
         kind = KINDS[word]
         if "\0" in stack:
-            raise Mistake(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
+            raise UserError(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
         if not text.strip():
-            raise Mistake(
+            raise UserError(
                 f"{place.rstrip(':')}: nothing stands behind {word}:, docs/own.md shows what can"
             )
         if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(arm)):
-            raise Mistake(
+            raise UserError(
                 f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
                 "let webdyno start it, with cmd:"
             )
         if kind.runs_already and self.bench == "netns":
-            raise Mistake(
+            raise UserError(
                 f"{place}: what runs already isn't in the network of --bench netns; let webdyno "
                 "start it, with cmd:"
             )
         if keys.root and not kind.has_root:
-            raise Mistake(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+            raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
         if (keys.services or keys.prepare) and not kind.by_line:
             what = "services stand" if keys.services else "prepare is for what stands"
-            raise Mistake(
+            raise UserError(
                 f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
             )
         secret_values(keys.environment.values(), os.environ)
@@ -209,7 +209,7 @@ class _Resolver:
         declared, _ = split_knobs(arm.get("knobs"))
         if declared and not kind.turns_knobs:
             able = ", ".join(f"{word}:" for word, it in KINDS.items() if it.turns_knobs)
-            raise Mistake(
+            raise UserError(
                 f"{place}: knobs can be declared for a command or a configuration ({able}), and "
                 f"this is {stack}"
             )
@@ -243,7 +243,7 @@ class _Resolver:
     def _folder_of(self, keys: OwnKeys, place: str) -> Path:
         folder = (self.folder / (keys.dir or ".")).resolve()
         if not folder.is_dir():
-            raise Mistake(f"{place}: there is no folder {folder}, in which it is to run")
+            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
         return folder
 
     def _keep(self, word: str, made: GeneratedService, text: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
 from webdyno.own.config_files import Variables
@@ -59,7 +59,7 @@ _URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
-    """Read and move a configuration; raise Mistake, in Caddy's words, where it isn't right."""
+    """Read and move a configuration; raise UserError, in Caddy's words, where it isn't right."""
     changes: list[str] = []
     config = _adapted(request, changes)
     _log_into_the_folder(config, changes)
@@ -106,7 +106,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
     apps = config.get("apps", {})
     servers: dict[str, Json] = apps.get("http", {}).get("servers", {})
     if not servers:
-        raise Mistake(f"{request.file} has no site, so it serves nothing")
+        raise UserError(f"{request.file} has no site, so it serves nothing")
     name = _measured(request, servers)
     for other, server in servers.items():
         if other != name:
@@ -196,7 +196,7 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
     if request.host:
         if not any(_matches(request.host, host) for site in sites for host in _hosts(site)):
             there = listed(host for site in sites for host in _hosts(site))
-            raise Mistake(f"{request.file} has no site {request.host}; those there are {there}")
+            raise UserError(f"{request.file} has no site {request.host}; those there are {there}")
         return
     chosen = min(sites, key=_kind_of_content)
     sites.remove(chosen)
@@ -217,7 +217,7 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
     """Put another root in the place of those that are named."""
     root = str(request.root)
     if _kind_of_content(server) != FILES:
-        raise Mistake(f"{request.file} serves no files there; leave --root out")
+        raise UserError(f"{request.file} serves no files there; leave --root out")
     named = [it for it in _handlers(server) if "root" in it]
     for handler in named:
         changes.append(f"root {root}, not {handler['root']}")
@@ -277,7 +277,7 @@ def _matches(host: str, name: str) -> bool:
 
 
 def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
-    """Give the configuration as JSON; raise Mistake, in Caddy's words, where it isn't right."""
+    """Give the configuration as JSON; raise UserError, in Caddy's words, where it isn't right."""
     caddy = program_path("caddy")
     secrets = {
         name: f"{{env.{name}}}" for name, it in request.environment.items() if SECRET.search(it)
@@ -291,13 +291,13 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
         if told.code:
             lines = told.complained.replace(str(file), str(request.file)).strip().splitlines()
             said = lines[-1].removeprefix("Error: ") if lines else "nothing"
-            raise Mistake(f"caddy says: {said}{_why(request, caddy, said, unset)}")
+            raise UserError(f"caddy says: {said}{_why(request, caddy, said, unset)}")
     if unset:
         changes.append(f"empty, since they have no value: {listed(unset)}")
     try:
         found = json.loads(told.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
     except ValueError:
-        raise Mistake(
+        raise UserError(
             f"{request.file}: what it becomes is more than Caddy can print here"
         ) from None
     return found if isinstance(found, dict) else {}
@@ -321,7 +321,7 @@ def _look_through(
     variables: Variables,
     snippets: set[str],
 ) -> None:
-    """Note variables without a value; raise Mistake for files that are too many, or too large."""
+    """Note variables without a value; raise UserError for files that are too many, or too large."""
     lines = list(request.files.lines(file, named, depth))
     for line in lines:
         if found := SNIPPET.match(line.text):

@@ -5,7 +5,7 @@ from typing import Any
 
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.service import Service
 from webdyno.own.target import (
     GeneratedService,
@@ -58,7 +58,7 @@ def _told_of_services(spec: TargetSpec) -> dict[str, str]:
     told = service_variables(spec.keys.services, spec.services)
     others = {*spec.keys.environment, *map(knob_variable, spec.knobs)}
     for name in sorted(told.keys() & others):
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: ${name} tells of a service behind it; rename that variable or knob"
         )
     return told
@@ -67,16 +67,16 @@ def _told_of_services(spec: TargetSpec) -> dict[str, str]:
 def check_services(
     named: Mapping[str, str], services: Mapping[str, Service], place: PlaceOf
 ) -> None:
-    """Raise Mistake, naming the line, for what isn't there or can't stand behind a program."""
+    """Raise UserError, naming the line, for what isn't there or can't stand behind a program."""
     able = [name for name, it in services.items() if it.protocol not in SERVING]
     for role, name in named.items():
         where = place((role,))
         if role == PROGRAM:
-            raise Mistake(f"{where}: {role} is your own program; give the service another name")
+            raise UserError(f"{where}: {role} is your own program; give the service another name")
         if name not in services:
-            raise Mistake(f"{where}: there is no service {name!r}; {nearest(name, able)}")
+            raise UserError(f"{where}: there is no service {name!r}; {nearest(name, able)}")
         if name not in able:
-            raise Mistake(
+            raise UserError(
                 f"{where}: {name} serves sites itself and can't stand behind a program; those that "
                 f"can are {', '.join(sorted(able))}"
             )

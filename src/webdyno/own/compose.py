@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, RootModel
 
 from webdyno.definitions.validation import build, nearest, shown_value
+from webdyno.model.errors import UserError
 from webdyno.model.format import scalar
-from webdyno.model.mistake import Mistake
 from webdyno.own.compose_file import SEVERAL, ComposeProject, askable, read_compose, variables_of
 
 Awaits = Literal["", "healthy", "ended"]
@@ -56,7 +56,7 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
 
     def add(name: str, above: tuple[str, ...]) -> None:
         if name in above:
-            raise Mistake(f"{where}: {' and '.join(dict.fromkeys(above))} depend on each other")
+            raise UserError(f"{where}: {' and '.join(dict.fromkeys(above))} depend on each other")
         for other in services[name].get("depends_on") or ():
             if other in services:
                 add(str(other), (*above, name))
@@ -68,7 +68,7 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
 
 
 def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awaits]:
-    """Give what is waited for of each service; raise Mistake for a condition that isn't known.
+    """Give what is waited for of each service; raise UserError for a condition that isn't known.
 
     The service that is asked starts last, so nobody waits for it.
     """
@@ -78,7 +78,7 @@ def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awa
         for other, how in depends.items() if isinstance(depends, dict) else ():
             condition = how.get("condition", "service_started")
             if not isinstance(condition, str) or condition not in CONDITIONS:
-                raise Mistake(
+                raise UserError(
                     f"{where}: services.{name}.depends_on.{other}: {condition} is no condition; "
                     f"there are {', '.join(CONDITIONS)}"
                 )
@@ -90,7 +90,7 @@ def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awa
 def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
     """Give the words that a service's `healthcheck` runs in its container; none where it has none.
 
-    Raise Mistake where it isn't written as Compose has it.
+    Raise UserError where it isn't written as Compose has it.
     """
     check = service.get("healthcheck") or {}
     test = check.get("test")
@@ -100,7 +100,7 @@ def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
         return health_words(["CMD-SHELL", test])
     if isinstance(test, list) and all(isinstance(it, str) for it in test):
         return health_words(test)
-    raise Mistake(f"{where}.healthcheck.test: {json.dumps(test)} is no command")
+    raise UserError(f"{where}.healthcheck.test: {json.dumps(test)} is no command")
 
 
 def health_words(test: list[str]) -> tuple[str, ...]:
@@ -180,16 +180,16 @@ def compose_services(
 ) -> list[ComposeService]:
     """Give all services of files, each behind those that it depends on, and `wanted` last.
 
-    Raise Mistake where the files can't be read or have no such service.
+    Raise UserError where the files can't be read or have no such service.
     """
     project = read_compose(files, place)
     file, services = files[0], project.services(wanted)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
         if not _NAME.fullmatch(name) or not isinstance(service, dict):
-            raise Mistake(f"{where} is no service")
+            raise UserError(f"{where} is no service")
         if "image" not in service and "build" not in service:
-            raise Mistake(f"{where} has neither image nor build")
+            raise UserError(f"{where} has neither image nor build")
         _check(service, where)
     asked = _asked(services, wanted, f"{place}: {file}")
     others = in_order(services, f"{place}: {file}")
@@ -247,12 +247,12 @@ def _asked(services: Mapping[str, Any], wanted: str, where: str) -> str:
     if wanted in services:
         return wanted
     if wanted:
-        raise Mistake(f"{where} has no service {wanted}; {nearest(wanted, services)}")
+        raise UserError(f"{where} has no service {wanted}; {nearest(wanted, services)}")
     names = askable(services)
     if len(names) == 1:
         return names[0]
     example = f"{where.rpartition('/')[2]}#{next(iter(names), 'web')}"
-    raise Mistake(f"{where}: say which service is asked, such as image:{example}")
+    raise UserError(f"{where}: say which service is asked, such as image:{example}")
 
 
 def _left_out(services: Mapping[str, Any]) -> Iterator[str]:
@@ -299,7 +299,7 @@ def _words(value: object, where: str) -> list[str]:
     try:
         return shlex.split(value) if isinstance(value, str) else _several(value or [])
     except ValueError as error:
-        raise Mistake(f"{where}: {value!r} is no command: {str(error).lower()}") from None
+        raise UserError(f"{where}: {value!r} is no command: {str(error).lower()}") from None
 
 
 def _build(said: object, project: ComposeProject) -> Build:
@@ -330,7 +330,7 @@ def _volume(said: object, folder: Path, where: str) -> str:
         return str(said)
     path = (folder / Path(source).expanduser()).resolve()
     if not path.exists():
-        raise Mistake(f"{where}.volumes: there is no {path}")
+        raise UserError(f"{where}.volumes: there is no {path}")
     return f"{path}:{rest}"
 
 
@@ -364,7 +364,7 @@ def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
         if kind == "udp":
             continue
         if not (port.isascii() and port.isdecimal() and len(port) <= 5):
-            raise Mistake(f"{where}: {shown_value(text)} is no single port")
+            raise UserError(f"{where}: {shown_value(text)} is no single port")
         if not 1 <= int(port) <= 65_535:
-            raise Mistake(f"{where}: {text} is no port; they go from 1 to 65535")
+            raise UserError(f"{where}: {text} is no port; they go from 1 to 65535")
         yield int(port)

@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_named, reading
-from webdyno.model.mistake import Mistake
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (
@@ -88,7 +88,7 @@ class ComposeProject:
 
 
 def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
-    """Read files, each merged into those before it; raise Mistake where that isn't possible.
+    """Read files, each merged into those before it; raise UserError where that isn't possible.
 
     As with Compose, an override file beside a single one of the usual name is merged as well.
     """
@@ -100,16 +100,16 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
         part = filling.filled(_read(file, place))
         if filling.lacking:
             names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
-            raise Mistake(f"{where}: to be set, in the environment or in .env: {names}")
+            raise UserError(f"{where}: to be set, in the environment or in .env: {names}")
         if "include" in part:
-            raise Mistake(f"{where}: include isn't read here; {_written_out(files)}")
+            raise UserError(f"{where}: include isn't read here; {_written_out(files)}")
         said = _merged(said, part, where)
     services = said.get("services")
     if not isinstance(services, dict):
-        raise Mistake(f"{place}: {files[0]} has no services, so it is no Compose file")
+        raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
     for name, service in services.items():
         if isinstance(service, dict) and "extends" in service:
-            raise Mistake(
+            raise UserError(
                 f"{place}: {files[0]}: services.{name}.extends isn't read here; "
                 f"{_written_out(files)}"
             )
@@ -137,7 +137,7 @@ def askable(services: Mapping[str, Any]) -> list[str]:
 def _read(file: Path, place: str) -> dict[str, Any]:
     said = read_yaml(file, place)
     if not isinstance(said, dict):
-        raise Mistake(f"{place}: {file} has no services, so it is no Compose file")
+        raise UserError(f"{place}: {file} has no services, so it is no Compose file")
     return said
 
 
@@ -147,7 +147,7 @@ def _variables_beside(file: Path, place: str) -> dict[str, str]:
 
 
 def variables_of(path: Path, place: str) -> dict[str, str]:
-    """Read a file of NAME=VALUE; raise Mistake where there is none that can be read."""
+    """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
     found = {}
     for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
@@ -160,7 +160,7 @@ def variables_of(path: Path, place: str) -> dict[str, str]:
 def _lines(path: Path, place: str) -> list[str]:
     read = read_named(path, MOST_BYTES, place)
     if b"\0" in read:
-        raise Mistake(f"{place}: {path} is no file of variables")
+        raise UserError(f"{place}: {path} is no file of variables")
     return read.decode(errors="replace").splitlines()
 
 
@@ -219,7 +219,7 @@ def _merged(earlier: Any, later: Any, where: str, key: str = "") -> Any:  # noqa
     if isinstance(earlier, Mapping | list) != isinstance(later, Mapping | list):
         if key in REPLACED:
             return later
-        raise Mistake(f"{where}: {key} is of another form than in the file before it")
+        raise UserError(f"{where}: {key} is of another form than in the file before it")
     return later
 
 
@@ -266,7 +266,7 @@ _Loader.add_constructor(f"{TAG}int", lambda _, node: int(node.value))
 
 
 def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
-    """Read a file's only document; raise Mistake, with its line, where it can't be."""
+    """Read a file's only document; raise UserError, with its line, where it can't be."""
     named = f"{place}: {file}"
     with reading(named):
         text = read_named(file, MOST_BYTES, place).decode()
@@ -276,7 +276,7 @@ def read_yaml(file: Path, place: str) -> Any:  # noqa: ANN401 (YAML)
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or getattr(error, "reason", None)
-        raise Mistake(
+        raise UserError(
             f"{place}: {file}{line} is no YAML: {what or 'it is nested too deep'}"
         ) from None
 

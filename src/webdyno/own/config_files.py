@@ -10,8 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from webdyno.host.users import ServerUser, name_of
+from webdyno.model.errors import UserError
 from webdyno.model.files import cause_of
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.model.text import SECRET
 
@@ -30,7 +30,7 @@ BRACED_OR_PLAIN = re.compile(r"\$(?:\{(?P<name>[A-Za-z_]\w*)\}|(?P<plain>[A-Za-z
 
 @dataclass
 class ConfigFiles:
-    """The files of one configuration; raises Mistake for one that can't be read."""
+    """The files of one configuration; raises UserError for one that can't be read."""
 
     user: ServerUser | None = None
     """Who has to be allowed to read what is included; None for ourselves."""
@@ -50,20 +50,20 @@ class ConfigFiles:
         """
         place = f"{named} includes {file}, which" if named else f"{file}"
         if depth > DEEPEST:
-            raise Mistake(
+            raise UserError(
                 f"{place} is the file number {depth} that includes another one; files that include "
                 "each other in a circle can't be read"
             )
         self._count += 1
         if self._count > MOST_FILES:
-            raise Mistake(
+            raise UserError(
                 f"{place} is one file too many: more than {MOST_FILES:,} are included, counting a "
                 "file each time; include fewer"
             )
         content = _content(file, place, self.user if named else self.caller)
         self._bytes += len(content)
         if self._bytes > MOST_BYTES_TOGETHER:
-            raise Mistake(
+            raise UserError(
                 f"{place} is too much: all files together have more than "
                 f"{MOST_BYTES_TOGETHER // 1_000_000} MB; include fewer"
             )
@@ -77,23 +77,25 @@ class ConfigFiles:
     def included(self, pattern: str, folders: Sequence[Path], named: Origin) -> list[Path]:
         """Give the files that an include means, from the first folder where there are any.
 
-        Raise Mistake where there are none, unless the pattern has wildcards.
+        Raise UserError where there are none, unless the pattern has wildcards.
         """
         places = [Path(pattern)] if pattern.startswith("/") else [it / pattern for it in folders]
         parts = [part for part in Path(pattern).parts if glob.has_magic(part)]
         if len(parts) > MOST_WILDCARD_FOLDERS:
-            raise Mistake(f"{named} includes {pattern}: that has too many wildcards")
+            raise UserError(f"{named} includes {pattern}: that has too many wildcards")
         for place in dict.fromkeys(places):
             found = _matching(place)
             if len(found) > MOST_FILES:
-                raise Mistake(f"{named} includes {pattern}: that is more than {MOST_FILES:,} files")
+                raise UserError(
+                    f"{named} includes {pattern}: that is more than {MOST_FILES:,} files"
+                )
             if found:
                 return found
         if parts:
             self.found_nothing.append(f"{named} includes {pattern}, and there is no such file")
             return []
         looked = " and no ".join(map(str, dict.fromkeys(places)))
-        raise Mistake(
+        raise UserError(
             f"{named} includes {pattern}, but there is no {looked}; add it, or correct it"
         )
 
@@ -102,14 +104,14 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
     try:
         handle = os.open(file, os.O_PATH | os.O_CLOEXEC)  # opening a device may do something
     except (OSError, ValueError) as error:
-        raise Mistake(f"{place} can't be read: {cause_of(error)}") from None
+        raise UserError(f"{place} can't be read: {cause_of(error)}") from None
     try:
         if stat.S_ISDIR(os.fstat(handle).st_mode):
-            raise Mistake(f"{place} can't be read: is a directory")
+            raise UserError(f"{place} can't be read: is a directory")
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Mistake(f"{place} is no regular file; name one")
+            raise UserError(f"{place} is no regular file; name one")
         if reader and not reader.may_read_opened(handle):
-            raise Mistake(
+            raise UserError(
                 f"{place} can't be read by {name_of(reader)}, as whom it is read; allow that, "
                 "or leave it out"
             )
@@ -117,11 +119,11 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
         with os.fdopen(opened, "rb") as content:
             found = content.read(MOST_BYTES + 1)
     except OSError as error:
-        raise Mistake(f"{place} can't be read: {cause_of(error)}") from None
+        raise UserError(f"{place} can't be read: {cause_of(error)}") from None
     finally:
         os.close(handle)
     if len(found) > MOST_BYTES:
-        raise Mistake(f"{place} has more than {MOST_BYTES // 1_000_000} MB; give a smaller one")
+        raise UserError(f"{place} has more than {MOST_BYTES // 1_000_000} MB; give a smaller one")
     return found
 
 
@@ -163,7 +165,7 @@ class Variables:
                 return found[0]
             given = self.values.get(name, default or "")
             if SECRET.search(given):
-                raise Mistake(
+                raise UserError(
                     f"{at.file}: {found[0]} would be a secret of your environment, and the run "
                     f"keeps this configuration; write a value itself, as in --env {name}=VALUE"
                 )
@@ -172,9 +174,9 @@ class Variables:
         return form.sub(value, text)
 
     def demand_all(self) -> None:
-        """Raise Mistake, naming all of them, where some have no value."""
+        """Raise UserError, naming all of them, where some have no value."""
         if not self.unset:
             return
         places = ", ".join(f"{name} ({origin})" for name, origin in self.unset.items())
         example = " ".join(f"--env {name}=VALUE" for name in self.unset)
-        raise Mistake(f"variables have no value: {places}; give each one, as in {example}")
+        raise UserError(f"variables have no value: {places}; give each one, as in {example}")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from webdyno.host.users import caller, server_user
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import cause_of
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.model.request import host_name_of
 from webdyno.own import apache, caddy, haproxy, lighttpd, nginx, passing
@@ -67,7 +67,7 @@ NAME_PATTERNS = {
 
 
 def make(spec: TargetSpec) -> GeneratedService:
-    """Move a configuration; raise Mistake for one that can't be read, or of no known server."""
+    """Move a configuration; raise UserError for one that can't be read, or of no known server."""
     server, named, name = spec.text.partition(":")
     if not named or server not in READERS:
         server, name = "", spec.text
@@ -77,14 +77,14 @@ def make(spec: TargetSpec) -> GeneratedService:
     user = called_by or server_user()
     try:
         text = ConfigFiles(caller=called_by).text(file)
-    except Mistake as mistake:
-        raise Mistake(f"{spec.place}: {mistake}") from None
+    except UserError as user_error:
+        raise UserError(f"{spec.place}: {user_error}") from None
     server = server or _recognised(text, file, spec.place)
     root = (spec.folder / spec.keys.root).resolve() if spec.keys.root else None
     if root and not root.is_dir():
-        raise Mistake(f"{spec.place}: --root {root}: there is no such folder")
+        raise UserError(f"{spec.place}: --root {root}: there is no such folder")
     if root and user and (closed := user.kept_out_by(root)):
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: {user.name}, as whom it runs, may not enter {closed}; allow it, or "
             "choose another --root"
         )
@@ -108,10 +108,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     try:
         relocated = READERS[server](request)
         passing.demand_known(relocated.passed_on, file)
-    except Mistake as mistake:
-        raise Mistake(f"{spec.place}: {mistake}") from None
+    except UserError as user_error:
+        raise UserError(f"{spec.place}: {user_error}") from None
     except OSError as error:
-        raise Trouble(f"{error.filename or file}: can't be read: {cause_of(error)}") from None
+        raise OperationError(
+            f"{error.filename or file}: can't be read: {cause_of(error)}"
+        ) from None
     told = passing.elsewhere(relocated.passed_on)
     changes = list(dict.fromkeys([*request.notes, *relocated.changes, *told]))
     spec.tell(f"{spec.written}, as {server} runs it here:")
@@ -180,16 +182,16 @@ def _template(relocated: RelocatedConfig, spec: TargetSpec) -> str:
 
 
 def _places_of_knobs(text: str, spec: TargetSpec) -> dict[str, str]:
-    """Give the marks of declared knobs, as templates; raise Mistake for one without the other."""
+    """Give the marks of declared knobs, as templates; raise UserError for one without the other."""
     there = set(KNOB_PLACE.findall(text))
     for name in sorted(there - spec.knobs.keys()):
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: {spec.text} has a place ${{knobs.{name}}}, and no such knob is "
             f"declared; say what it may be, as knobs.{name} = "
             '{ type = "whole", min = 1, max = 16 }'
         )
     for name in sorted(spec.knobs.keys() - there):
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: the knob {name} is declared and has no place in {spec.text}; write "
             f"${{knobs.{name}}} where its value belongs"
         )
@@ -202,7 +204,7 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
     if not mark or not re.fullmatch("[0-9]+", port):
         return name, None
     if not re.fullmatch("[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
-        raise Mistake(f"{place}: {name}: {port:.20} is no port, which is a number up to 65535")
+        raise UserError(f"{place}: {name}: {port:.20} is no port, which is a number up to 65535")
     return file, int(port)
 
 
@@ -216,7 +218,7 @@ def _recognised(text: str, file: Path, place: str) -> str:
         return named[0]
     what = "looks like more than one server's" if found else "looks like no known server's"
     example = f"conf:{([*found, *READERS])[0]}:{file.name}"
-    raise Mistake(
+    raise UserError(
         f"{place}: {file} {what} configuration; say whose it is, such as {example} "
         f"(known: {', '.join(READERS)})"
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own import found_compiled, found_languages
 from webdyno.own.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.own.found import MOST_PATHS, FoundApp, first_of, read_text, sources
@@ -139,8 +139,8 @@ def compose(folder: Path) -> FoundApp | None:
         return None
     try:
         project = read_compose([folder / name], name)
-    except Mistake as mistake:
-        return FoundApp(name, doubts=(str(mistake),))
+    except UserError as error:
+        return FoundApp(name, doubts=(str(error),))
     app = FoundApp(name, doubts=tuple(project.notes))
     services = askable(project.services())
     choices = {it: replace(app, image=f"{name}#{it}") for it in services}

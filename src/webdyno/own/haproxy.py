@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import Line
 from webdyno.own.haproxy_read import (
     LISTENING,
@@ -70,9 +70,9 @@ _AS_CLIENTS_ASKED = {"", "*"}
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
-    """Read and move a configuration; raise Mistake where it can't be measured."""
+    """Read and move a configuration; raise UserError where it can't be measured."""
     if request.root:
-        raise Mistake(f"{request.file}: HAProxy serves no files; leave --root out")
+        raise UserError(f"{request.file}: HAProxy serves no files; leave --root out")
     mover = _Mover(request, sections(request))
     lines = list(mover.all())
     config = "{{ server.folder }}/haproxy.cfg"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import Line, Origin
 from webdyno.model.text import SECRET
 from webdyno.own.config_files import Variables
@@ -72,7 +72,7 @@ class ConfigSection:
 
 
 def sections(request: RelocationRequest) -> list[ConfigSection]:
-    """Read all sections; raise Mistake where a variable has no value.
+    """Read all sections; raise UserError where a variable has no value.
 
     Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
     """
@@ -173,10 +173,10 @@ class MeasuredBind:
 
 
 def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -> MeasuredBind:
-    """Choose; raise Mistake where nothing listens that could be asked."""
+    """Choose; raise UserError where nothing listens that could be asked."""
     listening = [it for it in sections if it.kind in LISTENING]
     if not listening:
-        raise Mistake(f"{request.file} has no frontend and no listen, so it serves nothing")
+        raise UserError(f"{request.file} has no frontend and no listen, so it serves nothing")
     found = [
         MeasuredBind(port, section, bind)
         for section in listening

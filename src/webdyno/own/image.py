@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.service import ID_FILE
 from webdyno.model.text import SECRET
 from webdyno.own.compose import Awaits, ComposeService, compose_files, compose_services
@@ -167,7 +167,7 @@ def as_template(text: str) -> str:
 def make(spec: TargetSpec) -> GeneratedService:
     """Have the images there, built or fetched, and a script that runs them."""
     if spec.bench == "netns":
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: containers have a network of their own and can't be in that of "
             "--bench netns; leave that out"
         )
@@ -213,7 +213,10 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
 
 
 def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Podman) -> Container:
-    """Have a service's image there; raise Mistake where its health is awaited and can't be told."""
+    """Have a service's image there.
+
+    Raise UserError where its health is awaited and can't be told.
+    """
     if build := service.build:
         called = f"{service.name} of {file}"
         image = engine.build(called, build.file, build.context, build.options, spec.tell)
@@ -221,7 +224,7 @@ def _of_service(service: ComposeService, file: str, spec: TargetSpec, engine: Po
         image = engine.find(service.image, spec.tell)
     health = service.health or image.health
     if service.awaits == "healthy" and not health:
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: {file}: others wait until {service.name} is service_healthy, but "
             "neither the file nor its image has a healthcheck; give it one"
         )
@@ -242,12 +245,12 @@ def _image(spec: TargetSpec, engine: Podman, name: str, path: Path) -> Image:
     if path.is_dir() and (name.startswith((".", "/")) or "/" in name or _build_file(path)):
         file = _build_file(path)
         if file is None:
-            raise Mistake(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
+            raise UserError(f"{spec.place}: there is no {' and no '.join(BUILD_FILES)} in {path}")
         return engine.build(spec.written, file, path, (), spec.tell)
     if path.is_file():
         return engine.build(spec.written, path, path.parent, (), spec.tell)
     if name.startswith((".", "/")):
-        raise Mistake(f"{spec.place}: there is no file or folder {path}")
+        raise UserError(f"{spec.place}: there is no file or folder {path}")
     return engine.find(name, spec.tell)
 
 
@@ -260,7 +263,7 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
     said = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
     if said:
         if not said.isdecimal() or not 0 < int(said) < 65536:
-            raise Mistake(f"{spec.place}: PORT={said} is no port")
+            raise UserError(f"{spec.place}: PORT={said} is no port")
         return int(said)
     exposed = front.ports or front.image.ports
     port = next((it for it in USUAL_PORTS if it in exposed), next(iter(exposed), USUAL_PORTS[-1]))
@@ -277,7 +280,7 @@ def _variables(container: Container, spec: TargetSpec, more: dict[str, str]) -> 
         variables |= spec.keys.environment
     for name, value in variables.items():
         if "\n" in value:
-            raise Mistake(f"{spec.place}: {name} has several lines, which Podman can't be given")
+            raise UserError(f"{spec.place}: {name} has several lines, which Podman can't be given")
     return "".join(
         f"{name}\n" if name in secrets else f"{name}={value}\n"  # as Podman itself has it
         for name, value in variables.items()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
 from webdyno.own.passing import placed
@@ -108,7 +108,7 @@ class Statement:
 
 
 def statements(request: RelocationRequest, changes: list[str]) -> list[Statement]:
-    """Give the statements of a configuration; raise Mistake, in lighttpd's words, if it is wrong.
+    """Give the statements of a configuration; raise UserError, in lighttpd's words, if it is wrong.
 
     What `include_shell` names is run for that, as the user as whom the server runs.
     """
@@ -125,7 +125,7 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
         complained = told.complained.replace(str(file), str(request.file))
     said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
     if told.code:
-        raise Mistake(f"lighttpd says: {'; '.join(said) or 'nothing'}")
+        raise UserError(f"lighttpd says: {'; '.join(said) or 'nothing'}")
     printed = told.printed
     for name, mark in marks.items():
         printed = printed.replace(mark, f'" + env.{name} + "')
@@ -188,7 +188,7 @@ def _quoted(line: str) -> str:
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
-    """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
+    """Read and move a configuration, includes and all; raise UserError where it isn't right."""
     changes: list[str] = []
     mover = _Mover(request, statements(request, changes), changes)
     lines = [line for statement in mover.statements for line in mover.moved(statement)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own import passing
 from webdyno.own.nginx_hosts import (
     DEFAULT,
@@ -61,7 +61,7 @@ CONSTANT = ("data:", "$", "off", "engine:", "store:")
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
-    """Read and move a configuration, includes and all; raise Mistake where it isn't right."""
+    """Read and move a configuration, includes and all; raise UserError where it isn't right."""
     mover = _Mover(request)
     directives = mover.whole(read_directives(request))
     passing.demand_known(looked_up(directives), request.file)
@@ -107,7 +107,7 @@ class _Mover:
     def _as_part(self, directives: list[Directive]) -> list[Directive]:
         inner = [it for it in directives if it["directive"] != "events"]
         if not any(it["directive"] == "server" for it in inner):
-            raise Mistake(f"{self._request.file} has no http and no server, so it serves nothing")
+            raise UserError(f"{self._request.file} has no http and no server, so it serves nothing")
         self.changes.append("put into http { }, since it is but a part of a configuration")
         types = _made("include", "/etc/nginx/mime.types")
         known = [types] if Path("/etc/nginx/mime.types").is_file() else []

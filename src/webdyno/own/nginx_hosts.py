@@ -58,7 +58,7 @@ class MeasuredServers:
 
 
 def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) -> MeasuredServers:
-    """Choose; raise Mistake where nothing listens that could be asked."""
+    """Choose; raise UserError where nothing listens that could be asked."""
     servers = list(_servers(directives))
     by_port: dict[int, list[Directive]] = {}
     for server in servers:

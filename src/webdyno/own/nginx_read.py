@@ -11,8 +11,8 @@ from typing import Any
 
 import crossplane
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed_to
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Line, Origin
 from webdyno.own.config_files import BRACED_OR_PLAIN, Variables
 from webdyno.own.relocation import RelocationRequest
@@ -38,7 +38,7 @@ _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;{}]))#.*$")
 
 
 def read_directives(request: RelocationRequest) -> list[Directive]:
-    """Give all directives; raise Mistake, with file and line, where that can't be."""
+    """Give all directives; raise UserError, with file and line, where that can't be."""
     reader = _Reader(request, Variables(request.given))
     directives = list(reader.file(request.file, None, 0, 0))
     reader.variables.demand_all()
@@ -83,7 +83,7 @@ class _Reader:
         for it in directives:
             origin = Origin(str(file), it["line"])
             if blocks > DEEPEST_BLOCKS:
-                raise Mistake(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
+                raise UserError(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
             if it["directive"] == "include" and it["args"]:
                 yield from self._included(it["args"][0], origin, includes, blocks)
                 continue
@@ -107,10 +107,10 @@ class _Reader:
         folders = [self.request.file.parent, self._home, SYSTEM]
         try:
             return find(pattern, folders, origin)
-        except Mistake:
+        except UserError:
             if not origin.file.endswith(TEMPLATES):
                 raise
-            with suppress(Mistake):
+            with suppress(UserError):
                 return find(f"{pattern}{Path(origin.file).suffix}", folders, origin)
             raise
 
@@ -140,7 +140,7 @@ class _Reader:
 
 
 def _demand_ends(copy: str, file: Path) -> None:
-    """Raise Mistake for a directive without its end, which crossplane would let pass."""
+    """Raise UserError for a directive without its end, which crossplane would let pass."""
     first, line = "", 0
     try:
         for word, at, quoted in crossplane.lex(copy):
@@ -155,7 +155,7 @@ def _demand_ends(copy: str, file: Path) -> None:
                 return
     except crossplane.errors.NgxParserSyntaxError:
         return  # the parser says the same, and names its line
-    raise Mistake(f'{file}:{line}: directive "{first:.60}" is not terminated by ";"')
+    raise UserError(f'{file}:{line}: directive "{first:.60}" is not terminated by ";"')
 
 
 def _parsed(text: str, file: Path) -> list[Directive]:
@@ -172,6 +172,6 @@ def _parsed(text: str, file: Path) -> list[Directive]:
         why = fault["error"].rpartition(" in ")[0] or fault["error"] or "unexpected end of file"
         if "recursion" in why:
             why = "blocks are nested too deep"
-        raise Mistake(f"{file}:{line}: {why}")
+        raise UserError(f"{file}:{line}: {why}")
     directives: list[Directive] = payload["config"][0]["parsed"]
     return directives

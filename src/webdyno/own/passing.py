@@ -9,8 +9,8 @@ from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed, listed_to
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.model.stack import Stack
 
@@ -37,7 +37,7 @@ class PassedOn(NamedTuple):
 
 
 def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
-    """Raise Mistake, naming all of them, where this machine doesn't know some.
+    """Raise UserError, naming all of them, where this machine doesn't know some.
 
     A server that can't resolve one often doesn't start, and names that one alone.
     """
@@ -48,7 +48,7 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     if not unknown:
         return
     places = ", ".join(f"{host} ({first[host] or file})" for host in unknown)
-    raise Mistake(
+    raise UserError(
         f"hosts aren't known on this machine: {places}. Its server starts only where each of them "
         "is: add them to /etc/hosts, or measure it together with the containers it names "
         "(image:compose.yaml#SERVICE)"

@@ -25,8 +25,8 @@ from webdyno.host.control_group import forget_groups
 from webdyno.host.machine import allowed_cpus
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
+from webdyno.model.errors import OperationError
 from webdyno.model.format import duration, indented, last_lines
-from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.own.compose import health_words
 from webdyno.own.target import Provide, Tell
@@ -91,7 +91,7 @@ class Podman:
     def find(self, name: str, tell: Tell) -> Image:
         """Give an image by name: Podman's, Docker's, or else a registry's.
 
-        Raise Trouble where none of them has it.
+        Raise OperationError where none of them has it.
         """
         if found := self.inspect(name) or self.inspect(full_name(name)):
             return found
@@ -104,7 +104,7 @@ class Podman:
         done = _run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
         if done.returncode or not (found := self.inspect(image_id)):
-            raise Trouble(
+            raise OperationError(
                 f"there is no image {name}: neither Podman nor Docker has it as root, and "
                 f"{registry} didn't give it; build it first, or see its name. Podman "
                 f"said:\n{_end(done)}"
@@ -130,7 +130,10 @@ class Podman:
         )
 
     def build(self, name: str, file: Path, context: Path, more: Sequence[str], tell: Tell) -> Image:
-        """Build an image under a warden's eye; raise Trouble with the log's end when it fails."""
+        """Build an image under a warden's eye.
+
+        Raise OperationError with the log's end when it fails.
+        """
         tell(f"building {name} …")
         began = time.monotonic()
         bench = Bench().with_user(None)
@@ -151,10 +154,12 @@ class Podman:
             if code != 0:
                 how = f"exit code {code}" if code is not None else "no end in an hour"
                 end = last_lines(log.read_text(errors="replace"), SHOWN_LINES)
-                raise Trouble(f"building {name} failed with {how}; the end of its log:\n{end}")
+                raise OperationError(
+                    f"building {name} failed with {how}; the end of its log:\n{end}"
+                )
             found = self.inspect(made.read_text().strip())
         if found is None:
-            raise Trouble(f"building {name} gave no image that Podman knows")
+            raise OperationError(f"building {name} gave no image that Podman knows")
         tell(f"built {name} in {duration(time.monotonic() - began)}")
         return found
 
@@ -201,9 +206,9 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
 
 
 def podman(provide: Provide, tell: Tell) -> Podman:
-    """Give Podman as it works here; raise Trouble where it doesn't, or isn't wanted."""
+    """Give Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
     if os.geteuid() != 0:
-        raise Trouble(
+        raise OperationError(
             "containers as arms take root, since each gets a network and control groups of its "
             "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
         )
@@ -219,7 +224,7 @@ def _tried_out(tell: Tell) -> Podman:
         if asked.returncode == 0:
             break
     else:
-        raise Trouble(f"Podman doesn't work here; it said:\n{_end(asked)}")
+        raise OperationError(f"Podman doesn't work here; it said:\n{_end(asked)}")
     info = json.loads(asked.stdout)
     storage, images = info["store"]["graphDriverName"], Path(info["store"]["graphRoot"])
     usual = info["host"]["ociRuntime"]["name"]
@@ -233,7 +238,7 @@ def _tried_out(tell: Tell) -> Podman:
             return candidate
         refused[runtime] = fault
     faults = indented(f"{name}: {fault}" for name, fault in refused.items())
-    raise Trouble(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
+    raise OperationError(f"Podman can't run containers here, with none of its runtimes:\n{faults}")
 
 
 def _chosen(is_forced: bool, refused: dict[str, str], runtime: str) -> Iterator[str]:

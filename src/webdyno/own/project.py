@@ -8,7 +8,7 @@ from webdyno.definitions import CommandLine
 from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.validation import build
 from webdyno.model.app import PROJECT_FILE, App
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 APP = "app"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
@@ -37,16 +37,16 @@ class Project:
         return self.file.path.parent
 
     def app(self) -> App:
-        """Read `[app]`; raise Mistake, with file and line, where it isn't right."""
+        """Read `[app]`; raise UserError, with file and line, where it isn't right."""
         app = self.file.data.get(APP)
         if not isinstance(app, dict):
-            raise Mistake(
+            raise UserError(
                 f"{self.file.path}: there is no [app], which says how to start it:\n\n{LEAST}"
             )
         found = build(App, app, lambda where: self.file.place((APP, *where)))
         if Path(found.dir).is_absolute() or ".." in Path(found.dir).parts:
             place = self.file.place((APP, "dir"))
-            raise Mistake(f"{place}: dir is a folder inside the repository")
+            raise UserError(f"{place}: dir is a folder inside the repository")
         return found
 
 

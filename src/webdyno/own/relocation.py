@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.host.users import ServerUser, name_of
+from webdyno.model.errors import UserError
 from webdyno.model.format import listed
-from webdyno.model.mistake import Mistake
 from webdyno.model.origin import Origin
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.passing import PassedOn
@@ -96,20 +96,20 @@ class RelocationRequest:
         ours = f"{with_marks_shown(now)} (the run's own)"
         return f"{ours}, not {before}: {name_of(self.user)} can't read that"
 
-    def listens_nowhere(self) -> Mistake:
+    def listens_nowhere(self) -> UserError:
         """Say that there is nothing that could be asked."""
         if self.is_secure:
-            return Mistake(
+            return UserError(
                 f"{self.file} listens nowhere for HTTP with TLS, which load.protocol = "
                 f'"{self.protocol}" asks for; give it such a listener, or ask without TLS: '
                 "--set load.protocol=http"
             )
         if self.files.found_nothing:
-            return Mistake(
+            return UserError(
                 f"{self.file} listens nowhere for HTTP: {'; '.join(self.files.found_nothing)}. Put "
                 "the files with its servers there, or give the configuration of one of them"
             )
-        return Mistake(
+        return UserError(
             f"{self.file} listens nowhere for HTTP without TLS, which is what is asked for; give "
             "it such a listener, or ask with TLS: --set load.protocol=https"
         )
@@ -125,7 +125,7 @@ class RelocationRequest:
             raise self.listens_nowhere()
         ports_there = listed(map(str, there))
         if self.port is not None and self.port not in there:
-            raise Mistake(
+            raise UserError(
                 f"{self.file}#{self.port}: it listens on port {ports_there} for HTTP "
                 f"{'with' if self.is_secure else 'without'} TLS; name one of these"
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.host.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.model.text import secret_values
 from webdyno.own import command, configuration, image
 from webdyno.own.project import LEAST, Project
@@ -28,7 +28,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     repository = Repository.around(spec.folder, spec.place)
     project = Project.around(spec.folder)
     if project is None:
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: no {PROJECT_FILE} from {spec.folder} up to {repository.top} says how "
             "to build and start it; `webdyno init` there writes one. It needs at least\n\n"
             f"{LEAST}"
@@ -58,7 +58,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     way, text = app.way
     if way != "start" and (keys.services or keys.prepare):
         place = project.file.place(("app",))
-        raise Mistake(f"{place}: services and prepare are for an app that `start` starts")
+        raise UserError(f"{place}: services and prepare are for an app that `start` starts")
     if way == "conf":
         _tell_if_closed(folder, spec)
     files = folder.resolve()

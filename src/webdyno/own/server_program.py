@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webdyno.host.children import in_session, no_orphans
 from webdyno.host.users import hand_over
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.own.relocation import RelocationRequest
 
 WITHIN_S = 15
@@ -30,10 +30,13 @@ class ProgramOutput(NamedTuple):
 
 
 def program_path(name: str, package: str = "") -> str:
-    """Give where a program is that reads a configuration; raise Trouble where there is none."""
+    """Give where a program is that reads a configuration.
+
+    Raise OperationError where there is none.
+    """
     if found := shutil.which(name, path=FOLDERS):
         return found
-    raise Trouble(
+    raise OperationError(
         f"the configuration is read by the program {name}, which isn't here; on Debian and Ubuntu: "
         f"apt-get install {package or name}"
     )
@@ -66,7 +69,7 @@ def run_reader(
     environment: Mapping[str, str],
     runs: Sequence[str] = (),
 ) -> ProgramOutput:
-    """Run a program that reads the configuration; raise Mistake where it comes to no end.
+    """Run a program that reads the configuration; raise UserError where it comes to no end.
 
     What the configuration has it run, runs as that user as well; `runs` says where it does so.
     """
@@ -95,11 +98,13 @@ def run_reader(
 
 def _too_much(
     request: RelocationRequest, words: Sequence[str | Path], runs: Sequence[str]
-) -> Mistake:
+) -> UserError:
     name = Path(words[0]).name
     if runs:
-        return Mistake(
+        return UserError(
             f"{'; '.join(runs)}: {name} needs too much time or memory for that; have it run what "
             "ends soon and prints little"
         )
-    return Mistake(f"{request.file}: {name} needs too much time or memory to read it; include less")
+    return UserError(
+        f"{request.file}: {name} needs too much time or memory to read it; include less"
+    )

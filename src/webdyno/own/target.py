@@ -12,9 +12,9 @@ from webdyno.definitions.validation import build
 from webdyno.host.users import caller, home_of, name_of
 from webdyno.model.app import DeclaredKnobs
 from webdyno.model.base import Model
+from webdyno.model.errors import UserError
 from webdyno.model.files import RoleName
 from webdyno.model.knob import Knob, SwitchKnob
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import Seconds
 from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
@@ -22,7 +22,7 @@ from webdyno.model.service import Need, Service, Text, Variable
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
 Provide = Callable[[Iterable[Need]], None]
-"""Installs what is missing, after a yes; raises Trouble where it doesn't."""
+"""Installs what is missing, after a yes; raises OperationError where it doesn't."""
 OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USER", "LOGNAME"}
 """Variables that a command has anyway."""
 
@@ -155,13 +155,13 @@ def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def declared_knobs(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Knob]:
-    """Read declarations; raise Mistake, naming the line, where one isn't right.
+    """Read declarations; raise UserError, naming the line, where one isn't right.
 
     What is left out: the default is the first value of the range, and all of that is tuned.
     """
     for name in declared:
         if knob_variable(name) in OWN:
-            raise Mistake(
+            raise UserError(
                 f"{place((name,))}: ${knob_variable(name)} has a meaning already; rename it"
             )
     whole = {name: _completed(it) for name, it in declared.items()}

@@ -3,7 +3,7 @@
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.own.target import GeneratedService, TargetSpec
 
 LOCALHOST, IPV4 = "localhost", "127.0.0.1"
@@ -14,7 +14,7 @@ SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 
 
 def make(spec: TargetSpec) -> GeneratedService:
-    """Have it watched; raise Mistake for what isn't on the loopback interface."""
+    """Have it watched; raise UserError for what isn't on the loopback interface."""
     scheme, host, port = _parts(spec)
     return GeneratedService(
         spec.service(
@@ -30,18 +30,18 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
         url = urlsplit(spec.text)
         port = url.port or PORTS.get(url.scheme, 0)
     except ValueError:
-        raise Mistake(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
+        raise UserError(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
     if url.scheme not in SPOKEN or url.username is not None:
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: an arm's URL begins with http:// or https://, such as {_example()}"
         )
     if (host := _loopback(url.hostname or "")) is None:
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: {url.hostname or spec.text} is not this machine; webdyno puts load "
             f"on its loopback interface alone: {IPV4}, [::1] or {LOCALHOST}"
         )
     if url.path not in {"", "/"} or url.query or url.fragment:
-        raise Mistake(
+        raise UserError(
             f"{spec.place}: an arm's URL ends with its port; what is asked for is said by --path, "
             "or by load.paths in a file"
         )

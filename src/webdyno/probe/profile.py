@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from webdyno.host.children import run_program
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 PERF = "perf"
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
@@ -75,7 +75,10 @@ class Perf:
     def __init__(
         self, options: Sequence[str], cpus: Collection[int], beside: Collection[int]
     ) -> None:
-        """Look at some CPUs, working on others; entering raises Trouble where one may not."""
+        """Look at some CPUs, working on others.
+
+        Entering raises OperationError where one may not.
+        """
         self._options, self._beside = options, beside
         self._cpus = ",".join(map(str, sorted(cpus)))
 
@@ -109,7 +112,7 @@ class Perf:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise Trouble(NOT_THERE) from None
+            raise OperationError(NOT_THERE) from None
 
     def say(self, word: str) -> None:
         """Tell it something and wait until it has done it."""
@@ -117,7 +120,7 @@ class Perf:
         deadline = time.monotonic() + ANSWERS_WITHIN_S
         while not select.select([self._ack], [], [], LOOK_S)[0]:
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise Trouble(f"{PERF} can't look here: {self._complaint()}")
+                raise OperationError(f"{PERF} can't look here: {self._complaint()}")
         os.read(self._ack, 64)
 
     def finish(self, signal: int | None = None) -> None:
@@ -143,10 +146,10 @@ def _pipe(path: Path, exits: ExitStack) -> int:
 
 
 def read_by_perf(*arguments: str) -> str:
-    """Give what a subcommand of `perf` prints; raise Trouble when it fails."""
+    """Give what a subcommand of `perf` prints; raise OperationError when it fails."""
     done = run_program([PERF, *arguments], within_s=READ_WITHIN_S, install=NOT_THERE)
     if done.returncode:
-        raise Trouble(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
+        raise OperationError(f"{PERF} {arguments[0]}: {done.stderr.strip()[-300:]}")
     return done.stdout
 
 
@@ -171,7 +174,10 @@ class Profiler:
     """Samples some CPUs while it is entered; `profile` is there afterwards."""
 
     def __init__(self, cpus: Collection[int], beside: Collection[int]) -> None:
-        """Sample those CPUs, working on others; raise Trouble on entering where one may not."""
+        """Sample those CPUs, working on others.
+
+        Raise OperationError on entering where one may not.
+        """
         options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
         self._perf = Perf(options, cpus, beside)
         self.profile = Profile({}, Counter())
@@ -200,8 +206,8 @@ def sampling_fault() -> str | None:
     try:
         with Profiler(sorted(cpus), cpus):
             pass
-    except Trouble as trouble:
-        return str(trouble)
+    except OperationError as error:
+        return str(error)
     return None
 
 
@@ -275,7 +281,7 @@ class SystemCalls:
 
     def __enter__(self) -> Self:
         self._exits = ExitStack()
-        with suppress(Trouble):
+        with suppress(OperationError):
             events = ",".join(
                 [ALL_CALLS, *(f"syscalls:sys_enter_{call}" for call in known_calls())]
             )

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from webdyno.model.base import Foreign
+from webdyno.model.errors import UserError
 from webdyno.model.format import count
-from webdyno.model.mistake import Mistake
 
 SWITCHING = 101
 _NOT_FETCHED = ("Memory Cache", "Disk Cache", "Service Worker", "Inspector Override")
@@ -100,7 +100,7 @@ class _Har(Foreign):
 
 
 def har_entries(text: str, place: str) -> list[HarEntry]:
-    """Give the entries of a HAR file; raise Mistake, which names its place, if it is none."""
+    """Give the entries of a HAR file; raise UserError, which names its place, if it is none."""
     try:
         return _Har.model_validate_json(text).log.entries
     except ValidationError as error:
@@ -110,7 +110,7 @@ def har_entries(text: str, place: str) -> list[HarEntry]:
 
 
 def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
-    """Keep what the first one's server answered; raise Mistake where it is nothing."""
+    """Keep what the first one's server answered; raise UserError where it is nothing."""
     kept, left_out = list[tuple[int, HarEntry]](), Counter[str]()
     origin = next((_origin(it) for it in entries if not _left_out(it)), None)
     for number, entry in enumerate(entries):
@@ -125,7 +125,7 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
     told = f"{place}: {count(left_out.total(), 'request')} left out: {why_each}"
     if not kept:
         said = f" ({why_each})" if left_out else ""
-        raise Mistake(
+        raise UserError(
             f"{place}: there is no request in it that a server answered{said}; save it while the "
             "page loads"
         )
@@ -164,7 +164,7 @@ def _origin(entry: HarEntry) -> str:
 
 
 def body_of(entry: HarEntry, place: str) -> bytes:
-    """Give what a request sent; raise Mistake where that can't be read."""
+    """Give what a request sent; raise UserError where that can't be read."""
     data = entry.request.post_data
     if data is None or entry.request.method.upper() in {"GET", "HEAD"}:
         return b""
@@ -173,9 +173,9 @@ def body_of(entry: HarEntry, place: str) -> bytes:
     try:
         return base64.b64decode(data.text, validate=True)
     except (binascii.Error, ValueError):
-        raise Mistake(f"{place}: a body in it is no base64") from None
+        raise UserError(f"{place}: a body in it is no base64") from None
 
 
-def no_har(place: str, why: str) -> Mistake:
+def no_har(place: str, why: str) -> UserError:
     """Make the refusal of a file that lacks what a HAR file has."""
-    return Mistake(f"{place}: is no HAR file: {why}")
+    return UserError(f"{place}: is no HAR file: {why}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from typing import NamedTuple
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)")
 _BLANKS = (
@@ -112,7 +112,7 @@ class NumberedLine(NamedTuple):
 def read_lines(stream: BufferedReader) -> Iterator[NumberedLine]:
     """Decode a stream line by line; what is no text becomes replacement characters.
 
-    Raise Mistake where the text is longer than anybody's report.
+    Raise UserError where the text is longer than anybody's report.
     """
     utf16 = stream.peek(2)[:2] in {b"\xff\xfe", b"\xfe\xff"}
     encoding = "utf-16" if utf16 else "utf-8-sig"
@@ -127,7 +127,7 @@ def read_lines(stream: BufferedReader) -> Iterator[NumberedLine]:
             if size > MOST_CHARACTERS:
                 break
         if size > MOST_CHARACTERS:
-            raise Mistake(
+            raise UserError(
                 f"longer than {MOST_CHARACTERS // 2**20} million characters; give the part that "
                 "has the outputs"
             )

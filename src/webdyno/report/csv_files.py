@@ -14,11 +14,11 @@ from statistics import fmean, pstdev
 from webdyno.judge.point_data import RunData
 from webdyno.model import format as shown
 from webdyno.model.base import ENDLESS, Interval
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB
 from webdyno.model.judgement import ArmValue, Comparison
 from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import rate_rps
-from webdyno.model.mistake import Mistake
 from webdyno.model.point import Point
 from webdyno.model.records import SlotRecord
 from webdyno.report.around_blocks import pilot_records
@@ -164,13 +164,13 @@ Figures = Sequence[float | None]
 
 
 def autobench_sheet(run: RunData) -> str:
-    """Write the finished blocks as CSV; raise Mistake when no rate was demanded."""
+    """Write the finished blocks as CSV; raise UserError when no rate was demanded."""
     rows: dict[float, dict[str, Figures]] = {}
     for data in run.points:
         for arm in data.experiment.arms:
             demanded = data.experiment.load_of(arm).offered_rps
             if demanded is None:
-                raise Mistake(
+                raise UserError(
                     "autobench's sheet has a row for each demanded rate, but this run has a closed "
                     "loop, which demands none; leave --autobench out"
                 )

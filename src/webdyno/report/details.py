@@ -14,12 +14,12 @@ from typing import NamedTuple
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import read_given
 from webdyno.model.judgement import ArmFacts, EndpointFigures, Judgement
 from webdyno.model.load_result import TlsUse
 from webdyno.model.metrics import answers
-from webdyno.model.mistake import Mistake
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import arm_folder, block_path
@@ -299,7 +299,7 @@ def _readable(root: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(root.glob("*/**/*")):
         if path.name in _NO_CONFIGURATION or not path.is_file():
             continue
-        with suppress(Mistake, OSError):
+        with suppress(UserError, OSError):
             content = read_given(path, LARGEST_FILE_BYTES).decode(errors="replace")
             yield str(path.relative_to(root)), content
 

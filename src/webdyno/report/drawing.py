@@ -14,7 +14,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from webdyno.model.mistake import Trouble
+from webdyno.model.errors import OperationError
 
 Rows = list[dict[str, Any]]
 Layers = alt.LayerChart | alt.FacetChart
@@ -165,10 +165,10 @@ TOLD = alt.Description("told:N")
 
 
 def demand_addresses() -> None:
-    """Raise Trouble where a limit would end the process in the middle of a chart."""
+    """Raise OperationError where a limit would end the process in the middle of a chart."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < ADDRESSES_BYTES:
-        raise Trouble(
+        raise OperationError(
             f"charts can't be drawn: their program reserves {ADDRESSES_BYTES // 2**30} GiB of "
             f"addresses, and this shell allows {limit / 2**30:.2g} GiB; lift that limit with "
             "ulimit -v unlimited"

@@ -58,7 +58,8 @@ COSTS = (
 def write_report(folder: Path, view: RunView) -> Path:
     """Write `report.html` and `summary.csv` into the run's folder; give the page's path.
 
-    Earlier ones are replaced as a whole or not at all. Raises Trouble when they can't be written.
+    Earlier ones are replaced as a whole or not at all. Raises OperationError when they can't be
+    written.
     """
     then = make_again(command("report", folder))
     write_whole(folder / SUMMARY_FILE, summary_csv(view), then)
@@ -243,7 +244,7 @@ def _figures_of(point: PointView, view: RunView) -> list[doc.Figure]:
 def write_charts(folder: Path, view: RunView) -> list[Path]:
     """Write each chart of the page as SVG and PNG; give the files.
 
-    Raise Trouble where they can't be written.
+    Raise OperationError where they can't be written.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

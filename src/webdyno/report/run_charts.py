@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import altair as alt
 
 from webdyno.model import format as text
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_given
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.mistake import Mistake
 from webdyno.model.run import read_stacks, stacks_file
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
@@ -231,7 +231,7 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
 def _kept(run: Path, arm: str) -> Counter[str]:
     try:
         kept = read_given(stacks_file(run, arm), MOST_BYTES)
-    except (Mistake, OSError):
+    except (UserError, OSError):
         return Counter()
     return read_stacks(kept.decode(errors="replace"))
 

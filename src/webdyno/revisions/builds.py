@@ -14,8 +14,8 @@ from webdyno.host.machine import allowed_cpus
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import duration, last_lines, listed_to
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.text import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
 
@@ -56,7 +56,7 @@ def built(
 ) -> Path:
     """Give the folder of a revision's files, built; another run may have built them before.
 
-    Raise Trouble with the log's end when the build fails.
+    Raise OperationError with the log's end when the build fails.
     """
     kept = _cache(repository.user) / _key(repository, revision, recipe)
     locks = open_folder(home_folder() / "builds")
@@ -98,7 +98,9 @@ def _build(
     repository.check_out(revision, kept / "files")
     folder = kept / "files" / recipe.folder
     if not folder.is_dir():
-        raise Mistake(f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run")
+        raise UserError(
+            f"{name} ({revision.text}) has no folder {recipe.folder}, where it is to run"
+        )
     if recipe.build:
         tell(f"building {name} ({revision.text}): {recipe.build}")
         began = time.monotonic()
@@ -146,7 +148,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
         return
     how = f"exit code {code}" if code is not None else f"no end within {duration(WITHIN_S)}"
     end = last_lines(said[-SHOWN_BYTES:], SHOWN_LINES)
-    raise Trouble(
+    raise OperationError(
         f"the build of {name} failed with {how}: {recipe.build}\n"
         f"the end of its log ({log}):\n{end}{_lacking(repository)}"
     )

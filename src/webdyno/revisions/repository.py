@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 from webdyno.definitions.validation import nearest
 from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import listed_to
-from webdyno.model.mistake import Mistake, Trouble
 
 WITHIN_S = 600.0
 WORKING_TREE = "."
@@ -89,18 +89,18 @@ class Repository:
 
     @classmethod
     def around(cls, folder: Path, place: str) -> "Repository":
-        """Find the repository that a folder is in; raise Mistake where it is in none."""
+        """Find the repository that a folder is in; raise UserError where it is in none."""
         user = caller(folder)
         found = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
         if found.returncode:
             why = found.stderr.strip().removeprefix("fatal: ")
-            raise Mistake(f"{place}: {folder} is in no Git repository: {why}")
+            raise UserError(f"{place}: {folder} is in no Git repository: {why}")
         return cls(Path(found.stdout.rstrip("\n")), user)
 
     def revision(self, name: str, place: str) -> Revision:
         """Find a revision: a branch, tag, commit, `HEAD~3`, or `.` for the working tree.
 
-        Raise Mistake, with names that come near, where there is none.
+        Raise UserError, with names that come near, where there is none.
         """
         if name == WORKING_TREE:
             return self._working_tree(place)
@@ -109,7 +109,7 @@ class Repository:
         commit = found.stdout.strip()
         if found.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
-            raise Mistake(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
+            raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
         return Revision(commit, self._told("rev-parse", f"{commit}^{{tree}}"))
 
     def changes(self) -> int:
@@ -149,7 +149,7 @@ class Repository:
         """Put a revision's files into a new folder, as a worktree of this repository.
 
         Its submodules come from their clones here, and are left out where there are none. Raise
-        Trouble where such a clone lacks what the revision wants of it.
+        OperationError where such a clone lacks what the revision wants of it.
         """
         self._put(revision.commit, folder)
         for submodule in self.submodules(revision.commit):
@@ -158,7 +158,7 @@ class Repository:
             clone = Repository(self.top / submodule.path, self.user)
             commit = submodule.commit
             if clone._git("cat-file", "-e", f"{commit}^{{commit}}").returncode:
-                raise Trouble(
+                raise OperationError(
                     f"submodule {submodule.path} has no commit {commit[:SHOWN_DIGITS]} here, which "
                     f"{revision.text} wants; get it by: git -C {clone.top} fetch"
                 )
@@ -181,7 +181,7 @@ class Repository:
         """
         head = self._git("rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
         if not head:
-            raise Mistake(f"{place}: {self.top} has no commit yet; make a first one")
+            raise UserError(f"{place}: {self.top} has no commit yet; make a first one")
         index = Path(self._told("rev-parse", "--absolute-git-dir")) / "webdyno-index"
         beside = {"GIT_INDEX_FILE": str(index)}
         try:

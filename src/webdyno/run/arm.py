@@ -7,9 +7,9 @@ from statistics import fmean
 from typing import Literal, Self
 
 from webdyno.generator.interface import LoadOrder
+from webdyno.model.errors import OperationError
 from webdyno.model.format import duration
 from webdyno.model.machine import Ceiling
-from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import RemedyRecord, SlotRecord
 from webdyno.model.request import may_be_compressed
@@ -45,16 +45,16 @@ class RunningBlock:
     def start(self, arm: PlannedArm) -> StartedArm:
         """Start an arm's servers, anew where they run.
 
-        Raises Trouble where they don't start, which is put on record. Somebody may have taken a
-        port between its choice and the server's start: then others are drawn. That doesn't help
-        where the port is one of the application's own.
+        Raises OperationError where they don't start, which is put on record. Somebody may have
+        taken a port between its choice and the server's start: then others are drawn. That doesn't
+        help where the port is one of the application's own.
         """
         point = self.point
         try:
             return self._start(arm)
-        except Trouble as trouble:
-            if not _may_start_on_another_port(trouble):
-                point.keep_incident(self.number, arm.name, trouble)
+        except OperationError as error:
+            if not _may_start_on_another_port(error):
+                point.keep_incident(self.number, arm.name, error)
                 raise
         what = f"arm {arm.name}: an address was in use; it was started again with another port"
         point.keep_remedy(
@@ -62,8 +62,8 @@ class RunningBlock:
         )
         try:
             return self._start(arm)
-        except Trouble as trouble:
-            point.keep_incident(self.number, arm.name, trouble)
+        except OperationError as error:
+            point.keep_incident(self.number, arm.name, error)
             raise
 
     def _start(self, arm: PlannedArm) -> StartedArm:
@@ -177,9 +177,9 @@ class RunningBlock:
         return "calls" if phase == "warmup" else "samples"
 
 
-def _may_start_on_another_port(trouble: Trouble) -> bool:
-    is_by_other = isinstance(trouble, StackDied) and trouble.is_by_other_port
-    return IN_USE in str(trouble).lower() and not is_by_other
+def _may_start_on_another_port(error: OperationError) -> bool:
+    is_by_other = isinstance(error, StackDied) and error.is_by_other_port
+    return IN_USE in str(error).lower() and not is_by_other
 
 
 def ceiling_of(point: RunningPoint, arm: PlannedArm) -> Ceiling | None:

@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple, Protocol
 
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample
 from webdyno.model.machine import Machine
-from webdyno.model.mistake import Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Answer, ServerUse
@@ -92,7 +92,7 @@ class Questions(NamedTuple):
     """What may differ in the bodies of answers."""
 
 
-class HostLost(Trouble):
+class HostLost(OperationError):  # noqa: N818
     """A host, or the way to it, is gone; the message says what is known of it."""
 
     def __init__(self, what: str, host: str | None = None) -> None:
@@ -101,7 +101,7 @@ class HostLost(Trouble):
         """Which one, where it isn't just the way to it."""
 
 
-class LinkCut(Trouble):
+class LinkCut(OperationError):  # noqa: N818
     """The network between hosts was cut under load: what was measured then tells of nothing."""
 
 
@@ -111,7 +111,7 @@ class ServersHost(Protocol):
     def start(self, arm: str, folder: Path) -> StartedArm:
         """Start an arm's servers anew; `folder` gets their configurations and logs.
 
-        Raises Trouble where they don't start.
+        Raises OperationError where they don't start.
         """
 
     def stop(self, arm: str) -> None:
@@ -243,7 +243,7 @@ class Backend(Protocol):
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
         """Look at everything that can change a result and isn't part of the experiment.
 
-        Raises Mistake or Trouble where the experiment can't be run there.
+        Raises UserError or OperationError where the experiment can't be run there.
         """
 
     def open(self, folder: RunFolder, exits: ExitStack) -> TestbedOf:

@@ -11,9 +11,9 @@ from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.judge import Stop, question_of
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
+from webdyno.model.errors import OperationError
 from webdyno.model.judgement import Finding
 from webdyno.model.load import unpacked
-from webdyno.model.mistake import Trouble
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord
 from webdyno.run.arm import Phase, RunningBlock
@@ -48,7 +48,7 @@ def run_block(point: RunningPoint, number: int) -> None:
 
     The point stops when the certificate shows answers that can't be compared (no load is made then)
     and when a server died under load, unless the run goes on without such arms. Servers that don't
-    start raise Trouble, a load generator that fails GeneratorError.
+    start raise OperationError, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = rng_of(point.experiment.measure.seed, point.number, number)
@@ -103,7 +103,7 @@ def give_up(point: RunningPoint, number: int, differences: Sequence[Finding]) ->
         point.keep_stop(Stop("different-answers", differences[0].what))
         return
     for arm, what in unlike.items():
-        point.keep_incident(number, arm, Trouble(what))
+        point.keep_incident(number, arm, OperationError(what))
         point.progress.notice(f"{what}: the run goes on without it")
 
 

@@ -11,9 +11,9 @@ from math import prod
 from typing import Any
 
 from webdyno.definitions.validation import shown_value
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import KnobValue
-from webdyno.model.mistake import Mistake
 from webdyno.model.quantities import memory_words
 from webdyno.model.why import Design
 
@@ -27,13 +27,13 @@ FULL = 3
 def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
     """Give the experiment that tells which of two arms' settings make their difference.
 
-    Raise Mistake where they differ in nothing, in too much, or not in settings alone.
+    Raise UserError where they differ in nothing, in too much, or not in settings alone.
     """
     before, after = experiment.arms[one], experiment.arms[other]
     _check(one, other, before, after)
     changes = _changes(before, after)
     if not 1 <= len(changes) <= MOST_SETTINGS:
-        raise Mistake(
+        raise UserError(
             f"{one} and {other} differ in {len(changes)} settings; 1 to {MOST_SETTINGS} can be "
             "told apart"
         )
@@ -57,7 +57,7 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
 def _check(one: str, other: str, before: Arm, after: Arm) -> None:
     for key in ("stack", "site", "paths", "load", "bench"):
         if getattr(before, key) != getattr(after, key):
-            raise Mistake(
+            raise UserError(
                 f"{one} and {other} differ in their {key}, not in settings of one stack alone"
             )
 

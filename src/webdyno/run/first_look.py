@@ -64,7 +64,7 @@ class Unlike(NamedTuple):
 def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike]:
     """Start all arms once, ask each for everything, and give what the certificate would refuse.
 
-    Raises Mistake or Trouble where they don't start.
+    Raises UserError or OperationError where they don't start.
     """
     there = plan_points(experiment)[0].experiment
     arms = plan_arms(there, catalogue)

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 
 from webdyno.definitions.validation import first_fault
 from webdyno.host.workspace import locks_held, open_lock
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.records import BlockRecord, Record
 from webdyno.model.run import (
     FORMAT,
@@ -68,17 +68,18 @@ class RunFolder:
     def create(cls, path: Path, head: RunHead) -> Self:
         """Begin a run in a new or empty folder, and hold it for appending.
 
-        Raises Mistake when the folder already holds something, Trouble when it can't be written.
+        Raises UserError when the folder already holds something, OperationError when it can't be
+        written.
         """
         try:
             path.mkdir(parents=True, exist_ok=True)
             if any(path.iterdir()):
-                raise Mistake(
+                raise UserError(
                     f"{path} is not empty: a run needs a folder of its own. "
                     "Name another one with --out."
                 )
         except OSError as error:
-            raise Trouble(f"{path}: can't begin a run there: {cause_of(error)}") from error
+            raise OperationError(f"{path}: can't begin a run there: {cause_of(error)}") from error
         write_whole(path / HEAD_FILE, head.model_dump_json(indent=2) + "\n")
         folder = cls(path, head)
         folder.hold()
@@ -86,12 +87,12 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Read the head of a run that exists. Raises Mistake when the folder holds none."""
+        """Read the head of a run that exists. Raises UserError when the folder holds none."""
         file = path / HEAD_FILE
         try:
             text = read_given(file, MOST_HEAD_BYTES).decode()
         except (FileNotFoundError, NotADirectoryError):
-            raise Mistake(
+            raise UserError(
                 f"{path} holds no run: there is no {HEAD_FILE} in it. "
                 "Give the folder that `webdyno run` named at its end."
             ) from None
@@ -115,7 +116,7 @@ class RunFolder:
     def hold(self) -> None:
         """Take the run for appending, before anything is started that would be in vain otherwise.
 
-        Raises Mistake when another process is appending to it.
+        Raises UserError when another process is appending to it.
         """
         if self._file is not None:
             return
@@ -125,7 +126,7 @@ class RunFolder:
             self._file = _opened_for_appending(self.path / RECORDS_FILE)
         except BlockingIOError:
             os.close(lock)
-            raise Mistake(
+            raise UserError(
                 f"{self.path}: another webdyno is adding to this run. "
                 "Wait until it has ended, or begin another run with --out."
             ) from None
@@ -138,14 +139,14 @@ class RunFolder:
         """Add a record as one line, handed to the kernel before this returns.
 
         The end of a block is also forced to the disk, so that it survives a power cut. Raises
-        Trouble when that fails, as on a full disk; what was there before stays whole.
+        OperationError when that fails, as on a full disk; what was there before stays whole.
         """
         self.hold()
         assert self._file is not None  # noqa: S101 (hold took it)
         line = line_of(record, self.secrets)
         size = os.fstat(self._file).st_size
         if size + len(line) > MOST_RECORDS_BYTES:
-            raise Trouble(
+            raise OperationError(
                 f"{self.path / RECORDS_FILE}: full: a run keeps {MOST_RECORDS_BYTES // MIB} MiB of "
                 "records at most. `webdyno report` shows what was measured; go on in another run."
             )
@@ -161,7 +162,7 @@ class RunFolder:
                 raise
 
     def data(self) -> "RunData":
-        """Read everything measured so far as the judge needs it; raises Mistake at a bad line."""
+        """Read everything measured so far as the judge needs it; raises UserError at a bad line."""
         from webdyno.judge.point_data import RunData
 
         return RunData(self.head, self.records())
@@ -170,7 +171,7 @@ class RunFolder:
         """Read everything measured so far, in the order in which it happened.
 
         Blank lines are passed over, and a last line that was torn by a kill or a power cut is left
-        out. Raises Mistake at any other bad line.
+        out. Raises UserError at any other bad line.
         """
         file = self.path / RECORDS_FILE
         with _ONE_READS, reading(file):
@@ -182,11 +183,11 @@ class RunFolder:
     def block_log(self, point: int, block: int, name: str) -> Path:
         """Give the path of something that a block keeps beside its arms.
 
-        Raise Mistake where a symbolic link leads out of the run.
+        Raise UserError where a symbolic link leads out of the run.
         """
         log = block_path(self.path, point, block) / name
         if not log.resolve().is_relative_to(self.path.resolve()):
-            raise Mistake(f"{log} leads out of {self.path}: remove that symbolic link")
+            raise UserError(f"{log} leads out of {self.path}: remove that symbolic link")
         return log
 
     def block_folder(self, point: int, block: int, arm: str) -> Path:
@@ -195,11 +196,14 @@ class RunFolder:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Trouble(f"{folder}: can't be made: {cause_of(error)}") from error
+            raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
         return folder
 
     def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
-        """Add samples of an arm's stacks to those that are kept; raise Trouble if that fails."""
+        """Add samples of an arm's stacks to those that are kept.
+
+        Raise OperationError if that fails.
+        """
         file = stacks_file(self.path, arm)
         with writing(file):
             file.parent.mkdir(exist_ok=True)
@@ -230,10 +234,10 @@ def _opened_for_appending(file: Path) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise Trouble(f"{file}: can't be written: it is not a regular file")
+        raise OperationError(f"{file}: can't be written: it is not a regular file")
     if status.st_nlink > 1:
         os.close(descriptor)
-        raise Trouble(
+        raise OperationError(
             f"{file} has another name as well (a hard link), under which it would be changed, too; "
             "put a copy in its place"
         )
@@ -241,7 +245,7 @@ def _opened_for_appending(file: Path) -> int:
         _mend_end(descriptor, file)
     except OSError as error:
         os.close(descriptor)
-        raise Trouble(f"{file}: can't be continued: {cause_of(error)}") from error
+        raise OperationError(f"{file}: can't be continued: {cause_of(error)}") from error
     return descriptor
 
 
@@ -250,13 +254,13 @@ def _parse_head(file: Path, text: str) -> RunHead:
         raw = json.loads(text)
         found = raw.get("format") if isinstance(raw, dict) else None
         if found not in READABLE:
-            raise Mistake(
+            raise UserError(
                 f"{file}: format {found!r:.40}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."
             )
         return RunHead.model_validate_json(text)
     except (ValueError, RecursionError) as error:
-        raise Mistake(f"{file}: not the head of a run: {_first_problem(error)}") from error
+        raise UserError(f"{file}: not the head of a run: {_first_problem(error)}") from error
 
 
 def _mend_end(descriptor: int, file: Path) -> None:

@@ -272,7 +272,10 @@ class LocalBackend:
 def surroundings_on(
     bench: Bench, experiment: Experiment, arms: Sequence[PlannedArm]
 ) -> Surroundings:
-    """Look at a bench, and ask services and load generators for their versions. Raises Trouble."""
+    """Look at a bench, and ask services and load generators for their versions.
+
+    Raises OperationError.
+    """
     versions: dict[str, dict[str, str]] = {}
     for arm in arms:
         asked = ask_versions(arm.stack, arm.knobs, arm.site, bench, arm.first_request)

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from webdyno.model.errors import OperationError
 from webdyno.model.files import replaced, writing
-from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record, SlotRecord
 
 PARQUET_FILE = "slots.parquet"
@@ -31,13 +31,13 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     """Write all slots, warm-ups included, replacing the file as a whole.
 
     Columns are named by their path in slots.jsonl, such as `load.requests.completed`; units are in
-    the names. Lists (failure samples, samples of the host) are left out. Raise Trouble when the
-    file can't be written.
+    the names. Lists (failure samples, samples of the host) are left out. Raise OperationError when
+    the file can't be written.
     """
     try:
         import duckdb
     except ModuleNotFoundError:
-        raise Trouble(
+        raise OperationError(
             "writing Parquet takes DuckDB, an extra of webdyno: install 'webdyno[parquet]', "
             f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} duckdb"
         ) from None

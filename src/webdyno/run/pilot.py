@@ -66,8 +66,8 @@ def is_before_pilots(point: RunningPoint) -> bool:
 def run_pilots(point: RunningPoint) -> None:
     """Look at each arm that has no pilot on record, in an order drawn once.
 
-    Servers that don't start raise Trouble, a load generator that fails GeneratorError; a server
-    that dies stops the point, unless that goes on without it.
+    Servers that don't start raise OperationError, a load generator that fails GeneratorError; a
+    server that dies stops the point, unless that goes on without it.
     """
     if not needs_pilot(point.experiment):
         return

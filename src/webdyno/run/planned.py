@@ -50,7 +50,7 @@ class PlannedRequest:
 def planned_requests(
     requests: Sequence[Request], load: Load, site: Site, environment: Mapping[str, str]
 ) -> tuple[PlannedRequest, ...]:
-    """Give everything that a load asks for; raise Mistake where a secret isn't there."""
+    """Give everything that a load asks for; raise UserError where a secret isn't there."""
     endpoints = endpoints_of(requests)
     return tuple(
         asked

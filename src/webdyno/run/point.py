@@ -16,11 +16,11 @@ from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.judge import Stop, decide, next_arms, question_of
 from webdyno.judge.point_data import PointData
 from webdyno.judge.remedies import due_remedy
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
 from webdyno.model.format import duration
 from webdyno.model.machine import Calibration
-from webdyno.model.mistake import Trouble
 from webdyno.model.point import Point
 from webdyno.model.records import (
     BlockRecord,
@@ -195,15 +195,15 @@ class RunningPoint:
             )
         )
 
-    def keep_incident(self, block: int, arm: str | None, trouble: Trouble) -> None:
+    def keep_incident(self, block: int, arm: str | None, error: OperationError) -> None:
         """Put on record that an arm's servers failed, or (None) the load generator or hosts."""
-        died = trouble if isinstance(trouble, StackDied) else None
+        died = error if isinstance(error, StackDied) else None
         incident = IncidentRecord(
             block=block,
             arm=arm,
-            of_hosts=isinstance(trouble, HostLost | LinkCut),
+            of_hosts=isinstance(error, HostLost | LinkCut),
             happened_at=datetime.now(UTC),
-            what=died.what if died else str(trouble).splitlines()[0],
+            what=died.what if died else str(error).splitlines()[0],
             log_tail=died.log_tail if died else [],
         )
         self.keep(incident)
@@ -222,7 +222,7 @@ def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
 
 @contextmanager
 def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]:
-    """Run the commands before, and in any case those after; raise Trouble where one fails.
+    """Run the commands before, and in any case those after; raise OperationError where one fails.
 
     They run in the folder that webdyno was called in, as `user`; None is ourselves. What they say
     is in `log`.
@@ -232,7 +232,7 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
     try:
         yield
     except BaseException:
-        with suppress(Trouble):  # what failed first is what has to be told
+        with suppress(OperationError):  # what failed first is what has to be told
             run_all("after_block", state.after_block)
         raise
     run_all("after_block", state.after_block)
@@ -257,12 +257,12 @@ def _run(key: str, command: str, within_s: float, log: Path, user: ServerUser | 
             try:
                 code = process.wait(within_s)
             except subprocess.TimeoutExpired:
-                raise Trouble(
+                raise OperationError(
                     f"state.{key}: {command!r} did not end within {within_s:g} s (state.within_s); "
                     f"what it said is in {log}"
                 ) from None
     if code != 0:
-        raise Trouble(
+        raise OperationError(
             f"state.{key}: {command!r} ended with exit code {code}; the end of {log}:\n{_end(log)}"
         )
 

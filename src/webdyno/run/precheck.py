@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import regex
 
+from webdyno.model.errors import UserError
 from webdyno.model.load import Load
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import Answer
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.run.planned import PlannedRequest
@@ -115,7 +115,7 @@ def decoded(body: bytes, encoding: str, accepted: Collection[str]) -> bytes:
 
 
 def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
-    """Give a body without what may differ; raise Mistake for a pattern that takes for ever."""
+    """Give a body without what may differ; raise UserError for a pattern that takes for ever."""
     for what in ignored:
         if what.startswith(JSON_TOP):
             body = _without_value(body, steps(what))
@@ -125,7 +125,9 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
                 what, INSTEAD, body.decode("utf-8", "surrogateescape"), timeout=WITHIN_S
             )
         except TimeoutError:
-            raise Mistake(f"ignore: the pattern {what!r} takes for ever; make it simpler") from None
+            raise UserError(
+                f"ignore: the pattern {what!r} takes for ever; make it simpler"
+            ) from None
         body = text.encode("utf-8", "surrogateescape")
     return body
 

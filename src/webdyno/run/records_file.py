@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from webdyno.definitions.validation import first_fault
+from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, given_lines, opened
-from webdyno.model.mistake import Mistake
 from webdyno.model.records import RECORD, Record
 
 RECORDS_FILE = "slots.jsonl"
@@ -37,7 +37,7 @@ class RecordLine(NamedTuple):
 
 
 def records_of(file: Path) -> Iterator[Record]:
-    """Give the records in a file, one after the other; raise Mistake at a line that is none.
+    """Give the records in a file, one after the other; raise UserError at a line that is none.
 
     Blank lines are passed over, and a last line that was torn by a kill or a power cut is left out.
     """
@@ -46,18 +46,18 @@ def records_of(file: Path) -> Iterator[Record]:
     for line in whole_lines(opened(file), file):
         place = f"{file}:{line.number}"
         if len(line.text) > MOST_LINE_BYTES or line.text.count(b"{") > MOST_OBJECTS:
-            raise Mistake(f"{place}: no record of a run: none of webdyno's has so much in it")
+            raise UserError(f"{place}: no record of a run: none of webdyno's has so much in it")
         try:
             record = RECORD.validate_json(line.text)
         except ValidationError as error:
-            raise Mistake(
+            raise UserError(
                 f"{place}: not a record of a run: {first_fault(error)}. The file was "
                 "changed or damaged; restore it from a copy, or remove this line if it can be "
                 "spared."
             ) from error
         _share_names(record, known)
         if _memory_bytes() - before > MOST_HELD_BYTES:
-            raise Mistake(
+            raise UserError(
                 f"{place}: the records up to here take more than {MOST_HELD_BYTES // 1_000_000} MB "
                 "of memory, the most that is held of a run: none of webdyno's needs as much"
             )

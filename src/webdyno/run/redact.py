@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from webdyno.model.errors import OperationError
 from webdyno.model.files import MIB, everything_below, replaced
-from webdyno.model.mistake import Trouble
 from webdyno.model.records import Record
 from webdyno.model.text import HIDDEN, hide
 
@@ -33,7 +33,7 @@ def line_of(record: Record, secrets: Collection[str]) -> bytes:
 def hide_in_files(folder: Path, secrets: Collection[str]) -> None:
     """Rewrite the files below a folder that show secrets, as a server's log may.
 
-    Raise Trouble for a file that can't be rewritten.
+    Raise OperationError for a file that can't be rewritten.
     """
     if not secrets:
         return
@@ -55,7 +55,7 @@ def _rewrite(path: Path, file: BinaryIO, hiding: "_Hiding") -> None:
             os.fchmod(written.fileno(), stat.S_IMODE(found.st_mode))
             written.writelines(hiding.hidden(file))
     except OSError as error:
-        raise Trouble(
+        raise OperationError(
             f"{path}: shows a secret that can't be hidden: {error.strerror}; remove that file"
         ) from error
 

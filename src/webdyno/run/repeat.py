@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB, checked_files, write_whole
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
 from webdyno.run.planned import PlannedArm, arms_of_all_points
@@ -20,7 +20,7 @@ MOST_KEPT_BYTES = 5 * 2**30
 def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
     """Put a resolved experiment into a folder, and copies of what its arms are made of.
 
-    Raise Trouble when the disk doesn't take them.
+    Raise OperationError when the disk doesn't take them.
     """
     arms = arms_of_all_points(experiment, catalogue)
     try:
@@ -29,7 +29,7 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
         for service in _services(arms):
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
     except OSError as error:
-        raise Trouble(
+        raise OperationError(
             f"{folder}: the catalogue's part in this run can't be kept there: {error}"
         ) from error
     # Last, so that it tells that all the rest is there.
@@ -44,17 +44,17 @@ def is_kept(folder: Path) -> bool:
 def kept_catalogue(folder: Path) -> Catalogue:
     """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
-    Runs of format 1 kept none. Raise Mistake for a run that was killed while its copy was made, and
-    for a copy that holds something else than files, such as a pipe.
+    Runs of format 1 kept none. Raise UserError for a run that was killed while its copy was made,
+    and for a copy that holds something else than files, such as a pipe.
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
-        raise Mistake(f"{folder}: this run was ended before it began; remove it and begin anew")
+        raise UserError(f"{folder}: this run was ended before it began; remove it and begin anew")
     size = sum(path.stat().st_size for path in checked_files(kept).values())
     if size > MOST_KEPT_BYTES:
-        raise Mistake(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
+        raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
     return Catalogue.load([kept])
 
 

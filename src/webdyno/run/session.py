@@ -18,9 +18,9 @@ from webdyno.judge.differences import surroundings
 from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.validity import used_s
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import BLOCKS_FOLDER, RunHead
@@ -76,7 +76,7 @@ def folder_under_runs(name: str, began: datetime) -> Path:
 
 
 def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
-    """Begin another session of a run; raise Mistake where it would measure something else.
+    """Begin another session of a run; raise UserError where it would measure something else.
 
     That is so on another machine, and with other versions of servers, load generator or webdyno:
     no verdict may rest on both.
@@ -86,7 +86,7 @@ def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
     here = _session(head.experiment, kept_catalogue(path), backend)
     if changed := surroundings(head, here):
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
-        raise Mistake(
+        raise UserError(
             f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
             f"\nTo measure the same experiment anew: {head.repeat_command(path)}"
         )
@@ -221,10 +221,10 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                 if cuts > MOST_CUTS:
                     raise
                 point.progress.notice(f"{cut}; block {number} is begun anew")
-            except Trouble as trouble:
+            except OperationError as error:
                 if not point.goes_on_without(point.failed - known_to_fail):
                     raise
-                point.progress.notice(f"{trouble}\nthe run goes on without it")
+                point.progress.notice(f"{error}\nthe run goes on without it")
             took_s = time.monotonic() - began
             point.used_s += took_s
             if not any_block and point.finished_blocks == number:

@@ -15,9 +15,9 @@ from webdyno.definitions import Catalogue
 from webdyno.definitions.compatibility import knobs_of
 from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.judge.validity import used_s
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import Knob, KnobValue, TunedSide, TuningStep
-from webdyno.model.mistake import Mistake
 from webdyno.model.race import FEWEST_IN_RACE, HALVING, LEAGUE
 from webdyno.model.records import BlockRecord
 from webdyno.run.arm import SEED_BITS
@@ -69,11 +69,11 @@ class Contender:
         return space_of(knobs_of(stack, site), self.arm.knobs)
 
     def check(self) -> None:
-        """Raise Mistake where there is nothing to tune; find the rounds of an earlier session."""
+        """Raise UserError where there is nothing to tune; find the rounds of an earlier session."""
         if not self.space:
             is_own = self.catalogue.stack(self.arm.stack).is_own
             where = DECLARED if is_own else SHOWN.format(stack=self.arm.stack)
-            raise Mistake(f"{self.name} has no knob to tune: {where}")
+            raise UserError(f"{self.name} has no knob to tune: {where}")
         while (self.next_folder / HEAD_FILE).exists():
             self.rounds.append(RunFolder.open(self.next_folder))
 

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from webdyno.definitions import Catalogue
 from webdyno.definitions.validation import shown_value
 from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
+from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Arm, Experiment
 from webdyno.model.knob import FACTORS, SERVER_CPUS, Knob, KnobValue
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
-from webdyno.model.mistake import Trouble
 from webdyno.model.why import Advice, Intervention, Resource
 from webdyno.stack.service_graph import resolve_stack
 
@@ -131,13 +131,13 @@ def limits_experiment(
 ) -> Experiment:
     """Give the experiment that tells what limits an arm of another one.
 
-    Raise Trouble where nothing can be taken from it.
+    Raise OperationError where nothing can be taken from it.
     """
     found = list(
         interventions(arm, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
     )
     if not found:
-        raise Trouble(
+        raise OperationError(
             f"{arm}: nothing can be taken from it here. Taking CPU time takes root and control "
             "groups; a link's rate, a memory limit or the knob `workers` would have to be set in "
             "the run"

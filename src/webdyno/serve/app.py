@@ -27,7 +27,7 @@ from starlette.staticfiles import StaticFiles
 
 from webdyno.definitions import Catalogue
 from webdyno.judge.runs import compare_sweeps
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.text import finished
 from webdyno.report.conditions import when
 from webdyno.report.csv_files import summary_csv
@@ -80,8 +80,8 @@ def make_app(
         ],
         middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
         exception_handlers={
-            Mistake: pages.refused,
-            Trouble: pages.refused,
+            UserError: pages.refused,
+            OperationError: pages.refused,
             HTTPException: pages.refused,
         },
     )
@@ -119,7 +119,7 @@ class _Pages:
         if isinstance(error, HTTPException):
             return self._page("message.html", error.status_code, said=error.detail)
         return self._page(
-            "message.html", 400 if isinstance(error, Mistake) else 500, said=str(error)
+            "message.html", 400 if isinstance(error, UserError) else 500, said=str(error)
         )
 
     async def list(self, _: Request) -> Response:
@@ -145,21 +145,21 @@ class _Pages:
 
     def _comparison(self, given: dict[str, str]) -> dict[str, str]:
         if not all(map(str.isprintable, given.values())):
-            raise Mistake("these fields take no control characters: type them again")
+            raise UserError("these fields take no control characters: type them again")
         for key in ("stack", "baseline"):
             name = given[key]
             if name not in self._catalogue.stacks and not name.startswith(OWN):
-                raise Mistake(
+                raise UserError(
                     f"{name!r:.60}: the catalogue has no such stack; of your own a page may name "
                     f"{', '.join(OWN)}, whatever else `webdyno duel` can"
                 )
         if given["path"] and not given["path"].startswith("/"):
-            raise Mistake(f"the path {given['path']!r:.60} should begin with /")
+            raise UserError(f"the path {given['path']!r:.60} should begin with /")
         systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
         return systems | {key: given[key] for key in ASKED[2:] if given[key]}
 
     def _served(self, system: str) -> str:
-        """Give a system as it was asked for; raise Mistake for a configuration from elsewhere.
+        """Give a system as it was asked for; raise UserError for a configuration from elsewhere.
 
         A configuration can name programs that its server runs.
         """
@@ -167,7 +167,7 @@ class _Pages:
             return system
         file = Path(asked["file"]).resolve()
         if not file.is_relative_to(self._runs.root):
-            raise Mistake(
+            raise UserError(
                 f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or begin the "
                 "duel in a terminal"
             )
@@ -182,7 +182,7 @@ class _Pages:
         """Show what changed between two runs of one experiment."""
         names = request.query_params.getlist("run")
         if len(names) != 2:
-            raise Mistake("choose two runs of the same experiment to compare them")
+            raise UserError("choose two runs of the same experiment to compare them")
         folders = sorted(map(self._runs.open, names), key=lambda it: it.head.started_at)
         told = await run_in_threadpool(_compared, folders)
         return self._page("compare.html", names=[str(it.path.name) for it in folders], told=told)
@@ -210,7 +210,7 @@ class _Pages:
         begun = last if last is not None and last.name == name else None
         try:
             folder = self._runs.open(name)
-        except Mistake:
+        except UserError:
             if begun is None:
                 raise
             going = self._starter.is_busy
@@ -243,7 +243,7 @@ class _Pages:
             "json": (lambda: judged.model_dump_json(indent=2), "application/json"),
         }
         if kind not in kinds:
-            raise Mistake(f"{kind!r:.20}: there are {', '.join(kinds)}")
+            raise UserError(f"{kind!r:.20}: there are {', '.join(kinds)}")
         make, media = kinds[kind]
         name = f"attachment; filename*=utf-8''{quote(folder.path.name)}.{kind}"
         return PlainTextResponse(

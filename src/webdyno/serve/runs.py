@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from webdyno.model.mistake import Mistake
+from webdyno.model.errors import UserError
 from webdyno.report.result_page import html_page
 from webdyno.report.view import JudgedRun, see
 from webdyno.run.folder import HEAD_FILE, RunFolder, is_held
@@ -54,14 +54,14 @@ class Runs:
         for path in self._paths():
             try:
                 found.append(self._row(path))
-            except Mistake as why:
+            except UserError as why:
                 unread.append(str(why))
         return Listed(sorted(found, key=lambda it: it.started_at, reverse=True), sorted(unread))
 
     def _row(self, path: Path) -> RunRow:
         name = str(path.relative_to(self.root))
         if not name.isprintable():
-            raise Mistake(f"{name!a}: rename that folder, a page can't link to such a name")
+            raise UserError(f"{name!a}: rename that folder, a page can't link to such a name")
         head = RunFolder.open(path).head
         return RunRow(
             name=name,
@@ -81,13 +81,13 @@ class Runs:
             folders[:] = [it for it in folders if it not in {"blocks", "catalog"}]
 
     def open(self, name: str) -> RunFolder:
-        """Open a run by its name; raise Mistake where there is none inside the folder."""
+        """Open a run by its name; raise UserError where there is none inside the folder."""
         try:
             path = (self.root / name).resolve()
         except (OSError, RuntimeError, ValueError):  # too long, links in a circle, a NUL
-            raise Mistake(f"{name!r:.80} is no name of a run") from None
+            raise UserError(f"{name!r:.80} is no name of a run") from None
         if not path.is_relative_to(self.root):
-            raise Mistake(f"{name}: lies outside of {self.root}")
+            raise UserError(f"{name}: lies outside of {self.root}")
         return RunFolder.open(path)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.host.children import ending_with_us, interrupt
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.run.child import words_of
 
 END_WITHIN_S = 30.0
@@ -46,9 +46,9 @@ class Starter:
         return self.last is not None and self.last.process.poll() is None
 
     def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
-        """Begin a run by a call of the Python API; raise Mistake while another one goes on."""
+        """Begin a run by a call of the Python API; raise UserError while another one goes on."""
         if self.is_busy:
-            raise Mistake("a run goes on already, and two would measure each other: wait for it")
+            raise UserError("a run goes on already, and two would measure each other: wait for it")
         self._root.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
@@ -65,7 +65,7 @@ class Starter:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise Trouble(f"{log}: can't begin a run: {error.strerror}") from error
+            raise OperationError(f"{log}: can't begin a run: {error.strerror}") from error
         self.last = Begun(name, process, log)
         return self.last
 

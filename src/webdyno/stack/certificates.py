@@ -32,7 +32,7 @@ class Certificate(NamedTuple):
 
 @cache
 def certificate(host: str, kind: str) -> Certificate:
-    """Make a self-signed certificate for an address; raise Trouble where openssl can't.
+    """Make a self-signed certificate for an address; raise OperationError where openssl can't.
 
     `kind` is ec, on the curve P-256 as most certificates are today, or rsa, of 2048 bits.
     """

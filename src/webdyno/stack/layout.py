@@ -13,7 +13,7 @@ from webdyno.host.netns import CLIENT
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
-from webdyno.model.mistake import Mistake, Trouble
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.service import Service
 from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
@@ -154,7 +154,7 @@ def bench_of(service: Service, bench: Bench) -> Bench:
     stranger = owner_of(service.folder) if own else None
     if own and own.container_port:
         if stranger:
-            raise Trouble(
+            raise OperationError(
                 f"{own.written}: containers are started as root, and {service.folder} belongs to "
                 f"{stranger.name}; run webdyno as {stranger.name}, or copy the run"
             )
@@ -163,7 +163,7 @@ def bench_of(service: Service, bench: Bench) -> Bench:
         return bench
     folder = Path(own.folder)
     if not folder.is_dir():
-        raise Trouble(f"{own.written}: its folder {folder} is gone; begin the run anew")
+        raise OperationError(f"{own.written}: its folder {folder} is gone; begin the run anew")
     user = caller(folder) or stranger
     return bench if user is None and not own.may_be_root else bench.with_user(user)
 
@@ -177,7 +177,7 @@ def _addresses(
     if placement is None:
         hosts_and_ports = _hosts_and_ports(roles, bench, front, front_port)
     elif by_socket := [role.name for role in roles if role.by_socket]:
-        raise Mistake(
+        raise UserError(
             f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
             "listen on $PORT"
         )

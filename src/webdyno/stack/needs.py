@@ -9,8 +9,8 @@ from fnmatch import filter as matching
 from pathlib import Path
 
 from webdyno.host.children import run_program
+from webdyno.model.errors import OperationError
 from webdyno.model.format import last_lines
-from webdyno.model.mistake import Trouble
 from webdyno.model.service import Need
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.service_graph import Role, resolve_services, resolve_stack
@@ -61,13 +61,13 @@ def missing(needs: Mapping[str, Need]) -> list[Need]:
 
 
 def found(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
-    """Give the path of everything that is needed; raise Trouble that names what is missing.
+    """Give the path of everything that is needed; raise OperationError that names what is missing.
 
     What is optional and isn't there is None, and so is what doesn't count.
     """
     there = _looked_for(needs)
     if lacking := _missing(needs, there):
-        raise Trouble(
+        raise OperationError(
             f"{title} isn't completely installed: there is no "
             f"{' and no '.join(map(describe, lacking))}; on Debian and Ubuntu: "
             f"apt-get install {' '.join(dict.fromkeys(need.apt for need in lacking))}"
@@ -140,23 +140,26 @@ def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[
 def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
     """Install packages by apt, as root or by sudo, after `ask` agreed to the question it is given.
 
-    The servers in them aren't started. Raise Trouble when that isn't possible or wasn't wanted.
+    The servers in them aren't started. Raise OperationError when that isn't possible or wasn't
+    wanted.
     """
     if not names:
         return
     wanted = " ".join(names)
     if shutil.which("apt-get") is None:
-        raise Trouble(f"missing, by the names that Debian gives them: {wanted}; please install")
+        raise OperationError(
+            f"missing, by the names that Debian gives them: {wanted}; please install"
+        )
     become_root = [] if os.geteuid() == 0 else ["sudo"]
     if become_root and shutil.which("sudo") is None:
-        raise Trouble(f"missing: {wanted}; as root: apt-get install {wanted}")
+        raise OperationError(f"missing: {wanted}; as root: apt-get install {wanted}")
     if not ask(f"install {wanted} by apt-get?"):
         command = [*become_root, "apt-get", "install", "--no-install-recommends", *names]
-        raise Trouble(
+        raise OperationError(
             f"missing: {wanted}; nothing was installed. Add --yes to have that done, or run\n"
             f"    {' '.join(command)}"
         )
     done = run_program([*become_root, "sh", "-c", INSTALL, "install", *names], within_s=None)
     if done.returncode:
         end = last_lines(done.stdout + done.stderr, SHOWN_LINES)
-        raise Trouble(f"apt-get could not install {wanted}:\n{end}")
+        raise OperationError(f"apt-get could not install {wanted}:\n{end}")

@@ -35,8 +35,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from webdyno.host.children import end_with_parent, gain_no_rights
 from webdyno.host.users import ServerUser
+from webdyno.model.errors import UserError
 from webdyno.model.files import checked_files
-from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service, Version
 
 Context = Mapping[str, Any]
@@ -109,7 +109,7 @@ def service_job(service: Service, context: Context) -> Job:
 def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
     """Fill in templates as the servers' user.
 
-    Raise Mistake that names the file, and the line where that is known, of a template that fails
+    Raise UserError that names the file, and the line where that is known, of a template that fails
     or takes too much time or memory.
     """
     sources = [_sources(job) for job in jobs]
@@ -127,11 +127,11 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     last = json.loads(told[-1]) if told else {}
-    if "mistake" in last:
-        raise Mistake(last["mistake"])
+    if "error" in last:
+        raise UserError(last["error"])
     if "filled" not in last:
         at = last.get("at", jobs[0].where)
-        raise Mistake(f"{at}: this template takes too much time or memory; make it simpler")
+        raise UserError(f"{at}: this template takes too much time or memory; make it simpler")
     for job, available in zip(jobs, sources, strict=True):
         _Filler(job, available).compile_all()
     return [Filled(texts=texts, files=files) for texts, files in last["filled"]]
@@ -146,7 +146,7 @@ def _sources(job: Job) -> Sources:
     named = {name: folder.parent / name for name in job.files.values() if name not in own}
     for name, path in named.items():
         if not path.resolve().is_relative_to(folder.parent.resolve()):
-            raise Mistake(f"{job.where}: template {name} lies outside the catalogue")
+            raise UserError(f"{job.where}: template {name} lies outside the catalogue")
     sources = {}
     for name, path in (own | named).items():
         with suppress(UnicodeDecodeError, FileNotFoundError):  # it is told when it is asked for
@@ -173,8 +173,8 @@ def _fill_in_and_end(
             files = {name: filler.file(template) for name, template in job.files.items()}
             filled.append((filler.texts(job.texts), files))
         tell({"filled": filled})
-    except Mistake as mistake:
-        tell({"mistake": str(mistake)})
+    except UserError as error:
+        tell({"error": str(error)})
     finally:
         os._exit(0)
 
@@ -262,7 +262,7 @@ class _Filler:
         try:
             return self._jinja.get_template(name).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (a template can raise whatever Python can)
-            raise Mistake(f"{self._place(error) or path}: {_told(error)}") from None
+            raise UserError(f"{self._place(error) or path}: {_told(error)}") from None
 
     def _place(self, error: Exception) -> str | None:
         """File and line at which it stopped, from the traceback that Jinja2 rewrites."""
@@ -292,9 +292,9 @@ class _Filler:
         try:
             text = self._short(template).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (as above)
-            raise Mistake(f"{where}: {_told(error)} in {template!r}") from None
+            raise UserError(f"{where}: {_told(error)} in {template!r}") from None
         if "\0" in text:
-            raise Mistake(f"{where}: there is a NUL byte in {template!r}")
+            raise UserError(f"{where}: there is a NUL byte in {template!r}")
         return text
 
 

@@ -16,8 +16,8 @@ from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
+from webdyno.model.errors import OperationError
 from webdyno.model.knob import KnobValue
-from webdyno.model.mistake import Trouble
 from webdyno.model.quantities import memory_words
 from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.model.stack import Site, Stack
@@ -317,7 +317,7 @@ class RunningStack:
     def _limit_cpu(self) -> CpuLimit | None:
         theirs = self.stack.has_containers or self.stack.runs_already
         if theirs and self._bench.servers_cpu_time is not None:
-            raise Trouble(
+            raise OperationError(
                 f"{self.stack.name}: a share of a CPU can't be kept for containers, nor for what "
                 "runs already; give whole CPUs"
             )
@@ -364,7 +364,7 @@ def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
     """
     trusted = user is not None and str(user.uid) == os.environ.get("SUDO_UID")
     if user and not trusted and (changeable := user.may_exchange(folder.absolute())):
-        raise Trouble(
+        raise OperationError(
             f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "
             "writes its logs only where he can't: choose another folder with --out"
         )

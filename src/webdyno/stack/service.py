@@ -15,8 +15,8 @@ from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import indented
-from webdyno.model.mistake import Mistake, Trouble
 from webdyno.model.service import Version
 from webdyno.stack.commands import CommandError, run_checked, version_output
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
@@ -36,7 +36,7 @@ IN_THE_BACKGROUND = (
 )
 
 
-class StackDied(Trouble):
+class StackDied(OperationError):  # noqa: N818
     """A service didn't start, or died later."""
 
     def __init__(
@@ -116,7 +116,7 @@ class RunningService:
         words = filled.words("start")
         if not words:
             empty = "every word of `start` came out empty, so nothing can be run"
-            raise Mistake(f"{service.where}: {empty}")
+            raise UserError(f"{service.where}: {empty}")
         self.process = self.bench.spawn(
             words,
             cwd=self.cwd,
@@ -142,9 +142,9 @@ class RunningService:
         self.initialised_in_s = time.monotonic() - began
 
     def check_configuration(self) -> None:
-        """Raise Trouble with the server's own words when it refuses its configuration.
+        """Raise OperationError with the server's own words when it refuses its configuration.
 
-        Raise Mistake where that is the user's. It takes as long as a start, so it is asked only
+        Raise UserError where that is the user's. It takes as long as a start, so it is asked only
         where a start has failed.
         """
         if not (words := self.filled.words("check")):
@@ -157,7 +157,9 @@ class RunningService:
         except CommandError as error:
             program = f"{words[0]}, version {self.version()}"
             said = refused(str(error), self.role.service.folder, self.home, program)
-            raise Mistake(f"{self.role.service.title} is refused by its server:\n{said}") from None
+            raise UserError(
+                f"{self.role.service.title} is refused by its server:\n{said}"
+            ) from None
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
@@ -232,7 +234,7 @@ class RunningService:
             match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
         except TimeoutError:
             where = self.role.service.where
-            raise Mistake(f"{where}: pattern {version.pattern!r} takes for ever") from None
+            raise UserError(f"{where}: pattern {version.pattern!r} takes for ever") from None
         return (match[1] if match and match[1] else "unknown"), said
 
     def settings(self) -> Mapping[str, str]:
@@ -336,7 +338,7 @@ class RunningService:
             self._run_command(words)
         except CommandError as error:
             title = self.role.service.title
-            raise Trouble(f"{title} {what_if_it_fails}:\n{error}") from None
+            raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None
 
 
 def _exit_words(code: int) -> str:

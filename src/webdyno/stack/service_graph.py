@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
+from webdyno.model.errors import UserError
 from webdyno.model.knob import SERVER_CPUS, Knob, KnobValue
-from webdyno.model.mistake import Mistake
 from webdyno.model.service import Service
 from webdyno.model.stack import RoleDefinition, Site, Stack
 from webdyno.stack.certificates import SECURE
@@ -59,7 +59,7 @@ def resolve_stack(
 ) -> ResolvedStack:
     """Give all roles, data services of the site included, with their knobs.
 
-    `knobs` are those of stack and site, as users name them. Raise Mistake for one that doesn't
+    `knobs` are those of stack and site, as users name them. Raise UserError for one that doesn't
     exist or is out of range, and for services that link in a circle.
     """
     served = stack.with_services(site.services) if site else stack
@@ -68,7 +68,7 @@ def resolve_stack(
     own = site.knobs if site else {}
     for name in knobs:
         if name not in exposed and name not in own:
-            raise Mistake(f"stack {stack.name} has no knob {name!r}")
+            raise UserError(f"stack {stack.name} has no knob {name!r}")
     for name, (knob, sets) in exposed.items():
         value = _value(stack, name, knob, knobs)
         for role, inner in sets:
@@ -94,7 +94,7 @@ def _default_knobs(part: RoleDefinition) -> dict[str, KnobValue]:
 def _value(stack: Stack, name: str, knob: Knob, knobs: Mapping[str, KnobValue]) -> KnobValue:
     value = knobs.get(name, knob.default)
     if fault := knob.fault(value):
-        raise Mistake(f"stack {stack.name}: knob {name} {fault}, not {value!r}")
+        raise UserError(f"stack {stack.name}: knob {name} {fault}, not {value!r}")
     return value
 
 
@@ -119,4 +119,4 @@ def _start_order(stack: Stack) -> list[str]:
         return list(TopologicalSorter(before).static_order())
     except CycleError as error:
         circle = " -> ".join(error.args[1])
-        raise Mistake(f"stack {stack.name}: services link in a circle: {circle}") from None
+        raise UserError(f"stack {stack.name}: services link in a circle: {circle}") from None

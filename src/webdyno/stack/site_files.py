@@ -19,8 +19,8 @@ from webdyno.host.removal import remove_tree
 from webdyno.host.this_machine import Bench
 from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
+from webdyno.model.errors import OperationError
 from webdyno.model.files import checked_files, digest_of, everything_below
-from webdyno.model.mistake import Trouble
 from webdyno.model.stack import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
@@ -204,7 +204,7 @@ def _set_up(
                 workspace=workspace,
             )
     except CommandError as error:
-        raise Trouble(f"site {site.name} can't be set up:\n{error}") from None
+        raise OperationError(f"site {site.name} can't be set up:\n{error}") from None
     finally:
         for service in services.values():
             service.stop()
@@ -267,14 +267,14 @@ def _fingerprint(site: Site) -> str:
 def preload(
     address: Address, files: Iterable[tuple[str, Path]], new_socket: NewSocket = socket.socket
 ) -> None:
-    """Store files in a memcached; raise Trouble when it doesn't take one."""
+    """Store files in a memcached; raise OperationError when it doesn't take one."""
     with connect(address, new_socket) as connection, connection.makefile("rb") as answers:
         for key, path in files:
             body, name = path.read_bytes(), _key(key)
             if len(body) <= LARGEST_BYTES and len(name) <= LONGEST_KEY_BYTES:
                 connection.sendall(b"set %b 0 0 %d\r\n%b\r\n" % (name, len(body), body))
                 if (said := answers.readline()) != b"STORED\r\n":
-                    raise Trouble(f"memcached does not take {key}: {said.decode().strip()}")
+                    raise OperationError(f"memcached does not take {key}: {said.decode().strip()}")
 
 
 def _key(path: str) -> bytes:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from webdyno.model.bench import OWN_NETWORKS
+from webdyno.model.errors import OperationError
 from webdyno.model.format import size
-from webdyno.model.mistake import Trouble
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -50,7 +50,7 @@ def free_port(
         port = random.SystemRandom().randint(LOWEST, highest)
         if port not in taken and _can_listen(port, new_socket, host) is None:
             return port
-    raise Trouble(f"found no free port on {host} between {LOWEST} and {highest}")
+    raise OperationError(f"found no free port on {host} between {LOWEST} and {highest}")
 
 
 def tcp(host: str, new_socket: NewSocket = socket.socket) -> socket.socket:
@@ -71,13 +71,15 @@ def own_network_host() -> str:
 
 
 def demand_port(port: int) -> int:
-    """Give the port back if it is free, else raise Trouble that says who holds it."""
+    """Give the port back if it is free, else raise OperationError that says who holds it."""
     fault = _can_listen(port)
     if fault is None:
         return port
     if fault.errno == errno.EADDRINUSE:
-        raise Trouble(f"port {port} is in use{_holder(port)}; stop that or choose another --port")
-    raise Trouble(f"can't listen on port {port}: {fault.strerror}; choose another --port")
+        raise OperationError(
+            f"port {port} is in use{_holder(port)}; stop that or choose another --port"
+        )
+    raise OperationError(f"can't listen on port {port}: {fault.strerror}; choose another --port")
 
 
 def _can_listen(

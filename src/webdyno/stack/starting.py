@@ -9,9 +9,9 @@ from pathlib import Path
 
 from webdyno.host.this_machine import Bench
 from webdyno.host.workspace import Workspace
+from webdyno.model.errors import OperationError
 from webdyno.model.format import indented
 from webdyno.model.knob import KnobValue
-from webdyno.model.mistake import Trouble
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.layout import Placement
 from webdyno.stack.ready import FirstRequest
@@ -36,7 +36,7 @@ def start_stack(
     `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
     a free one unless given; `memory_bytes` limits all services together; with a `placement` only
     the services of this host are started; `asked` shows that a user's own system is ready. Raise
-    Trouble, with the server's own words, when it can't be started.
+    OperationError, with the server's own words, when it can't be started.
     """
     with _errors_told(stack, folder):
         running = RunningStack(
@@ -68,7 +68,7 @@ def ask_versions(
     """Ask the services of a stack, by role, for their versions.
 
     None of them is started but a user's own system, of which nobody knows yet whether it starts:
-    raise Trouble, with its own words, where it doesn't.
+    raise OperationError, with its own words, where it doesn't.
     """
     with _errors_told(stack, Path.cwd()), Workspace() as scratch:
         folder = scratch.path / "kept"
@@ -84,7 +84,7 @@ def _try_out(running: RunningStack) -> None:
         running.start()
     except StackDied as died:
         said = f"; what it said last:\n{indented(died.log_tail)}" if died.log_tail else ""
-        raise Trouble(died.what + said) from None
+        raise OperationError(died.what + said) from None
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
-        raise Trouble(f"stack {stack.name} can't be started: {error}{remedy}") from None
+        raise OperationError(f"stack {stack.name} can't be started: {error}{remedy}") from None
 
 
 def _make_room(folder: Path) -> str:

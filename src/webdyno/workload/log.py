@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from webdyno.model.errors import UserError
 from webdyno.model.format import count, number
-from webdyno.model.mistake import Mistake
 from webdyno.workload.access import AT_EDGE, CASE_BLIND, FORWARDED, Access
 from webdyno.workload.privacy import Privacy
 
@@ -197,7 +197,7 @@ class LogBuilder:
         try:
             path = self.privacy.path(target)
             asked = RequestKey(access.method.decode(), path, access.body, access.content_type)
-        except (ValueError, Mistake):
+        except (ValueError, UserError):
             self._as_logged[logged] = None
             self.left_out[NO_PATH] += 1
             return None

@@ -48,7 +48,7 @@ class Privacy:
         return target if self._queries == "keep" else before
 
     def path(self, asked: bytes) -> str:
-        """Give a path as experiments have it; raise ValueError, Mistake where it is none."""
+        """Give a path as experiments have it; raise ValueError, UserError where it is none."""
         text = asked.decode(errors="replace")
         path = path_of(_ESCAPED.sub(r"%\1", text).replace("\\", "%5C"), "the log")
         if len(path) > LONGEST_PATH or (asked[:1] != b"/" and b"://" not in asked):

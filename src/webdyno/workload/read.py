@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from webdyno.definitions.entries import text_of
+from webdyno.model.errors import UserError
 from webdyno.model.files import unreadable
 from webdyno.model.format import number
-from webdyno.model.mistake import Mistake
 from webdyno.readers.har import HarEntry, body_of, har_entries, no_har, own_requests
 from webdyno.workload.access import Access, NoRequest, moment_of, took_of_number
 from webdyno.workload.lines import READ, Lines
@@ -100,7 +100,7 @@ _NOT_READ_COMPILED = [(re.compile(pattern), told) for pattern, told in _NOT_READ
 
 @contextmanager
 def opened_log(path: Path) -> Iterator[Any]:
-    """Open a log, unpacked; `-` is standard input. Raise Mistake for what is no file of lines."""
+    """Open a log, unpacked; `-` is standard input. Raise UserError for what is no file of lines."""
     with ExitStack() as stack:
         file: Any
         if path == STDIN:
@@ -113,19 +113,19 @@ def opened_log(path: Path) -> Iterator[Any]:
 
 
 def check_is_file(path: Path) -> None:
-    """Raise Mistake where a log is no regular file and not standard input either."""
+    """Raise UserError where a log is no regular file and not standard input either."""
     if path == STDIN or path.is_file():
         return
     if path.exists():
-        raise Mistake(f"{path}: is no regular file; `webdyno workload -` reads standard input")
-    raise Mistake(f"{path}: there is no such file")
+        raise UserError(f"{path}: is no regular file; `webdyno workload -` reads standard input")
+    raise UserError(f"{path}: there is no such file")
 
 
 def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: ANN401
     begins = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
     for magic, (kind, command) in _ELSEWHERE.items():
         if begins.startswith(magic):
-            raise Mistake(f"{path}: is {kind}; this makes it readable: {command.format(path)}")
+            raise UserError(f"{path}: is {kind}; this makes it readable: {command.format(path)}")
     for magic, unpack in _PACKED.items():
         if begins.startswith(magic):
             return unpack(file)
@@ -135,7 +135,7 @@ def _unpacked(file: Any, path: Path) -> AbstractContextManager[Any]:  # noqa: AN
 def read_logs(
     paths: Sequence[Path], wanted: LogSelection, privacy: Privacy, progress: Progress | None = None
 ) -> Log:
-    """Read logs as one; raise Mistake where there is no request in them."""
+    """Read logs as one; raise UserError where there is no request in them."""
     builder, told, hints = LogBuilder(wanted, privacy), list[str](), list[str]()
     for path in paths:
         name = _name(path)
@@ -203,11 +203,11 @@ class _OneLog:
         if self._useless_bytes is not None and (
             at >= MOST_USELESS_LINES or self._useless_bytes >= MOST_USELESS_BYTES
         ):
-            raise Mistake(
+            raise UserError(
                 f"{self.name}: its first {number(at)} lines hold no request{_hint(self.hints)}"
             )
         if len(self._builder) >= MOST_REQUESTS:
-            raise Mistake(
+            raise UserError(
                 f"{self.name}:{at}: {MOST_REQUESTS:,} requests are the most; choose some hours "
                 "with --from and --to"
             )
@@ -224,7 +224,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
             line = file.readline(LONGEST_LINE + 1)
             bytes_of_it += len(line)
             if bytes_of_it > MOST_USELESS_BYTES:
-                raise Mistake(
+                raise UserError(
                     f"{name}: a line is longer than {MOST_USELESS_BYTES // 2**20} MiB: is it a log?"
                 )
 
@@ -233,10 +233,10 @@ def _hint(hints: Sequence[str]) -> str:
     return "; " + "; ".join(hints) if hints else f". Read are {READ}"
 
 
-def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> Mistake:
+def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> UserError:
     left_out = ", ".join(f"{many:,} {why}" for why, many in builder.left_out.items())
     first = f" (line {builder.bad[0].line} {builder.bad[0].why})" if builder.bad else ""
-    return Mistake(
+    return UserError(
         f"{names}: there is no request in it that can be used: {left_out or 'it is empty'}{first}"
         f"{_hint(hints)}"
     )
@@ -245,7 +245,7 @@ def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> Mistake:
 def _har_requests(file: BinaryIO, place: str) -> tuple[Iterator[Access], list[str]]:
     """Give a HAR file's requests, all of one client, and what was left out of it.
 
-    Raise Mistake where it is none.
+    Raise UserError where it is none.
     """
     own = own_requests(har_entries(text_of(file, place), place), place)
     return _accesses(own.entries, place), [own.left_out] if own.left_out else []
@@ -282,7 +282,7 @@ def _started_s(entry: HarEntry, where: str, place: str) -> float:
     try:
         return moment_of(entry.started)
     except (ValueError, OverflowError):
-        raise Mistake(
+        raise UserError(
             f"{place}: {where} {entry.started!r:.60} is no time such as 2026-11-22T13:55:36.123Z"
         ) from None
 

@@ -8,8 +8,8 @@ import numpy as np
 import tomli_w
 
 from webdyno.definitions.entries import with_body
+from webdyno.model.errors import UserError
 from webdyno.model.load import MOST_REPLAYED, Replay
-from webdyno.model.mistake import Mistake
 from webdyno.model.workload import ConnectionUse, Workload
 from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole
@@ -105,15 +105,15 @@ def replay_of(log: Log, chosen: Mix) -> Replay:
     """Give when each request of a log came, and which of the load's requests it is.
 
     What the load has no request for is replaced by the one that stands for it, of the nearest rank.
-    Raise Mistake for a log that can't be replayed.
+    Raise UserError for a log that can't be replayed.
     """
     if len(log) > MOST_REPLAYED:
-        raise Mistake(
+        raise UserError(
             f"--replay: {len(log):,} requests are more than {MOST_REPLAYED:,}; choose some hours "
             "with --from and --to"
         )
     if not log.time_s[-1] > log.time_s[0]:
-        raise Mistake("--replay: all requests came at the same time")
+        raise UserError("--replay: all requests came at the same time")
     times_s = np.fromiter(_spread_over_seconds(log.time_s), float, len(log))
     return Replay(
         (times_s - times_s[0]).tolist(), _standing_for(log, chosen)[log.asked_id].tolist()
@@ -167,7 +167,7 @@ def traffic_of(
 
     A twin of pages has such where the log knows that answers took time, one of files never.
     With the name of a file that its own timetable will be written to, as the load's text names it.
-    Raise Mistake where a twin would be too large, or the log can't be replayed.
+    Raise UserError where a twin would be too large, or the log can't be replayed.
     """
     paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
     path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 import numpy as np
 import tomli_w
 
+from webdyno.model.errors import UserError
 from webdyno.model.files import writing
 from webdyno.model.format import size
-from webdyno.model.mistake import Mistake
 from webdyno.model.workload import Pages
 from webdyno.workload.fits import Mix
 from webdyno.workload.log import Floats, Log
@@ -67,7 +67,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
     A file has the median size that its path was answered with, and so has a page. What isn't a
     plain file (queries, redirects, missing pages, a path that is a folder of others as well)
     becomes a file of another name; so do pages whose names don't lead a server to PHP. Raise
-    Mistake where the files would be too large.
+    UserError where the files would be too large.
     """
     sizes = _sizes(log)
     folders = {up for entry in entries for up in _folders_above(unquote(entry["path"]))}
@@ -91,7 +91,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
             pages[unquote(names[path])] = made
             files[file] = {"text": MADE.format(made.cpu_ms, made.bytes)}
     if (total := sum(sizes[path] for path in names)) > MOST_BYTES:
-        raise Mistake(
+        raise UserError(
             f"--twin: its files would have {size(total)}, and {size(MOST_BYTES)} are the most; "
             "choose some hours with --from and --to"
         )
@@ -110,7 +110,7 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
 
 
 def write_twin(folder: Path, twin: Twin) -> None:
-    """Write a catalogue that has the twin; raise Trouble where that fails."""
+    """Write a catalogue that has the twin; raise OperationError where that fails."""
     place = folder / "sites" / NAME
     pages = {path: page._asdict() for path, page in twin.pages.items()}
     with writing(place):

@@ -1,14 +1,14 @@
 """The two ways in which webdyno gives up with a message for people instead of a traceback."""
 
 
-class Mistake(Exception):  # noqa: N818 (the message is about the input, not an error of ours)
+class UserError(Exception):
     """Something in the command, a file or a setting is wrong.
 
     The message names the file, line or flag, says what is wrong and what to do about it.
     """
 
 
-class Trouble(Exception):  # noqa: N818
+class OperationError(Exception):
     """A server, tool or resource of this machine failed although the input was right.
 
     The message says what failed, with the end of its log where there is one, and what to do.
