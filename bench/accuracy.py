@@ -1,7 +1,7 @@
 """Are the reported percentiles right? Clients against servers whose delays are known.
 
 An open loop at a constant rate meets a server with constant, bimodal or frozen delays; the right
-percentiles are computed from the delays alone. loadgen has to be within 2 % + 1 ms of them at
+percentiles are computed from the delays alone. loadgen has to be within 2% + 1 ms of them at
 each. Samples in which the server could not keep its delays are not judged, but repeated. Then
 loadgen at 20 000/s with each send-lag budget: how late requests leave after they were due, how late
 they arrive as the server sees it, and what one costs the client.

@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it, on real processes and sockets. A server answers one request after
 the other, each after a known time by the clock: fixed (M/D/1) or exponentially distributed (M/M/1),
-under Poisson arrivals. From that follows the rate at which exactly 1 % of the answers take longer
+under Poisson arrivals. From that follows the rate at which exactly 1% of the answers take longer
 than the objective allows. One server collapses at a known rate and doesn't come back by itself; and
 one is too fast for the load generator. Each run adds a line to the file of results; the table is
 made of all of them.
@@ -133,7 +133,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case."""
     made = Table(title="capacities", caption=machine.describe(), width=lab.TABLE_WIDTH)
     made.add_column("server")
-    for heading in ("runs", "capacities", "holding\nthe truth", "within 3 %", "mean error", "s"):
+    for heading in ("runs", "capacities", "holding\nthe truth", "within 3%", "mean error", "s"):
         made.add_column(heading, justify="right")
     made.add_column("findings", overflow="fold")
     for name in CASES:

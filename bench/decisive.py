@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
 the last line of each duel. Intervals are those that verdicts rest on, with all bounds of bias. An
-undecided duel counts as an answer when that excludes differences of more than 5 %.
+undecided duel counts as an answer when that excludes differences of more than 5%.
 """
 
 import sys
@@ -136,7 +136,7 @@ def verdict(found: Outcome) -> str:
 
 
 def answered(found: Outcome) -> bool:
-    """Whether it says something: a verdict, or that no larger difference than 5 % is possible."""
+    """Whether it says something: a verdict, or that no larger difference than 5% is possible."""
     if found.verdict is Verdict.UNDECIDED:
         return found.sure is not None and excluded_difference(found.sure) <= MOST_EXCLUDED
     return found.verdict not in {None, Verdict.INVALID}

@@ -125,7 +125,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Simulate and print the table."""
-    made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25 %")
+    made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%")
     for heading in ("machine", "endpoints", "more CPU"):
         made.add_column(heading)
     for heading in ("pass", "fail", "can't tell", "blocks", "wrong endpoint"):

@@ -1,7 +1,7 @@
 """How often a gate is right on a real machine: gates between servers of dialled cost.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults: base and head cost 100 µs of CPU
-time per request, or head 3 % or 10 % more; and no change beside a neighbour that works in bursts on
+time per request, or head 3% or 10% more; and no change beside a neighbour that works in bursts on
 the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
 """
 
@@ -62,8 +62,8 @@ class Case:
 
 CASES = (
     Case("no change", 0.0, 40),
-    Case("3 % more", 0.03, 15),
-    Case("10 % more", 0.1, 15),
+    Case("3% more", 0.03, 15),
+    Case("10% more", 0.1, 15),
     Case("no change, noisy neighbour", 0.0, 15, neighbour=True),
 )
 
@@ -151,7 +151,7 @@ def _count(outcomes: Sequence[Answered], case: Case) -> int:
 def table(outcomes: Sequence[Answered]) -> Table:
     """Show what came of all gates, case by case."""
     made = Table(
-        title="gates between servers of dialled cost, tolerances 5, 5 and 25 %",
+        title="gates between servers of dialled cost, tolerances 5, 5 and 25%",
         caption=machine.describe(),
         width=lab.TABLE_WIDTH,
     )

@@ -2,7 +2,7 @@
 
 Each round runs every client once, in random order, on one core, against the same nginx on other
 cores. Ratios are taken within a round. Tables show medians: of times with [lowest - highest], of
-ratios with an interval of at least 95 % confidence, which takes 6 rounds. A goal is reached or
+ratios with an interval of at least 95% confidence, which takes 6 rounds. A goal is reached or
 missed when the whole interval says so.
 """
 

@@ -52,7 +52,7 @@ def main() -> None:
     title = f"{STACK} against itself: {BUDGET_S} s, {blocks} blocks; {blocks} runs of wrk"
     table = Table(title=title)
     table.add_column("metric")
-    for heading in ("A/A ratio (95 % interval)", "half-width", "wrk: highest", "two runs, 95 %"):
+    for heading in ("A/A ratio (95% interval)", "half-width", "wrk: highest", "two runs, 95%"):
         table.add_column(heading, justify="right")
     for metric, label in METRICS.items():
         values = runs[metric]
@@ -110,7 +110,7 @@ def wrk_runs(run: RunFolder, count: int, folder: Path) -> dict[str, list[float]]
 
 
 def difference_of_two(values: list[float]) -> float:
-    """By how much two single runs of equal servers differ at most, with 95 % confidence.
+    """By how much two single runs of equal servers differ at most, with 95% confidence.
 
     t(n - 1) · sd · √2 of the logarithms: what somebody risks who runs wrk once on each side.
     """

@@ -26,8 +26,8 @@ from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
 EXAMPLES = """\
   each case once (some minutes)
     .venv/bin/python bench/starts.py
-  twenty gates of states that lie 12 % apart
-    .venv/bin/python bench/starts.py --cases '12 % half' --rounds 20
+  twenty gates of states that lie 12% apart
+    .venv/bin/python bench/starts.py --cases '12% half' --rounds 20
   only the table of what is there
     .venv/bin/python bench/starts.py --rounds 0
 """
@@ -55,10 +55,10 @@ class Case:
 
 
 CASES = {
-    "5 % half": Case(1.05, 0.5),
-    "12 % half": Case(1.12, 0.5),
-    "12 % a fifth": Case(1.12, 0.2),
-    "20 % half": Case(1.2, 0.5),
+    "5% half": Case(1.05, 0.5),
+    "12% half": Case(1.12, 0.5),
+    "12% a fifth": Case(1.12, 0.2),
+    "20% half": Case(1.2, 0.5),
 }
 
 

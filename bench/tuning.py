@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it, on real processes and sockets. The requests of one server cost the
 less CPU time the nearer two of its settings are to their best values; three more have no effect.
-It is tuned well where its requests cost at most 5 % more than they could. Another server has only
+It is tuned well where its requests cost at most 5% more than they could. Another server has only
 settings without an effect: there "tuned" must not come out as faster. Each run adds a line to the
 file of results; the table is made of all of them.
 """

@@ -119,7 +119,7 @@ def test_a_table_in_a_frame_is_a_table() -> None:
         "│ apache │ 100000   │ 31110  │ 60012.45 │\n└────────┴──────────┴────────┴──────────┘\n"
     )
     (finding,) = found(text, "failures-column")
-    assert "“errors” is 31110 for “apache”: 31.1 % failed" in finding.what
+    assert "“errors” is 31110 for “apache”: 31.1% failed" in finding.what
     assert finding.line == 5
 
 
@@ -139,7 +139,7 @@ def test_a_table_with_columns_of_text_and_a_row_of_failures() -> None:
         "| Caddy | h2 TLSv1.2 | **76,835** | 0 |\n| nginx | h2 TLSv1.3 | 80,112 | 31.11 |\n"
     )
     (finding,) = found(text, "failures-column")
-    assert "31.1 % failed" in finding.what
+    assert "31.1% failed" in finding.what
     assert found(text.replace("31.11", "0"), "failures-column") == []
 
 
@@ -486,7 +486,7 @@ def test_a_row_of_failures_below_servers_as_headings() -> None:
         "| req/s | 76,835 | 80,112 |\n| requests | 100000 | 100000 |\n| failed | 0 | 31110 |\n"
     )
     (finding,) = found(text, "failures-column")
-    assert "“failed” is 31110 for “nginx”: 31.1 % failed" in finding.what
+    assert "“failed” is 31110 for “nginx”: 31.1% failed" in finding.what
 
 
 def test_the_last_lines_of_autocannon_alone() -> None:

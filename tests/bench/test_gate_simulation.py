@@ -49,6 +49,6 @@ def test_many_claims_at_their_margins_fail_in_at_most_five_per_cent(endpoints: i
 
 
 def test_a_base_that_differs_from_itself_never_fails_the_head() -> None:
-    """Head is like the first arm of the base; the second one lies 20 % below it."""
+    """Head is like the first arm of the base; the second one lies 20% below it."""
     world = World(0.0, "quiet", endpoints=1, base_again=-0.2)
     assert share(world, GateAnswer.FAIL, 100) == 0

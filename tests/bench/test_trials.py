@@ -100,5 +100,5 @@ def test_a_table_says_what_failed_and_what_could_not_be_judged() -> None:
     ],
 )
 def test_the_goal_takes_all_sound_rounds(trials: list[Trial], verdict: str) -> None:
-    expected = f"goal: loadgen within 2 % + 1 ms of the truth at every percentile: {verdict}"
+    expected = f"goal: loadgen within 2% + 1 ms of the truth at every percentile: {verdict}"
     assert goal("loadgen", trials, TRUTH) == expected

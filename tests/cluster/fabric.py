@@ -68,7 +68,7 @@ def show(title: str, runs: Sequence[RunFolder]) -> None:
     """Print the medians of several runs."""
     print(  # noqa: T201
         f"{title:<14} {median(map(between_slots_ms, runs)):6.1f} ms between slots, "
-        f"{100 * median(map(share_that_counts, runs)):3.0f} % of blocks' time counts; "
+        f"{100 * median(map(share_that_counts, runs)):3.0f}% of blocks' time counts; "
         + "; ".join(judge(run.data().points[0]).headline for run in runs)
     )
 

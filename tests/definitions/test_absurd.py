@@ -37,7 +37,7 @@ def catalogue() -> Catalogue:
         ("measure.warmup_s=inf", "not inf"),
         ("measure.warmup_s=nan", "not nan"),
         ("measure.budget_s=1e300", "at most 720 h"),
-        ("measure.precision=0", "from 0.01 % to 99 %"),
+        ("measure.precision=0", "from 0.01% to 99%"),
         ("measure.min_blocks=31", "more than max_blocks"),
         ("measure.slots_per_arm=1099511627776", "1000 or less"),
         ("measure.slots_per_arm=3", "multiple of 2"),

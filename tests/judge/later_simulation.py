@@ -1,6 +1,6 @@
 """Simulated long looks: how often something is seen that isn't there, and what is there.
 
-Responses of windows come in bursts, or are few; noise remembers; a neighbour takes 30 to 70 % of
+Responses of windows come in bursts, or are few; noise remembers; a neighbour takes 30 to 70% of
 the servers' CPUs for 0.2 to 3 s, which steal and run queues show as a probe would see it; memory
 grows to a plateau, or with the logarithm of time. Run as a program it prints the table of
 docs/method.md:
@@ -78,17 +78,17 @@ STEADY = {
 THERE = {
     "stalls of 50 ms every 2 s": Server(stall_s=0.05, every_s=2.0),
     "stalls of 1 s every 6 s": Server(stall_s=1.0, every_s=6.0, looked_s=27.0),
-    "a second at 40 % every 6 s": Server(stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0),
-    "drift of 10 %": Server(drifts_to=0.9),
+    "a second at 40% every 6 s": Server(stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0),
+    "drift of 10%": Server(drifts_to=0.9),
     "leak of 10 kB a request": Server(leak_bytes=10_000),
     "leak of 10 kB, 100 requests/s": Server(rate_rps=100, leak_bytes=10_000),
     "stalls of 1 s beside a neighbour": Server(
         stall_s=1.0, every_s=6.0, looked_s=27.0, neighbour="programs"
     ),
-    "a second at 40 % every 6 s beside a neighbour": Server(
+    "a second at 40% every 6 s beside a neighbour": Server(
         stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0, neighbour="programs"
     ),
-    "drift of 10 % beside a neighbour": Server(drifts_to=0.9, neighbour="programs"),
+    "drift of 10% beside a neighbour": Server(drifts_to=0.9, neighbour="programs"),
     "leak of 10 kB beside a neighbour": Server(leak_bytes=10_000, neighbour="programs"),
 }
 
@@ -213,7 +213,7 @@ def _held(server: Server, at_s: Logs, rng: np.random.Generator) -> Logs:
 
 
 def share_words(share: float, how_many: int) -> str:
-    """Say a share of looks, with its 95 % interval (Clopper and Pearson, Biometrika 1934)."""
+    """Say a share of looks, with its 95% interval (Clopper and Pearson, Biometrika 1934)."""
     seen = round(share * how_many)
     low = betaincinv(seen, how_many - seen + 1, 0.025) if seen else 0.0
     high = betaincinv(seen + 1, how_many - seen, 0.975) if seen < how_many else 1.0

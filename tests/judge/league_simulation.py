@@ -26,11 +26,11 @@ NOISE = 0.02
 
 WORLDS: dict[str, Sequence[float]] = {
     "12 equal ones": [0.0] * 12,
-    "6 pairs of equals, 5 % apart": [0.05 * (place // 2) for place in range(12)],
-    "12, each 2 % from the next": [0.02 * place for place in range(12)],
-    "12, each 10 % from the next": [0.1 * place for place in range(12)],
-    "8, each 3 % from the next": [0.03 * place for place in range(8)],
-    "4, each 5 % from the next": [0.05 * place for place in range(4)],
+    "6 pairs of equals, 5% apart": [0.05 * (place // 2) for place in range(12)],
+    "12, each 2% from the next": [0.02 * place for place in range(12)],
+    "12, each 10% from the next": [0.1 * place for place in range(12)],
+    "8, each 3% from the next": [0.03 * place for place in range(8)],
+    "4, each 5% from the next": [0.05 * place for place in range(4)],
 }
 """ln of the arms' true values."""
 

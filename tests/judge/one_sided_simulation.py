@@ -43,7 +43,7 @@ def runs(mean: float, sd: float, question: OneSided, count: int, seed: int = 0) 
 def main() -> None:
     """Print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
-    print(f"{count} runs a row, ratios of blocks with 3 % noise")  # noqa: T201
+    print(f"{count} runs a row, ratios of blocks with 3% noise")  # noqa: T201
     print("tolerance  true gain  planned blocks      yes       no  mean blocks")  # noqa: T201
     for tolerance in (0.0, 0.05):
         for gain in (-0.05, -0.02, 0.0, 0.02, 0.05):

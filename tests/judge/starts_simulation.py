@@ -37,7 +37,7 @@ class World:
     apart: float
     """By how much the one state costs more than the other, as a share."""
     mixing: float | None
-    """Share of starts in the dear state; None: each arm has its own, for good, of 20 to 80 %."""
+    """Share of starts in the dear state; None: each arm has its own, for good, of 20 to 80%."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def noise(rng: np.random.Generator) -> Logs:
 
 
 def remembering(rng: np.random.Generator, memory: float, windows: int = WINDOWS) -> Logs:
-    """Give an AR(1) with a standard deviation of 3 %."""
+    """Give an AR(1) with a standard deviation of 3%."""
     shocks = rng.normal(0, 0.03 * np.sqrt(1 - memory**2), windows)
     values = np.empty(windows)
     values[0] = rng.normal(0, 0.03)
@@ -103,7 +103,7 @@ def mser5(series: Series) -> Onset:
 
 
 def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
-    """Let other programs take 5 to 30 % of the rate for half a second, every second or so."""
+    """Let other programs take 5 to 30% of the rate for half a second, every second or so."""
     taken, at = np.zeros(windows), 0
     while at < windows:
         at += 1 + int(rng.exponential(0.7) / WINDOW_S)
@@ -114,7 +114,7 @@ def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
 
 
 def swinging(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
-    """Swing by 13 % with an autocorrelation time of 0.6 s, as Apache's event MPM does at times."""
+    """Swing by 13% with an autocorrelation time of 0.6 s, as Apache's event MPM does at times."""
     return remembering(rng, 0.85, windows) * 13 / 3
 
 

@@ -22,7 +22,7 @@ def test_the_answer_is_a_rate_with_its_interval() -> None:
     judged = judge(run.data)
     assert judged.verdict is Verdict.MEASURED
     assert judged.headline.startswith("nginx can take 15,")
-    assert "requests per second (95 % interval " in judged.headline
+    assert "requests per second (95% interval " in judged.headline
     assert judged.headline.endswith(f"{BLOCKS} blocks")
     assert judged.comparisons == []
     assert [it.arm for it in judged.saturation] == ["nginx"]
@@ -54,7 +54,7 @@ def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
     assert decide(point_data(few, rough), 0.0) is None
     known = decide(point_data(run.records, rough), 0.0)
     assert known
-    assert (known.reason, known.why) == ("precision", "the capacity is known to ±10 %")
+    assert (known.reason, known.why) == ("precision", "the capacity is known to ±10%")
     assert decide(point_data(run.records, exact), 0.0) is None
     late = decide(point_data(run.records, exact), 1e6)
     assert late

@@ -286,9 +286,9 @@ def test_what_survives_is_true(truth: float, lowered: float, raised: float, half
 @pytest.mark.parametrize(
     ("ends", "bound", "said"),
     [
-        ((0.0862, 0.1, 0.11), Bound("all", 0.5, 0.0129), "9 %, at most 1.3 %"),
-        ((-0.1, -0.05, -0.04), Bound("all", 0.06, 0), "4.1 %, at most 6.2 %"),
-        ((-0.01, 0.0, 0.012), Bound("all", 0.001, 0.001), "0.78 %, at most 0.1 %"),
+        ((0.0862, 0.1, 0.11), Bound("all", 0.5, 0.0129), "9%, at most 1.3%"),
+        ((-0.1, -0.05, -0.04), Bound("all", 0.06, 0), "4.1%, at most 6.2%"),
+        ((-0.01, 0.0, 0.012), Bound("all", 0.001, 0.001), "0.78%, at most 0.1%"),
     ],
 )
 def test_the_tipping_point(ends: tuple[float, float, float], bound: Bound, said: str) -> None:

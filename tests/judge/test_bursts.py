@@ -14,7 +14,7 @@ LOOKS = 300
 
 
 def noise(rng: np.random.Generator, memory: float) -> Logs:
-    """An AR(1) of 3 % whose neighbours are alike by so much, as a busy server's rate is."""
+    """An AR(1) of 3% whose neighbours are alike by so much, as a busy server's rate is."""
     logs = rng.normal(0, 0.03, WINDOWS)
     for at in range(1, WINDOWS):
         logs[at] = memory * logs[at - 1] + (1 - memory**2) ** 0.5 * logs[at]
@@ -95,7 +95,7 @@ def test_cpu_time_per_request_has_the_last_word() -> None:
 
 
 def test_a_pilot_says_how_it_warms_up_and_why() -> None:
-    said = f"{HOW}: 8.3 % faster than under continuous load"
+    said = f"{HOW}: 8.3% faster than under continuous load"
     steady = Series(WINDOW_S, 9 + noise(np.random.default_rng(3), 0.0))
     found = in_bursts(pilot_record("java").found, 3, [steady], said)
     assert found.in_bursts

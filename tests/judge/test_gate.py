@@ -47,7 +47,7 @@ def test_the_same_passes_and_says_how_much_there_could_be() -> None:
     run = gate_run(SimulatedArm())
     found = judged(run)
     assert found.answer is GateAnswer.PASS, found
-    assert found.headline.startswith("not more than 5 % slower: /hello.txt ")
+    assert found.headline.startswith("not more than 5% slower: /hello.txt ")
     assert "noise floor ±" in found.headline
     assert {claim.answer for claim in found.claims} == {"not worse"}
     assert found.notes == []
@@ -60,7 +60,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
     run = gate_run(SimulatedArm(server_cpu_us=24.0))
     found = judged(run)
     assert found.answer is GateAnswer.FAIL
-    assert "more than 5 % slower: /hello.txt server CPU time per request +" in found.headline
+    assert "more than 5% slower: /hello.txt server CPU time per request +" in found.headline
     (worse,) = found.of("worse")
     assert worse.metric == "server_cpu_us"
     assert worse.worse
@@ -71,8 +71,8 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
 def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
     found = judged(gate_run(SimulatedArm(server_cpu_us=300.0, rate_rps=5_000)))
     assert re.match(
-        r"more than 5 % slower: /hello.txt server CPU time per request 1\d to 1\d× "
-        r"\(noise floor ±[\d.]+ %\), /hello.txt requests per second ",
+        r"more than 5% slower: /hello.txt server CPU time per request 1\d to 1\d× "
+        r"\(noise floor ±[\d.]+%\), /hello.txt requests per second ",
         found.headline,
     ), found.headline
 

@@ -32,7 +32,7 @@ def test_a_clear_difference_is_said_with_its_evidence() -> None:
     assert found.verdict is Verdict.FASTER
     assert re.fullmatch(
         r"nginx answers 1\.\d\d× as many requests per second as apache "
-        r"\(95 % interval 1\.\d\d to 1\.\d\d, 12 blocks\): faster",
+        r"\(95% interval 1\.\d\d to 1\.\d\d, 12 blocks\): faster",
         found.headline,
     )
     assert found.blocks == 12
@@ -55,7 +55,7 @@ def test_equal_arms_are_equivalent_within_delta() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
     assert re.search(
-        r"equivalent within 2 %, no difference larger than [01]\.\d+ % either way$", found.headline
+        r"equivalent within 2%, no difference larger than [01]\.\d+% either way$", found.headline
     )
 
 
@@ -63,7 +63,7 @@ def test_undecided_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
     assert found.verdict is Verdict.UNDECIDED
     assert re.search(
-        r"undecided, but no difference larger than [\d.]+ % either way \(about \d+ more blocks "
+        r"undecided, but no difference larger than [\d.]+% either way \(about \d+ more blocks "
         r"\(\d+ minutes?\) needed\)",
         found.headline,
     )
@@ -76,7 +76,7 @@ def test_where_the_rate_is_undecided_and_another_metric_is_clear_both_are_said()
     assert "undecided, but no difference larger than" in found.headline
     assert re.search(
         r"\); clear is that b needs 1\.2\d× as much server CPU time per request as a "
-        r"\(95 % interval 1\.\d+ to 1\.\d+, 8 blocks\): slower$",
+        r"\(95% interval 1\.\d+ to 1\.\d+, 8 blocks\): slower$",
         found.headline,
     )
     (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
@@ -253,12 +253,12 @@ def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.Mon
 def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
     stop = StopRecord(
-        block=6, stopped_at=START, reason="precision", why="the ratio is known to ±2 %"
+        block=6, stopped_at=START, reason="precision", why="the ratio is known to ±2%"
     )
     status = {"cache": ServerStatus(hits=30, misses=10), "nginx": ServerStatus(requests=40)}
     records = [readings_with(status=status)(it) if it.kind == "slot" else it for it in run.records]
     found = judge(PointData.of(run.head, [*records, stop]))
-    assert found.stopped_because == "the ratio is known to ±2 %"
+    assert found.stopped_because == "the ratio is known to ±2%"
     assert [(it.arm, it.ready_s, it.hit_share) for it in found.facts] == [
         ("nginx", 0.05, {"cache": 0.75}),
         ("apache", 0.05, {"cache": 0.75}),

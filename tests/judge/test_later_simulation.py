@@ -17,7 +17,7 @@ def test_steady_servers_are_accused_of_nothing(name: str) -> None:
     ("name", "finding"),
     [
         ("stalls of 50 ms every 2 s", "stalls"),
-        ("a second at 40 % every 6 s", "slow"),
+        ("a second at 40% every 6 s", "slow"),
         ("leak of 10 kB, 100 requests/s", "growth"),
         ("leak of 10 kB beside a neighbour", "growth"),
     ],
@@ -27,7 +27,7 @@ def test_what_is_there_is_seen(name: str, finding: str) -> None:
 
 
 def test_what_a_neighbour_takes_is_no_drift() -> None:
-    """Without its windows left out 5 % of looks had one."""
+    """Without its windows left out 5% of looks had one."""
     assert shares(Server(neighbour="programs"), LOOKS, seed=1)["drift"] <= 0.02
 
 
@@ -42,7 +42,7 @@ def test_memory_like_a_logarithm_is_no_leak() -> None:
 
 
 def test_a_drift_is_seen() -> None:
-    assert shares(THERE["drift of 10 %"], LOOKS)["drift"] >= 0.75
+    assert shares(THERE["drift of 10%"], LOOKS)["drift"] >= 0.75
 
 
 def test_memory_that_fills_up_is_no_leak() -> None:

@@ -142,7 +142,7 @@ def test_a_league_that_was_interrupted_at_once_has_no_order() -> None:
     assert judge(PointData.of(nothing, [])).verdict is Verdict.INVALID
 
 
-@pytest.mark.parametrize("world", ["12 equal ones", "8, each 3 % from the next"])
+@pytest.mark.parametrize("world", ["12 equal ones", "8, each 3% from the next"])
 def test_leagues_of_a_known_order_are_seldom_wrong(world: str) -> None:
     leagues = 12
     rng = np.random.default_rng(7)

@@ -72,7 +72,7 @@ def test_short_slots_have_answers_enough() -> None:
 
 
 def test_a_gate_goes_on_beyond_the_usual_rounds_for_its_starts() -> None:
-    """Thirty rounds that don't answer it: 40 % apart."""
+    """Thirty rounds that don't answer it: 40% apart."""
     run = gate_run(1.4, blocks=30, seed=4)
     assert decide(run.data, elapsed_s=0.0) is None
     found = question_of(run.head.experiment).judge_all_points(run.whole)

@@ -121,7 +121,7 @@ def test_other_questions_are_mistakes(text: str) -> None:
 
 
 def test_an_interval_says_what_it_excludes() -> None:
-    for low, high, share in ((0.98, 1.0334, "3.4 %"), (0.9, 1.0, "12 %"), (1.0, 1.0, "0 %")):
+    for low, high, share in ((0.98, 1.0334, "3.4%"), (0.9, 1.0, "12%"), (1.0, 1.0, "0%")):
         interval = Interval(low=low, estimate=1.0, high=high)
         assert excluded(interval) == f"no difference larger than {share} either way"
 

@@ -29,7 +29,7 @@ def test_the_known_numbers_of_answers() -> None:
 
 
 def test_ranks_as_in_tables() -> None:
-    """The 95 % interval of a median of ten goes from the second to the ninth: 97.9 %."""
+    """The 95% interval of a median of ten goes from the second to the ninth: 97.9%."""
     found = quantile_interval(histogram([float(10 * i) for i in range(1, 11)]), 0.5)
     assert found is not None
     assert (found.low, found.high) == (20, 91)

@@ -105,7 +105,7 @@ def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> Non
 
 
 def test_a_half_that_swings_as_much_as_the_other_is_not_unlike_it() -> None:
-    """A second of Apache's event MPM, answers in 25 ms: its first half has 5 % fewer."""
+    """A second of Apache's event MPM, answers in 25 ms: its first half has 5% fewer."""
     # fmt: off
     answers = [
         123, 436, 416, 521, 492, 526, 565, 496, 527, 406, 323, 386, 389, 357, 338, 345,
@@ -173,7 +173,7 @@ its end the machine stood still for a moment."""
 
 
 def test_the_end_of_a_slow_start_is_not_steady() -> None:
-    """It was, and what was counted from 0.5 s on came out 5 % too low."""
+    """It was, and what was counted from 0.5 s on came out 5% too low."""
     look = [Series.of_counts(FADING, 0.025)]
     assert next_step([look], is_last_start=False) != "enough"
     assert next_step([look, look], is_last_start=True) == "longer"
@@ -198,7 +198,7 @@ def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
 
 
 def test_a_last_change_late_in_the_look_may_not_be_the_last() -> None:
-    """Half more cost at first, fading in 0.5 s: it was warmed up for 1 s, and 10 % were missing."""
+    """Half more cost at first, fading in 0.5 s: it was warmed up for 1 s, and 10% were missing."""
     # fmt: off
     answers = [
         41, 43, 44, 44, 46, 45, 46, 47, 48, 48, 48, 49, 50, 50, 51, 51, 51, 52, 53, 52,
@@ -214,7 +214,7 @@ def test_a_last_change_late_in_the_look_may_not_be_the_last() -> None:
 
 
 def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> None:
-    """A start that costs 20 % and fades in 0.3 s: the bias after the lead-in is below 1 %."""
+    """A start that costs 20% and fades in 0.3 s: the bias after the lead-in is below 1%."""
     rng = np.random.default_rng(3)
     for _ in range(10):
         pilot = settle([[series(noise(rng))]], starts(rng, 0.2, 0.3), NEEDS)
@@ -239,7 +239,7 @@ def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
 
 
 def test_a_short_look_counts_for_its_share_of_a_window() -> None:
-    """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5 %."""
+    """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5%."""
     steady = Series(0.025, RATE + np.random.default_rng(14).normal(0, 0.02, 40))
     stalled = [
         (1457, 1461, 1512, 1523, 1481, 1173, 1195, 1486, 1467, 1461, 1431, 1484),
@@ -264,7 +264,7 @@ def test_a_climb_that_is_shorter_than_the_look_is_left_out_whole() -> None:
 
 
 def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
-    """The first 0.4 s, at the bottom of the swing, are some 5 % low; these windows are not."""
+    """The first 0.4 s, at the bottom of the swing, are some 5% low; these windows are not."""
     rng = np.random.default_rng(4)
     begins = [[series(swing(rng, 200))] for _ in range(6)]
     pilot = settle([[series(swing(rng))]], begins, NEEDS)

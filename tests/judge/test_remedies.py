@@ -324,7 +324,7 @@ def test_two_blocks_that_happen_to_rise_alike_are_not_given_up() -> None:
 
 
 def test_blocks_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() -> None:
-    """The bound of a rise of 20 % takes no verdict away from servers that are 6.7× apart."""
+    """The bound of a rise of 20% takes no verdict away from servers that are 6.7× apart."""
     rises = [0.18, 0.182, 0.179, 0.181]
     far_apart = ARMS | {"apache": SimulatedArm("apache-event", rate_rps=6_000)}
     measure = Measure(seed=1, budget_s=BUDGET_S)
@@ -357,7 +357,7 @@ def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
 
 
 def test_a_late_trend_is_remedied_where_its_bound_takes_away_what_is_excluded() -> None:
-    """Equal servers: without the bound no more than 5 % was possible, with it 38 %."""
+    """Equal servers: without the bound no more than 5% was possible, with it 38%."""
     run = climbing(0.09, 0.08, rate_rps=40_000, sd=0.02)
     found = judge(run.data).comparisons[0]
     assert found.as_measured is found.verdict is Verdict.UNDECIDED

@@ -49,13 +49,13 @@ def said(run: SimulatedRun) -> str:
 def test_all_cpus_are_the_limit_and_the_busiest_is_not_told_beside_them() -> None:
     run = searched(node=Arm(RATE, probed=probed(busy=0.97)), nginx=OTHER)
     assert limits(run) == ["servers-cpus"]
-    assert said(run) == "node: the servers' CPUs (97 % busy)."
+    assert said(run) == "node: the servers' CPUs (97% busy)."
 
 
 def test_one_busy_cpu_among_idle_ones_is_told() -> None:
     run = searched(node=Arm(RATE, probed=probed(busy=0.51, busiest=0.99)), nginx=OTHER)
     assert limits(run) == ["busiest-cpu"]
-    assert said(run) == "node: the busiest of the servers' CPUs (99 % busy)."
+    assert said(run) == "node: the busiest of the servers' CPUs (99% busy)."
 
 
 def test_workers_are_all_busy_where_as_many_requests_are_under_way() -> None:
@@ -63,7 +63,7 @@ def test_workers_are_all_busy_where_as_many_requests_are_under_way() -> None:
     slow = Arm(RATE, response_us=2_500, probed=probed(busy=0.6, status=status))
     run = searched(apache=slow, nginx=OTHER)
     assert limits(run) == ["workers"]
-    assert said(run) == "apache: the 4 workers of php (100 % busy)."
+    assert said(run) == "apache: the 4 workers of php (100% busy)."
 
 
 def test_workers_that_an_overload_had_filled_are_no_limit_below_the_capacity() -> None:
@@ -97,20 +97,20 @@ def test_a_memory_limit_counts_once_it_was_reached(reclaims: int, found: list[st
     )
     run = searched(apache=Arm(RATE, probed=probed(memory=memory)), nginx=OTHER)
     assert limits(run) == found
-    assert "the memory limit of 512 MB (100 % used)" in said(run)
+    assert "the memory limit of 512 MB (100% used)" in said(run)
 
 
 def test_a_client_that_ended_the_search_is_the_limit_without_any_probes() -> None:
     run = searched(nginx=Arm(50_000, client_rps=RATE), apache=OTHER)
     assert limits(run) == ["client"]
-    assert said(run) == "nginx: the load generator (55 % busy, too late to offer more)."
+    assert said(run) == "nginx: the load generator (55% busy, too late to offer more)."
 
 
 def test_where_nothing_is_used_up_it_says_what_came_nearest() -> None:
     run = searched(apache=Arm(RATE, probed=probed(busy=0.7)), nginx=OTHER)
     assert limits(run) == []
     assert said(run).startswith(
-        "apache: nothing that was counted, nearest to it the servers' CPUs (70 % busy); "
+        "apache: nothing that was counted, nearest to it the servers' CPUs (70% busy); "
     )
 
 

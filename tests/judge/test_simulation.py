@@ -22,7 +22,7 @@ def chance(share: float, count: int) -> float:
 
 @pytest.mark.long
 def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> None:
-    """At the worst noise, which serves twice: 5 % is too small to be why a run stops by itself."""
+    """At the worst noise, which serves twice: 5% is too small to be why a run stops by itself."""
     noisy = list(experiments(World(1.05, 0.05, 0.05), FEWER, Measure(patience=1)))
     by = shares(noisy, MEASURE)
     assert 0.93 <= coverage(noisy, 1.05) <= 0.97

@@ -42,7 +42,7 @@ def test_it_is_told_when_all_requests_began_to_fail() -> None:
     assert answer.comparisons[0].verdict is Verdict.INVALID
     (said,) = [it for it in answer.findings if it.rule == "fails-later"]
     assert "after 14 s" in said.what
-    assert "100 % of the requests fail, to the end: accept: Too many open files" in said.what
+    assert "100% of the requests fail, to the end: accept: Too many open files" in said.what
 
 
 def test_servers_that_hang_fail_from_their_last_answer_on() -> None:

@@ -35,7 +35,7 @@ PILOTS = 40
 
 @pytest.mark.parametrize("name", STEADY)
 def test_the_beginning_of_steady_state_is_found(name: str) -> None:
-    """Right in 92 % or more of 200 pilots each, with a memory in 85 %; else mostly too late."""
+    """Right in 92% or more of 200 pilots each, with a memory in 85%; else mostly too late."""
     rng = np.random.default_rng(1)
     found = [onset(Series(WINDOW_S, STEADY[name][0](rng))) for _ in range(PILOTS)]
     assert sum(right(name, it) for it in found) >= 0.8 * PILOTS, found
@@ -43,7 +43,7 @@ def test_the_beginning_of_steady_state_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOT_STEADY)
 def test_what_is_not_steady_yet_is_told(name: str) -> None:
-    """Called steady in 8 % of 200 drifts of a tenth, in none of the others."""
+    """Called steady in 8% of 200 drifts of a tenth, in none of the others."""
     rng = np.random.default_rng(2)
     found = [onset(Series(WINDOW_S, NOT_STEADY[name](rng))) for _ in range(PILOTS)]
     assert sum(it.steady for it in found) <= 0.2 * PILOTS

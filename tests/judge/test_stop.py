@@ -234,7 +234,7 @@ def stolen(made: SimulatedRun, steal_s: float, blocks: int = 1_000) -> Simulated
 
 
 def test_a_ratio_that_is_known_but_may_come_from_a_disturbance_goes_on() -> None:
-    """A tenth, known to 2 %, of which up to 8.3 % may be a disturbance's work."""
+    """A tenth, known to 2%, of which up to 8.3% may be a disturbance's work."""
     made = run(BESIDE, 6, 0.009)
     assert reason(stop(stolen(made, 0.0))) == "precision"
     assert stop(stolen(made, 0.04)) is None

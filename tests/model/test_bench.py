@@ -25,7 +25,7 @@ def test_delays(text: str, delay_s: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "share"), [("0.1%", 0.001), ("2 %", 0.02), ("0.001", 0.001), (0.01, 0.01)]
+    ("text", "share"), [("0.1%", 0.001), ("2%", 0.02), ("0.001", 0.001), (0.01, 0.01)]
 )
 def test_losses(text: str | float, share: float) -> None:
     settings = BenchSettings.model_validate({"kind": "netns", "loss": text})
@@ -40,7 +40,7 @@ def test_losses(text: str | float, share: float) -> None:
         ({"kind": "netns", "link": "1bit"}, "1 kbit/s"),
         ({"kind": "netns", "delay": "20"}, "from 0 s to 10 s"),
         ({"kind": "netns", "delay": "1000s"}, "10"),
-        ({"kind": "netns", "loss": "90%"}, "from 0 % to 50 %"),
+        ({"kind": "netns", "loss": "90%"}, "from 0% to 50%"),
         ({"link": "100mbit"}, "--bench netns"),
         ({"delay": "20ms"}, "--bench netns"),
     ],

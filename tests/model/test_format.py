@@ -49,7 +49,7 @@ def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
     wide = Interval(low=1.1, estimate=2.04, high=3.8)
     assert text.times(wide) == "2.04×"
     assert text.ratio_bounds(wide) == "1.10–3.80"
-    assert text.ratio_range(wide) == "95 % interval 1.10 to 3.80"
+    assert text.ratio_range(wide) == "95% interval 1.10 to 3.80"
     narrow = Interval(low=0.9932, estimate=0.9981, high=1.0029)
     assert (text.ratio(narrow), text.times(narrow)) == ("0.998", "0.998×")
 
@@ -115,12 +115,12 @@ def test_times_shares_and_sizes() -> None:
     assert text.duration(0.5) == "0.5 s"
     assert text.duration(90) == "90 s"
     assert text.duration(300) == "5 min"
-    assert text.percent(0.02) == "2 %"
-    assert text.percent(0.0055) == "0.55 %"
-    assert text.percent(1.0) == "100 %"
-    assert text.confidence_level(0.98333) == "98.3 %"
-    assert text.confidence_level(0.95) == "95 %"
-    assert text.confidence_level(0.99958) == "99.96 %"
+    assert text.percent(0.02) == "2%"
+    assert text.percent(0.0055) == "0.55%"
+    assert text.percent(1.0) == "100%"
+    assert text.confidence_level(0.98333) == "98.3%"
+    assert text.confidence_level(0.95) == "95%"
+    assert text.confidence_level(0.99958) == "99.96%"
     assert text.minutes(61) == "2 minutes"
     assert text.size(13) == "13 bytes"
     assert text.size(1536) == "1.5 KiB"

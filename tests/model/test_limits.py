@@ -15,7 +15,7 @@ EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
     ("text", "holds"),
     [
         ("b.c.server_cpu_us > +5%", "yes"),
-        ("b.c.server_cpu_us>20 %", "undecided"),
+        ("b.c.server_cpu_us>20%", "undecided"),
         ("b.c.server_cpu_us > 60%", "no"),
         ("b.c.server_cpu_us < -5%", "no"),
         ("b.c.rate_rps < 20%", "yes"),

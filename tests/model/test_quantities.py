@@ -40,7 +40,7 @@ SIZE_TYPE: TypeAdapter[int] = TypeAdapter(Size)
         (RATE, "1 Gbit/s", 1e9),
         (RATE, "5000", 5000),
         (SHARE, "2%", 0.02),
-        (SHARE, "0.1 %", 0.001),
+        (SHARE, "0.1%", 0.001),
         (SHARE, "0.02", 0.02),
     ],
 )

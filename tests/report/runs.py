@@ -162,7 +162,7 @@ def piloted() -> SimulatedRun:
         block=2,
         rule="slot-trend",
         arm="apache-event",
-        what="arm apache-event: its rate rises by 11 % from the first to the last third of its "
+        what="arm apache-event: its rate rises by 11% from the first to the last third of its "
         "slots; windows are 1.2 s long from now on, instead of 0.5 s.",
         settings=SlotSettings(
             warmup_s={"apache-event": 0.9, "nginx": 0.25},

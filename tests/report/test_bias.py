@@ -36,7 +36,7 @@ def test_both_intervals_and_the_causes_are_told() -> None:
         )
     )
     assert "with all bounds counted against the verdict 1.80 to 2.01" in said
-    assert "nginx by an unknown share too low (client-bound); apache-event at most 1.3 %" in said
+    assert "nginx by an unknown share too low (client-bound); apache-event at most 1.3%" in said
     assert "other-work" not in said
 
 

@@ -65,7 +65,7 @@ def test_the_band_is_the_one_the_judge_used_for_each_arm() -> None:
         assert ratio_row(found)["even_high"] == 1 + found.delta
     figure = ratio_figure(table)
     assert figure
-    assert "±2 % or ±" in figure.caption
+    assert "±2% or ±" in figure.caption
 
 
 def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
@@ -192,8 +192,8 @@ def test_a_search_for_failures_alone_has_its_chart() -> None:
     (figure,) = [it for it in point_figures(runs.seen(run).points[0]) if it.name == "capacity"]
     assert [panel.heading for panel in figure.panels] == [""]
     assert "apache, block 1: " in figure.panels[0].svg
-    assert "failures 0 %" in figure.panels[0].svg
-    assert "failures 50 %" in figure.panels[0].svg
+    assert "failures 0%" in figure.panels[0].svg
+    assert "failures 50%" in figure.panels[0].svg
 
 
 def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:

@@ -48,7 +48,7 @@ def test_how_late_requests_left_is_told_of_open_loops() -> None:
     of = {"requests": {"sent": 500}, "send_lag_us": {"p99": 198.2}}
     lagging = run_with(load_with(loop="open", client={"wake_ups": 100}, **of))
     told = facts(lagging)["Requests were sent"]
-    assert told == "99 % of them within 198 µs of when they were due, 5 at each wake-up"
+    assert told == "99% of them within 198 µs of when they were due, 5 at each wake-up"
     others = run_with(load_with(loop="open", **of))
     assert "wake-up" not in facts(others)["Requests were sent"]
     assert "Requests were sent" not in facts(runs.decided())

@@ -66,4 +66,4 @@ def test_samples_become_a_mark_for_each_slot() -> None:
     rows = host_rows(runs.probed().data)
     assert len(rows) == 8 * 8
     assert (rows[0]["servers"], rows[0]["servers_low"]) == (pytest.approx(90), pytest.approx(90))
-    assert rows[0]["servers_told"].endswith("90 % busy")
+    assert rows[0]["servers_told"].endswith("90% busy")

@@ -66,13 +66,13 @@ OPEN = gate(claim("can't tell"), claim())
 def test_the_comment_says_it_in_its_first_line() -> None:
     first = gate_markdown(PASS).splitlines()[0]
     assert first == (
-        "### ✅ pass: not more than 5 % slower: / server CPU time per request −1.8 to +2.1 % "
-        "(noise floor ±1.6 %)"
+        "### ✅ pass: not more than 5% slower: / server CPU time per request −1.8 to +2.1% "
+        "(noise floor ±1.6%)"
     )
     assert gate_markdown(FAIL).startswith(
-        "### ❌ fail: more than 5 % slower: /b\\_c server CPU time per request +28 to +32 %"
+        "### ❌ fail: more than 5% slower: /b\\_c server CPU time per request +28 to +32%"
     )
-    assert "| /b\\_c | +28 to +32 % (noise ±1.6 %) ❌ |" in gate_markdown(FAIL)
+    assert "| /b\\_c | +28 to +32% (noise ±1.6%) ❌ |" in gate_markdown(FAIL)
     assert gate_markdown(OPEN).startswith("### ❔ can't tell: ")
 
 
@@ -83,7 +83,7 @@ def test_the_table_has_a_row_for_each_endpoint_and_a_column_for_each_metric() ->
 
 def test_annotations_are_commands_of_one_line() -> None:
     lines = annotations(FAIL).splitlines()
-    assert lines[0].startswith("::error title=webdyno gate%3A fail::more than 5 %25 slower")
+    assert lines[0].startswith("::error title=webdyno gate%3A fail::more than 5%25 slower")
     assert lines[1].startswith("::error title=/b_c is worse::")
     assert annotations(OPEN).startswith("::warning ")
     assert annotations(PASS).startswith("::notice ")

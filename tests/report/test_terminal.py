@@ -85,7 +85,7 @@ def test_the_same_figures_in_sentence_and_table() -> None:
 
 def test_the_interval_with_all_bounds_stands_beside_the_one_as_measured() -> None:
     disturbed = printed(runs.disturbed())
-    assert re.search(r"ratio +95 % interval +all bounds +verdict", disturbed)
+    assert re.search(r"ratio +95% interval +all bounds +verdict", disturbed)
     assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", disturbed)
     assert "all bounds" not in printed(runs.decided())
 

@@ -77,7 +77,7 @@ def test_with_yes_it_is_left_out_and_told(capfd: pytest.CaptureFixture[str]) -> 
     left = without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
     assert [it.path for it in left.requests] == ["/b"]
     told = capfd.readouterr().err
-    assert "1 of 2 requests, 50 % of the load, can't be compared" in told
+    assert "1 of 2 requests, 50% of the load, can't be compared" in told
     assert "it answered 404 to /a" in told
 
 

@@ -20,7 +20,7 @@ CASES: dict[str, tuple[float, bool, str, float, float]] = {
     "M/M/1, 10 000/s, p99 < 5 ms": (1e-4, True, "p99<5ms", capacity_of_mm1(1e-4, 5e-3, 0.01), 0),
     "M/D/1, 10 000/s, p99 < 3 ms": (1e-4, False, "p99<3ms", capacity_of_md1(1e-4, 3e-3, 0.01), 0),
     "M/D/1, 10 000/s, p99 < 50 ms: a knee": (1e-4, False, "p99<50ms", 1e4, 0),
-    "the same, 5 % noise": (1e-4, False, "p99<50ms", 1e4, NOISE),
+    "the same, 5% noise": (1e-4, False, "p99<50ms", 1e4, NOISE),
     "M/M/1, 1 000/s, p99 < 20 ms": (1e-3, True, "p99<20ms", capacity_of_mm1(1e-3, 0.02, 0.01), 0),
     "M/D/1, 1 000/s, p99 < 20 ms": (1e-3, False, "p99<20ms", capacity_of_md1(1e-3, 0.02, 0.01), 0),
 }

@@ -69,7 +69,7 @@ def search(rounds: int, noise: float, seed: int) -> list[TriedSettings]:
 def main() -> None:
     """Print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 150
-    print("noise  rounds  tried  within 5 %  within 10 %  median")  # noqa: T201
+    print("noise  rounds  tried  within 5%  within 10%  median")  # noqa: T201
     for noise in (0.002, 0.03):
         for rounds in (4, 6, 8):
             searches = [search(rounds, noise, seed * 100) for seed in range(count)]

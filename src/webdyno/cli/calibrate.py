@@ -77,7 +77,7 @@ def _show(out: Console, calibration: Calibration) -> None:
     late = [
         (name, *(f"{it:,.0f}" for it in (lag.p50_us, lag.p99_us, lag.max_us))) for name, lag in lags
     ]
-    percentiles = ("median", "99 %", "most")
+    percentiles = ("median", "99%", "most")
     print_table(("late by, µs", *percentiles), late, percentiles)
     out.print()
     lengths = list(calibration.noise[0].visible)

@@ -86,7 +86,7 @@ def gate(
     """Tell whether head is worse than base by more than is tolerated, and nothing else.
 
     Three answers, each with an exit code: 0 pass (surely not worse), 4 fail (surely worse), 5 can't
-    tell in the time given. It stops as soon as the answer is known. Each is wrong in at most 5 % of
+    tell in the time given. It stops as soon as the answer is known. Each is wrong in at most 5% of
     gates, however many endpoints and metrics there are (docs/gate.md).
 
     For example

@@ -219,7 +219,7 @@ def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
     return (
         Text(name),
         ProgressBar(total=1.0, completed=share, width=BAR),
-        Text(f"{100 * share:3.0f} %"),
+        Text(f"{100 * share:3.0f}%"),
     )
 
 

@@ -34,7 +34,7 @@ MARK = "WEBDYNO_CLUSTER_NODE"
 HIDDEN_SESSION = 0
 """Session id of a process whose session leader is in a PID namespace that we can't see."""
 SPARING_OPTIONS = ("--object-store-memory=80000000", "--include-log-monitor=false")
-"""Close to Ray's minimum, as it would take 30 % of the memory by default and we send little. Nobody
+"""Close to Ray's minimum, as it would take 30% of the memory by default and we send little. Nobody
 reads what its log monitor collects."""
 STARTED = "Ray runtime started"
 TOO_SLOW = "imed out"

@@ -230,7 +230,7 @@ def _means(settings: BenchSettings, *, netem: bool) -> Iterator[str]:
     if settings.delay:
         yield f"round trip + {settings.delay * 1e3:g} ms by {by}"
     if settings.loss:
-        yield f"{settings.loss * 100:g} % loss by {by}"
+        yield f"{settings.loss * 100:g}% loss by {by}"
 
 
 def _has_netem(cable: Namespace) -> bool:

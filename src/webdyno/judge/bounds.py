@@ -152,7 +152,7 @@ def quantile_when_sent_late(
     """Bound a quantile in an open loop whose requests left late: `lag_us` is p50, p99 and max.
 
     Delayed arrivals leave a queue no later than if all were delayed by the largest lag, so that is
-    the most. The mean lag is at most 50 % · p50 + 49 % · p99 + 1 % · max; bunching makes others
+    the most. The mean lag is at most 50% · p50 + 49% · p99 + 1% · max; bunching makes others
     wait, 1/(1 - u) in all. CPU time per request and the rate stay as they are.
     """
     mean = sum(share * lag for (share, _), lag in zip(LAG_WEIGHTS, lag_us, strict=True))

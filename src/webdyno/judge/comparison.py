@@ -38,14 +38,14 @@ ALPHA = 0.05
 DELTA = 0.02
 SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
-narrow stops rather too early than too late; without this, 95 % intervals cover the truth in 92.5 %
+narrow stops rather too early than too late; without this, 95% intervals cover the truth in 92.5%
 of runs at the worst noise (docs/method.md, "The stop rule")."""
 RELATIVE_PRECISION = 1 / 8
 """Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
 enough by 3.4 to 4.8."""
 KNOWN_TO, KNOWN_TO_SHARE = 0.025, 0.25
 """To how much, or what share of the difference (ln), a ratio has to be known at least, lest a run
-takes longer than its budget: of equal arms one can then tell that they differ by 5 % at most."""
+takes longer than its budget: of equal arms one can then tell that they differ by 5% at most."""
 LARGE = log(1.5)
 """A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
 MOST_EXCLUDED = 0.05
@@ -59,7 +59,7 @@ def compare_with_baseline(data: PointData, rule: MetricRule) -> list[Comparison]
     """Compare all arms with the first one, in their order. `measured` holds valid slots only.
 
     An arm that is defined like the baseline (A/A) shows how far apart equals come out here. Where
-    some are such doubles and some aren't, the doubles set delta for the others: delta = max(2 %,
+    some are such doubles and some aren't, the doubles set delta for the others: delta = max(2%,
     half-width of the A/A interval); where that interval excludes 1, its farther end. Doubles aren't
     counted among the comparisons that Holm's correction is for.
     """
@@ -226,7 +226,7 @@ def excludes(bounded: Interval | None) -> str | None:
 
 
 def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
-    """Whether it says something: a verdict, or that differences of more than 5 % are excluded.
+    """Whether it says something: a verdict, or that differences of more than 5% are excluded.
 
     `bounded`: with all bounds of bias counted, as the verdict has them, or as measured.
     """
@@ -265,7 +265,7 @@ def wanted_half_width(centre: float, measure: Measure) -> float:
 
 
 def hard_to_tell(d: Logs, confidence: float) -> bool:
-    """Whether a ratio is known neither to 2.5 % nor to a quarter of the difference."""
+    """Whether a ratio is known neither to 2.5% nor to a quarter of the difference."""
     return not _is_known(estimate(d, confidence).widened(SEQUENTIAL_FACTOR))
 
 

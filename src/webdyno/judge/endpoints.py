@@ -30,7 +30,7 @@ def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
     """Compare the arms at each endpoint that all of them were asked for; empty where none has one.
 
     `measured` holds valid slots only. All endpoints and arms are one family for Holm's correction:
-    the chance that any of them comes out different without being so is 5 %.
+    the chance that any of them comes out different without being so is 5%.
     """
     baseline, *others = data.experiment.arms
     by_arm = [_names(data.of_arm(arm)) for arm in data.experiment.arms]

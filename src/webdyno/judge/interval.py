@@ -78,7 +78,7 @@ def estimate(d: Logs, confidence: float) -> Estimate:
     """Give the t interval of the mean, or where d is heavy-tailed the Hodges-Lehmann interval.
 
     Needs two values. Hodges-Lehmann needs as many as make the confidence level attainable (six for
-    95 %); with fewer the t interval is kept.
+    95%); with fewer the t interval is kept.
     """
     if 0.5 ** (len(d) - 1) <= 1 - confidence and heavy_tailed(d):
         return hodges_lehmann(d, confidence)

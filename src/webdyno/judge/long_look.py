@@ -315,7 +315,7 @@ def look_words(look: LongLook, until_s: float | None = None) -> str:
 
 
 def failing_words(failing: Failing) -> str:
-    """Say when requests failed, how many, and why: `after 14 s (70,000 answers) 100 % of …`."""
+    """Say when requests failed, how many, and why: `after 14 s (70,000 answers) 100% of …`."""
     when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'answer')})"
     until = "to the end" if failing.to_the_end else f"for {duration(failing.length_s)}"
     why = f": {failing.said:.200}" if failing.said else ""

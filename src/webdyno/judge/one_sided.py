@@ -1,7 +1,7 @@
 """One-sided questions, answered as soon as they can be: `faster`, `not-slower-by 5%`.
 
 A run that looks after every block and stops when the answer is there would find differences that
-aren't: each look is another chance. So the risk of 5 % is spent bit by bit over the blocks that are
+aren't: each look is another chance. So the risk of 5% is spent bit by bit over the blocks that are
 planned (Lan & DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 1983), as
 share^1.5 of it (Kim & DeMets, Biometrika 1987): O'Brien and Fleming's function gives next to
 nothing to the first looks, so that six blocks answer only what is glaring, Pocock's costs blocks
@@ -165,4 +165,4 @@ def excluded(ratio: Interval) -> str:
     share = excluded_difference(ratio) * 100
     digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
     rounded = ceil(round(share * 10**digits, 6)) / 10**digits
-    return f"no difference larger than {rounded:g} % either way"
+    return f"no difference larger than {rounded:g}% either way"

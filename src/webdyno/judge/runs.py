@@ -80,7 +80,7 @@ def _only_in(mine: Sequence[PointData], theirs: Sequence[PointData]) -> list[dic
 def compare_runs(before: PointData, after: PointData) -> RunComparison:
     """Judge the second run against the first, arm by arm and ratio by ratio.
 
-    Blocks of different runs aren't pairs: the intervals are Welch's, at 95 % for all arms together
+    Blocks of different runs aren't pairs: the intervals are Welch's, at 95% for all arms together
     (Bonferroni). There is no verdict when the experiments aren't the same where it matters.
     """
     first, second = judge(before), judge(after)

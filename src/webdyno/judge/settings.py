@@ -62,7 +62,7 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     """Give arms that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
-    they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38 %.
+    they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38%.
     """
     question = question_of(experiment)
     alike = {arm: question.measured_alike(arm) for arm in experiment.arms}

@@ -21,7 +21,7 @@ import numpy as np
 from webdyno.judge.interval import Logs, fitted_line
 
 FEWEST_ANSWERS = 25
-"""Windows are joined until they have so many answers on average: counting noise is 20 % then."""
+"""Windows are joined until they have so many answers on average: counting noise is 20% then."""
 TOLERANCE = 0.01
 """Levels that differ by less (ln) count as one, where a window's noise isn't larger."""
 SMALLEST_NOISE = 1e-3
@@ -221,7 +221,7 @@ def cycle(series: Series) -> float | None:
     """Give the period of a cycle in seconds; None unless it stands out of red noise.
 
     The highest peak of the periodogram against the spectrum of a first-order autoregression with
-    white (counting) noise on top, fitted to the first two autocorrelations, at 1 % for all
+    white (counting) noise on top, fitted to the first two autocorrelations, at 1% for all
     frequencies together (Torrence & Compo, "A practical guide to wavelet analysis", BAMS 1998,
     section 4). At least four periods must be there.
     """

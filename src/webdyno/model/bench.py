@@ -53,7 +53,7 @@ class BenchSettings(Model):
     """How many of the machine's cores the servers get; the client has the others. About half of
     them unless given; fewer where a fast server leaves the client behind."""
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How much of its CPUs' time the client gets, all of it unless given; 0.8 is 80 % of one's. To
+    """How much of its CPUs' time the client gets, all of it unless given; 0.8 is 80% of one's. To
     see whether the client is the limit."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
     """What the cable carries each way in bits per second, as text such as "100mbit"; Ethernet

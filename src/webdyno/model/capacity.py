@@ -85,7 +85,7 @@ LONG_ENOUGH = 0.45
 BEYOND_BRACKET = 0.03
 """The capacity lies at most so far (ln) outside of the bracket."""
 STEEPEST, USUAL_STEEPNESS = 300.0, 30.0
-"""Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1 % more is too much."""
+"""Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1% more is too much."""
 CLUSTERS = 64.0
 """Independent clusters of late answers in one of the longest trials, about: the dispersion."""
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0

@@ -64,7 +64,7 @@ class Arm(Model):
     memory: Size | None = None
     """Limit for all its services together; none unless given."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of the servers' CPUs it gets, all of them unless given; 0.8 is 80 % of one's time.
+    """How many of the servers' CPUs it gets, all of them unless given; 0.8 is 80% of one's time.
     """
 
     @model_validator(mode="after")

@@ -95,7 +95,7 @@ def ratio_bounds(interval: Interval) -> str:
 
 
 def ratio_range(interval: Interval) -> str:
-    """Give the interval of a ratio for a sentence: `95 % interval 1.87 to 1.97`."""
+    """Give the interval of a ratio for a sentence: `95% interval 1.87 to 1.97`."""
     if not is_useful(interval):
         return "no useful interval yet"
     return f"{confidence_level(interval.confidence)} interval {ratio_ends(interval)}"
@@ -155,17 +155,17 @@ def _magnitude(value: float) -> int:
 
 
 def percent(share: float) -> str:
-    """Give a share of one: `2 %`, `0.55 %`, `97 %`."""
-    return f"{share * 100:.2g} %" if abs(share) < 0.1 else f"{number(share * 100)} %"
+    """Give a share of one: `2%`, `0.55%`, `97%`."""
+    return f"{share * 100:.2g}%" if abs(share) < 0.1 else f"{number(share * 100)}%"
 
 
 def confidence_level(level: float) -> str:
-    """Give a confidence level, less than 1: `95 %`, `98.3 %`, `99.96 %`.
+    """Give a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
 
     With as many decimals as show what it leaves out, so that none is told as certainty.
     """
     left_out = (1 - level) * 100
-    return f"{round(level * 100, max(1, -floor(log10(left_out)))):.10g} %"
+    return f"{round(level * 100, max(1, -floor(log10(left_out)))):.10g}%"
 
 
 def probability(p: float) -> str:

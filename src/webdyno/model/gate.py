@@ -70,7 +70,7 @@ class GateClaim(Model):
     """How many times worse head is, above 1 being worse: bounds that hold however often was looked,
     with all that disturbed the run counted in; None while there are too few blocks."""
     noise: float | None
-    """How far from each other the two equal bases came out, as a share, with 95 % confidence."""
+    """How far from each other the two equal bases came out, as a share, with 95% confidence."""
     base: float | None
     head: float | None
     """Geometric means over blocks, in the metric's unit."""

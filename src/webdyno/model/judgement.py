@@ -36,7 +36,7 @@ class Metric(Model):
 
 
 class QuantileRange(Model):
-    """95 % interval of a quantile of one block's answers; None: too few for that end."""
+    """95% interval of a quantile of one block's answers; None: too few for that end."""
 
     low: float | None
     high: float | None
@@ -78,9 +78,9 @@ class OneSidedAnswer(Model):
     """`faster`, or `not-slower-by 5%`."""
     answer: Literal["yes", "no", "undecided"]
     at_least: float
-    """Ratio of gain (above 1 is better) that is exceeded with 95 % confidence."""
+    """Ratio of gain (above 1 is better) that is exceeded with 95% confidence."""
     at_most: float
-    """Ratio of gain that isn't exceeded with 95 % confidence."""
+    """Ratio of gain that isn't exceeded with 95% confidence."""
     why: str
 
 
@@ -225,7 +225,7 @@ class EndpointJudgement(Model):
     """By arm, in their order."""
     arms: list[ArmValue]
     comparisons: list[Comparison]
-    """Of all endpoints and arms together the chance of a false difference is 5 % (Holm)."""
+    """Of all endpoints and arms together the chance of a false difference is 5% (Holm)."""
 
 
 class LeaguePlace(Model):
@@ -239,7 +239,7 @@ class LeaguePlace(Model):
 
 
 class League(Model):
-    """The places of all arms; with 95 % confidence all of them hold together."""
+    """The places of all arms; with 95% confidence all of them hold together."""
 
     places: list[LeaguePlace]
     """The best first."""

@@ -197,7 +197,7 @@ class KnobShare(Model):
     share: float
     """From 0 to 1; those of all knobs add up to 1."""
     low: float
-    """Where the share begins, 90 % sure: by explaining other draws of what was tried."""
+    """Where the share begins, 90% sure: by explaining other draws of what was tried."""
     high: float
     """Where it ends."""
 

@@ -62,7 +62,7 @@ def read_limit(text: str, experiment: Experiment) -> Limit:
     if metric not in METRICS:
         raise ValueError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
     if share <= -1:
-        raise ValueError("nothing is less by 100 % or more")
+        raise ValueError("nothing is less by 100% or more")
     return Limit(text.strip(), arm, metric, parts["sign"] == ">", share)
 
 

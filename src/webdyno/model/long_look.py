@@ -157,7 +157,7 @@ class Slope(Model):
 
     metric: SlopeMetric
     per_hour: Interval
-    """Share of its mean: 0.01 is 1 % more each hour."""
+    """Share of its mean: 0.01 is 1% more each hour."""
 
 
 class Break(Model):

@@ -88,7 +88,7 @@ class Noise(Model):
     block_s: Amount
     """How long a block of an ordinary run of two arms takes."""
     visible: dict[str, Amount]
-    """By length of the run ("1 min"): half-width of the 95 % interval of a ratio, as a share;
+    """By length of the run ("1 min"): half-width of the 95% interval of a ratio, as a share;
     extrapolated from `block_sd` by t(n - 1) · sd / √n for the n blocks that fit."""
 
 

@@ -72,7 +72,7 @@ class Measure(Model):
     """Stop after as many blocks, however wide the interval is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
     """How many times `budget_s` and `max_blocks` it takes at most, while a ratio isn't even known
-    to 2.5 % or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are
+    to 2.5% or a quarter of the difference; 1 where `budget_s`, `max_blocks` or factors are
     given."""
     answer_within_s: Pause = 25.0
     """The time within which a large difference (beyond 1.5×, known to a quarter of it) of two arms
@@ -83,7 +83,7 @@ class Measure(Model):
     """Load on each arm without a break, after the blocks: it shows stalls, drifts and leaks that
     short slots can't. Unless given, 10 s of the budget, or a quarter of that for all arms together,
     where it is 5 s at least; none in gates, leagues and searches. 0 leaves it out. One that is
-    given ends earlier where nothing was found and nothing can change by 5 % in all of it."""
+    given ends earlier where nothing was found and nothing can change by 5% in all of it."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded when it isn't given."""
 

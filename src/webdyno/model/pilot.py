@@ -60,7 +60,7 @@ class ColdFigures(Model):
     first_answer_s: Amount
     """From the start of its servers to the first right answer."""
     full_rate_s: Amount | None
-    """From the start of its servers until its rate first reached 90 % of the steady one, without
+    """From the start of its servers until its rate first reached 90% of the steady one, without
     the time in which it waited for the load; None where it wasn't steady."""
     cpu_s: Amount | None
     """CPU time of the servers until then; None where it can't be read often enough."""

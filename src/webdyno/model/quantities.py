@@ -61,10 +61,15 @@ class Kind:
         for scale, unit in self.shown:
             count = value / scale
             if 1 <= count < 10_000 and abs(count - round(count)) < 1e-9 * count:
-                return f"{round(count)} {unit}"
+                return f"{round(count)}{_blank(unit)}{unit}"
         scale, unit = next((step for step in self.shown if value >= step[0]), self.shown[-1])
         count = value / scale
-        return f"{count:.0f} {unit}" if count >= 1000 else f"{count:.4g} {unit}"
+        shown = f"{count:.0f}" if count >= 1000 else f"{count:.4g}"
+        return f"{shown}{_blank(unit)}{unit}"
+
+
+def _blank(unit: str) -> str:
+    return "" if unit == "%" else " "
 
 
 TIME = Kind(
@@ -93,7 +98,7 @@ RATE = Kind(
     zero="0 bit/s",
     per_second=True,
 )
-SHARE = Kind("share of one", SHARES, "2% or 0.02", ((0.01, "%"),), zero="0 %")
+SHARE = Kind("share of one", SHARES, "2% or 0.02", ((0.01, "%"),), zero="0%")
 
 
 @dataclass(frozen=True)

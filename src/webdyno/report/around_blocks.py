@@ -15,7 +15,7 @@ from webdyno.report import document as doc
 Tell = Callable[[PilotRecord], float | None]
 COLD: tuple[tuple[str, Tell], ...] = (
     ("first right answer", lambda it: it.cold.first_answer_s),
-    ("90 % of its rate", lambda it: it.cold.full_rate_s),
+    ("90% of its rate", lambda it: it.cold.full_rate_s),
     ("CPU until then", lambda it: it.cold.cpu_s),
 )
 SETTINGS: tuple[tuple[str, Tell], ...] = (
@@ -230,7 +230,7 @@ WHAT = {
     "memory_bytes": "memory",
 }
 SHARE_DIGITS = 5
-"""Less than 0.001 % is told as none."""
+"""Less than 0.001% is told as none."""
 
 
 def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
@@ -249,7 +249,7 @@ def _slope_words(slope: Slope) -> str:
 
 def _signed(share: float) -> str:
     shown = text.percent(round(abs(share), SHARE_DIGITS))
-    return shown if shown == "0 %" else f"{'−' if share < 0 else '+'}{shown}"
+    return shown if shown == "0%" else f"{'−' if share < 0 else '+'}{shown}"
 
 
 def part_words(part: LookPart) -> str:

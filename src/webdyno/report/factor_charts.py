@@ -141,7 +141,7 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     return Figure(
         name=metric.name,
         title=metric_label(metric),
-        caption=f"{metric.better.capitalize()} is better. The bands are 95 % intervals.",
+        caption=f"{metric.better.capitalize()} is better. The bands are 95% intervals.",
         panels=_panels(metric.name, view, rows, axis, upright),
         by_arm=True,
     )

@@ -22,7 +22,7 @@ from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
 AVERAGE, ANOTHER = "on average", "another machine"
 DIFFER = (
-    "The machines surely differ among each other by more than their blocks do (Welch's test, 5 %): "
+    "The machines surely differ among each other by more than their blocks do (Welch's test, 5%): "
     "what isn't the same on all of them may be why."
 )
 HOW_TO_READ = (

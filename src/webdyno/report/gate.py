@@ -119,7 +119,7 @@ def small_print(gate: GateJudgement) -> str:
     starts = f"{count(blocks, 'fresh start')} of each side in turns" if blocks else "No valid block"
     return (
         f"{said}; tolerated: {', '.join(tolerances)}. {starts}, "
-        f"{duration(gate.took_s)}; each answer is wrong in at most 5 % of gates."
+        f"{duration(gate.took_s)}; each answer is wrong in at most 5% of gates."
     )
 
 

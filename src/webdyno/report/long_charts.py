@@ -94,7 +94,7 @@ class _Shown(NamedTuple):
 PANELS = (
     _Shown("rate", "Throughput", "Requests per second", lambda it: it.rate_rps),
     _Shown("p50", "Half of the responses within", "Response time, ms", lambda it: it.p50_us, 1e3),
-    _Shown("p99", "99 % of the responses within", "Response time, ms", lambda it: it.p99_us, 1e3),
+    _Shown("p99", "99% of the responses within", "Response time, ms", lambda it: it.p99_us, 1e3),
     _Shown("cpu", "Servers' CPU time per request", "µs", lambda it: it.server_cpu_us),
     _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
 )
@@ -112,7 +112,7 @@ def course_figure(point: PointView) -> Figure | None:
         name="course",
         title="Under load for longer",
         caption="After the blocks, each arm under load without a restart: a mark for each part, "
-        "with its 95 % interval (of memory the least and the most that was held). Crosses are "
+        "with its 95% interval (of memory the least and the most that was held). Crosses are "
         "parts with stalls; a dashed line is an interruption, after which the servers were started "
         f"anew.{slopes}",
         panels=drawn_panels,

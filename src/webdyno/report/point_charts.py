@@ -217,8 +217,8 @@ def host_figure(point: PointView) -> Figure | None:
         name="host",
         title="How busy the CPUs were",
         caption="Everything on these CPUs counted: a mark for each slot, a line from the least to "
-        "the most of its samples. Servers that are the bottleneck keep theirs near 100 %; a client "
-        "near 100 % measures itself.",
+        "the most of its samples. Servers that are the bottleneck keep theirs near 100%; a client "
+        "near 100% measures itself.",
         panels=tuple(panels),
         by_arm=True,
     )
@@ -245,7 +245,7 @@ def host_rows(data: PointData) -> Rows:
             busy = [100 * getattr(sample, f"{side}_busy") for sample in samples]
             mean = sum(busy) / len(busy)
             row |= {side: mean, f"{side}_low": min(busy), f"{side}_high": max(busy)}
-            row[f"{side}_told"] = f"{slot.arm}, block {slot.block}: {text.number(mean)} % busy"
+            row[f"{side}_told"] = f"{slot.arm}, block {slot.block}: {text.number(mean)}% busy"
         rows.append(row)
     return rows
 

@@ -72,7 +72,7 @@ class MetricTable:
 
 
 def confidence_words(tables: Sequence[MetricTable]) -> str:
-    """Name the confidence of the ratios' intervals: `95 %`, or `95–98.3 %` where it differs.
+    """Name the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
 
     It differs with several arms, where Holm's correction asks more of the clearer differences.
     """
@@ -81,9 +81,7 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
     low, high = min(levels, default=0.95), max(levels, default=0.95)
     if low == high:
         return text.confidence_level(low)
-    return (
-        f"{text.confidence_level(low).removesuffix(' %')}{text.DASH}{text.confidence_level(high)}"
-    )
+    return f"{text.confidence_level(low).removesuffix('%')}{text.DASH}{text.confidence_level(high)}"
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
@@ -98,7 +96,7 @@ def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Colu
     return [
         Column("arm", "name", obvious=True),
         Column("value", "value"),
-        Column("95 % interval", "range", spare=True, below_means=OF_TIMES),
+        Column("95% interval", "range", spare=True, below_means=OF_TIMES),
         Column("ratio", "ratio"),
         Column(
             f"{confidence_words(tables)} interval",

@@ -117,13 +117,13 @@ def cause_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc
     yield from _said(
         AT_THE_LIMIT,
         what_was_full(judged.saturation),
-        note="By all trials from 90 % of a block's capacity up to it.",
+        note="By all trials from 90% of a block's capacity up to it.",
     )
     yield from _said(
         "What each setting does",
         what_settings_do(judged.effects),
         note="Averaged over the other settings, from arms that had them in all combinations or in "
-        "a balanced part of these. All intervals hold together with 95 %.",
+        "a balanced part of these. All intervals hold together with 95%.",
     )
     yield from _said(
         "What limits it",
@@ -131,7 +131,7 @@ def cause_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc
         note="By how many per cent the rate falls when there is one per cent less: near 1 is the "
         "limit, near 0 there is more of it than is needed. Each was tried: arms had less of one "
         "thing.",
-        brief="by how many % the rate falls with 1 % less of it",
+        brief="by how many % the rate falls with 1% less of it",
     )
     yield from _said(
         "What other settings are worth",
@@ -166,7 +166,7 @@ def figures_beside(point: PointView) -> Iterator[doc.Section]:
             "Each request by itself",
             [beside_table(point.endpoints)],
             note="Where the arms differ: the median response time of each. All of them are judged "
-            "together, so that the chance of any false difference is 5 %.",
+            "together, so that the chance of any false difference is 5%.",
             brief="judged together",
             soft=True,
         )

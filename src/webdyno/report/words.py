@@ -24,7 +24,7 @@ MOST_TOLD = 6
 """Causes that are told, those that can have done most."""
 ABOUT_PLACES = (
     "A place is a range where more than one is possible: it begins after all that are surely "
-    "better, and ends before all that are surely worse. With 95 % confidence all places hold "
+    "better, and ends before all that are surely worse. With 95% confidence all places hold "
     "together. Ratios are to the arm that is shown first, with intervals that hold together, too."
 )
 

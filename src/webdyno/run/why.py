@@ -35,8 +35,8 @@ KEPT_SETTINGS = {
 }
 """Of how the run was measured, where that isn't the default: run.json says all."""
 PRECISION = {"precision": 0.05, "patience": 2.0}
-"""How well a ratio has to be known: 5 % of the rate is 0.14 of the elasticity with 70 % left, 0.22
-with 80 %, and what limits a server has one near 1."""
+"""How well a ratio has to be known: 5% of the rate is 0.14 of the elasticity with 70% left, 0.22
+with 80%, and what limits a server has one near 1."""
 
 
 def interventions(

@@ -14,7 +14,7 @@ from webdyno.workload.log import Floats, Log, Whole
 MOST_EXPONENT = 10.0
 GOOD_ENOUGH_NATS = 0.01
 """Zipf's law is taken where it tells the other half of the log at most this much worse per request
-than the paths' own shares: by Pinsker's inequality their shares then differ by 7 % in all."""
+than the paths' own shares: by Pinsker's inequality their shares then differ by 7% in all."""
 SMOOTHING = 0.5
 """Added to each path's count, after Jeffreys: what wasn't seen in one half isn't impossible."""
 THINNED = MOST_REQUESTS // 5

@@ -21,7 +21,7 @@ def test_a_busy_client_is_the_bottleneck(busy: float, fires: bool) -> None:
 def test_client_bound_spoils_what_the_client_times_only() -> None:
     arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm()}
     finding = found_in(simulated_run(arms, blocks=6))["client-bound"]
-    assert "97 %" in finding.what
+    assert "97%" in finding.what
     assert "server_cpu_us" not in finding.metrics
     assert finding.metrics == ["response_p50_us", "response_p99_us"]
     assert "its rate is at least what was measured" in finding.what
@@ -171,7 +171,7 @@ def test_slots_shorter_than_a_response_are_judged_by_all_that_was_answered() -> 
 
 
 RATE_RPS = 40_000
-"""Of simulated arms, give or take their noise of 2 %."""
+"""Of simulated arms, give or take their noise of 2%."""
 
 
 @pytest.mark.parametrize(

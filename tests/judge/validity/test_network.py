@@ -77,7 +77,7 @@ def test_a_full_link_is_told(network: dict[str, float | None], fires: bool) -> N
     assert ("link-bound" in by_rule) == fires
     if fires:
         assert by_rule["link-bound"].severity == "note"
-        assert "96 %" in by_rule["link-bound"].what
+        assert "96%" in by_rule["link-bound"].what
         assert "server_cpu_us" not in by_rule["link-bound"].metrics
 
 

@@ -139,7 +139,7 @@ def test_cpu_time_that_servers_did_not_use_is_somebody_elses(
     found = run_on(servers_cpu_s, host=BUSY)
     assert ("other-work" in found) == fires
     if fires:
-        assert "up to 18 %" in found["other-work"].what
+        assert "up to 18%" in found["other-work"].what
         assert "server_cpu_us" not in found["other-work"].metrics
 
 
@@ -163,7 +163,7 @@ def test_time_given_to_other_machines_is_told() -> None:
 
 def test_waiting_for_memory_is_told() -> None:
     pressed = {"pressure": {"cpu_s": 0.3, "memory_s": 0.1, "io_s": 0.0}}
-    assert "20 %" in run_on(0.9, host={**BUSY, **pressed})["memory-pressure"].what
+    assert "20%" in run_on(0.9, host={**BUSY, **pressed})["memory-pressure"].what
     pressed["pressure"]["memory_s"] = 0.01
     assert run_on(0.9, host={**BUSY, **pressed}) == {}
 

@@ -143,7 +143,7 @@ def _errors_percent(output: Output) -> Iterator[Violation]:
     if not output.errors_percent:
         return
     what = f"at {numeral(output.demanded_rps or 0)} requests/s errors were "
-    yield Violation(output.first_line, f"{what}{numeral(output.errors_percent)} % of the replies")
+    yield Violation(output.first_line, f"{what}{numeral(output.errors_percent)}% of the replies")
 
 
 def _out_of_descriptors(output: Output) -> Iterator[Violation]:

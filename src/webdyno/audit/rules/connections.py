@@ -29,7 +29,7 @@ ONE = (0.97, 1.03)
 CLIENT_BUSY_PERCENT = 85
 
 EARLIER, LATER = 0.99, 250
-"""A connect time counts as a retransmission from 1 % below these, up to so many ms above."""
+"""A connect time counts as a retransmission from 1% below these, up to so many ms above."""
 
 
 def _few_per_connection(requests: int, connections: int, what: str) -> str | None:
@@ -226,7 +226,7 @@ def _one_cached_url(document: AuditedText) -> Iterator[Violation]:
 def _busy_client(document: AuditedText) -> Iterator[Violation]:
     for seen in document.of(ClientCpu):
         if CLIENT_BUSY_PERCENT <= seen.percent <= 100:
-            what = f"{seen.tool} took {numeral(seen.percent)} % of a processor"
+            what = f"{seen.tool} took {numeral(seen.percent)}% of a processor"
             yield Violation(seen.line, what, tool=seen.tool)
 
 

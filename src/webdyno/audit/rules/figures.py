@@ -39,7 +39,7 @@ nothing makes a half, more where a tool leaves out the start, and a few slow ans
 LINKS_MBIT = (10, 100, 1000, 2500, 10_000, 25_000)
 LINK_FULL = (0.92, 0.955)
 """Share of a link's bits that can be an answer's bytes: 1448 (with timestamps) of 1538 on the
-wire are 94.1 %."""
+wire are 94.1%."""
 OUR_OWN = {"localhost", "::1"}
 _MISSED = (
     "The client or the server could not keep up: from here on times grow as long as the run "
@@ -312,7 +312,7 @@ RULES = (
         _tail,
         why="A percentile with few samples above it is one or two odd requests, and another run "
         "gives another.",
-        instead="webdyno load URL -d 60s for more of them (p99 with 95 % confidence takes 299 "
+        instead="webdyno load URL -d 60s for more of them (p99 with 95% confidence takes 299 "
         "requests without a miss); webdyno duel nginx apache-event says which percentiles have "
         "too few.",
     ),

@@ -148,9 +148,9 @@ def _failures(document: AuditedText) -> Iterator[Violation]:
             if bad:
                 place, share = max(bad, key=lambda each: each[1])
                 what = f"{_name(column)} is {column.cells[place]} for {_row_name(table, place)}: "
-                what += f"{numeral(100 * share)} % failed"
+                what += f"{numeral(100 * share)}% failed"
                 if len(bad) > 1:
-                    what += f", and more than 0.1 % in {numeral(len(bad) - 1)} other rows"
+                    what += f", and more than 0.1% in {numeral(len(bad) - 1)} other rows"
                 yield Violation(table.row_lines[place], what)
 
 

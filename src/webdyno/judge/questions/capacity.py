@@ -329,4 +329,4 @@ def _found(interval: Interval | None, by_block: Sequence[float]) -> str:
     if interval is None:
         return f"{number(by_block[0])} requests per second"
     around = quantity_bounds(interval)
-    return f"{number(interval.estimate)} requests per second (95 % interval {around})"
+    return f"{number(interval.estimate)} requests per second (95% interval {around})"

@@ -5,10 +5,10 @@ far the two come out from each other is the noise floor. Every claim "head isn't
 its tolerance" is asked in one direction after each block (`judge/one_sided.py`).
 
 **Fail** takes one claim that is surely wrong: the chance of one that is only bad luck grows with
-their number, so Holm's step-down shares the risk of 5 % among them all. **Pass** takes all claims
+their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes all claims
 to be surely right, which is never easier than the hardest of them: each has the whole risk (Berger,
 "Multiparameter hypothesis testing and acceptance sampling", Technometrics 1982). So either
-answer is wrong in at most 5 % of gates at the very margin, whatever the number of claims.
+answer is wrong in at most 5% of gates at the very margin, whatever the number of claims.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from webdyno.model.metrics import RATE, MetricRule, metric_rule
 MOST_NAMED = 2
 """Open claims in a headline."""
 FACTORS_ABOVE = 10.0
-"""More than so many times worse is told as a factor: nobody reads 1 200 %."""
+"""More than so many times worse is told as a factor: nobody reads 1 200%."""
 KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
 LIMITED_KINDS = {"rate", "response time"}
@@ -251,7 +251,7 @@ def _said(claim: GateClaim) -> str:
 
 
 def worse_range(claim: GateClaim) -> str:
-    """Give by how much head is worse: `−1.8 to +2.1 %`, below zero better; or `6.5 to 14×`."""
+    """Give by how much head is worse: `−1.8 to +2.1%`, below zero better; or `6.5 to 14×`."""
     if claim.answer == "invalid":
         return "no answer"
     if claim.worse is None:
@@ -262,7 +262,7 @@ def worse_range(claim: GateClaim) -> str:
     if claim.worse.high > FACTORS_ABOVE:
         return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
     low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
-    return f"{low} to {high} %"
+    return f"{low} to {high}%"
 
 
 def _signed(share: float) -> str:

@@ -46,7 +46,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 
 TIMES_THE_ROUNDS = 2
-"""So many times the rounds tell two states that lie 20 % apart well enough for a tolerance of 5 %
+"""So many times the rounds tell two states that lie 20% apart well enough for a tolerance of 5%
 (tests/judge/starts_simulation.py)."""
 DEFAULT_MOST_BLOCKS = Measure().max_blocks
 WINDOW_S = 0.2

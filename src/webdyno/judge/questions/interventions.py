@@ -48,7 +48,7 @@ FEWEST_BLOCKS = 3
 LARGE_BYTES = 16_384
 """An answer that takes several packets and system calls: more than a TLS record holds."""
 SURELY_MENDED = 6
-"""Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3 % of
+"""Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3% of
 cases."""
 BUSY = 0.9
 """Share of their CPUs from which on servers have no time left."""

@@ -4,13 +4,13 @@ A league holds every arm against every other, and gives the places that are sure
 An arm's place lies between one after all arms that are surely better and one before all that are
 surely worse: a confidence set for its rank (Mogstad, Romano, Shaikh, Wilhelm, "Inference for ranks
 with applications to mobility across neighbourhoods and academic achievement across countries",
-Review of Economic Studies 2024). Since the differences of all pairs hold together at 95 % (Holm),
+Review of Economic Studies 2024). Since the differences of all pairs hold together at 95% (Holm),
 so do all places.
 
 Arms whose place more blocks can't change leave it, so that the time goes where places
 are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the places is a chance to be
 wrong. So there are few, each after twice as many blocks as the one before, and the i-th spends
-1/2^i of the 5 %: all of them together spend no more than that.
+1/2^i of the 5%: all of them together spend no more than that.
 
 Halving is what tuning goes by: after each block the worse half of those that aren't the baseline
 leaves (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013).

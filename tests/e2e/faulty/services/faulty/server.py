@@ -18,7 +18,7 @@ PAGE_S = 0.05
 RESTED_S, COLD_FOR_S, COLD_COST_S = 0.05, 0.08, 0.001
 """After so long without a request, each costs so much for a while."""
 FADES_IN_S = 0.3
-"""In which the cost of a slow start fades to 37 %."""
+"""In which the cost of a slow start fades to 37%."""
 WORKS_ON_S, SLICE_S = 0.25, 0.005
 """So long after its last request a server may go on working, in slices."""
 
