@@ -91,7 +91,7 @@ def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    assert (tmp_path / "tutorial" / "index.html").exists()
+    assert (tmp_path / "install" / "index.html").exists()
 
 
 def test_the_published_schemas_are_what_the_models_say(monkeypatch: pytest.MonkeyPatch) -> None:
