@@ -37,7 +37,7 @@ THREADS = MetricRule(
     Metric(name="threads", label="threads of the servers", unit="threads", better="lower"),
     kind="memory",
     block_value=lambda slots: float(len(slots)),
-    saying="{a} has {ratio}× the threads of {b}",
+    short="threads",
 )
 
 
@@ -50,7 +50,7 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
 
     judgement = judge(PointData.of(head, run.records))
     assert judgement.verdict is Verdict.EQUIVALENT
-    assert judgement.headline.startswith("apache has 1.00× the threads of nginx")
+    assert judgement.headline.startswith("equivalent: apache has 1.00× the threads of nginx")
     assert "threads" in [metric.name for metric in judgement.metrics]
 
     view = run_view(RunData(head, run.records), judge_sweep(RunData(head, run.records)))

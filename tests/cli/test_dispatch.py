@@ -81,7 +81,7 @@ def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixt
         news("host1", folder)
     told = capsys.readouterr().err.splitlines()
     assert [line.partition(":")[0] for line in told] == [f"host1, block {n}" for n in range(1, 6)]
-    sure = [line for line in told if "÷" in line]
+    sure = [line for line in told if "×" in line]
     assert [line.partition(":")[0] for line in sure] == ["host1, block 2", "host1, block 4"]
 
 

@@ -86,7 +86,7 @@ def test_nothing_changed_needs_no_measurement(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command_line(["gate", "--base", "main"]) == Exit.OK
-    assert "PASS   nothing changed" in capsys.readouterr().out
+    assert "PASS: nothing changed" in capsys.readouterr().out
     assert repository.exists()
 
 
@@ -102,7 +102,7 @@ def test_documentation_needs_no_measurement_and_ci_hears_of_it(
     assert run_command_line(["gate", "--base", "main", "--write", ".git/ci"]) == Exit.OK
     said = "only documentation changed (README.md, docs/new.md): nothing to measure"
     printed = capsys.readouterr().out
-    assert f"PASS {said}" in " ".join(printed.split())
+    assert f"PASS: {said}" in " ".join(printed.split())
     assert f"::notice title=webdyno gate%3A pass::{said}" in printed
     assert said in summary.read_text().replace("\\", "")
     found = {it.name for it in (repository / ".git/ci").iterdir()}

@@ -139,7 +139,7 @@ def test_a_large_difference_survives_a_disturbance(cause: str) -> None:
     assert found.verdict is Verdict.FASTER
     (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
     assert rate.tipping is not None
-    assert rate.tipping.startswith("would need ")
+    assert rate.tipping.startswith("interference shifted ")
     assert rate.tipping in rate.why
 
 
@@ -149,7 +149,7 @@ def test_equals_are_not_called_slower_for_a_disturbance(cause: str) -> None:
     rate = on(found, "rate_rps")
     assert rate.as_measured is Verdict.SLOWER
     assert rate.verdict is Verdict.UNDECIDED
-    assert "slower as measured, but what disturbed it may have made it so" in found.headline
+    assert "looks slower, but interference could explain all of it" in found.headline
 
 
 @pytest.mark.parametrize("cause", DISTURBANCES)
@@ -332,7 +332,7 @@ def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> N
 def test_of_an_arm_that_filled_the_link_only_one_end_is_known() -> None:
     rate = on(_client_bound(0.9), "rate_rps")
     said = with_verdict(rate.model_copy(update={"limited_by": {"other": "link"}}))
-    assert said.endswith("faster, at least 1.54×: the link was the limit of other")
+    assert said.endswith("it is at least 1.54×: the link was the limit of other")
 
 
 def test_late_requests_of_an_open_loop() -> None:

@@ -124,7 +124,7 @@ def test_a_ratio_of_next_to_nothing_is_no_difference() -> None:
     assert found.ratio.low > 1.9
     assert (found.verdict, found.negligible) == (Verdict.EQUIVALENT, True)
     assert "less than 0.05 context switches per request" in found.why
-    assert headline([found]).endswith("equivalent, the difference being too small to matter")
+    assert headline([found]).endswith("the difference is below the practical threshold")
 
 
 def test_the_same_ratio_of_something_is_a_difference() -> None:

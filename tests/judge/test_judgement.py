@@ -13,7 +13,7 @@ from webdyno.judge import decide, judge
 from webdyno.judge.judgement import ratios_so_far
 from webdyno.judge.point_data import PointData
 from webdyno.judge.runs import compare_runs
-from webdyno.judge.sentences import sentence
+from webdyno.judge.sentences import with_verdict
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
@@ -31,8 +31,7 @@ def test_a_clear_difference_is_said_with_its_evidence() -> None:
     found = judged({"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=76_800)})
     assert found.verdict is Verdict.FASTER
     assert re.fullmatch(
-        r"nginx answers 1\.\d\d× as many requests per second as apache "
-        r"\(95% interval 1\.\d\d to 1\.\d\d, 12 blocks\): faster",
+        r"nginx is faster: 1\.\d\d× the throughput of apache \(95% CI 1\.\d\d–1\.\d\d×\)",
         found.headline,
     )
     assert found.blocks == 12
@@ -55,7 +54,7 @@ def test_equal_arms_are_equivalent_within_delta() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
     assert re.search(
-        r"equivalent within 2%, no difference larger than [01]\.\d+% either way$", found.headline
+        r"^equivalent: .*±2% counts as equal; any difference is below [01]\.\d+%$", found.headline
     )
 
 
@@ -63,8 +62,7 @@ def test_undecided_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
     assert found.verdict is Verdict.UNDECIDED
     assert re.search(
-        r"undecided, but no difference larger than [\d.]+% either way \(about \d+ more blocks "
-        r"\(\d+ minutes?\) needed\)",
+        r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) would decide$",
         found.headline,
     )
 
@@ -73,22 +71,22 @@ def test_where_the_rate_is_undecided_and_another_metric_is_clear_both_are_said()
     arms = {"a": SimulatedArm(), "b": SimulatedArm(server_cpu_us=25.0)}
     found = judged(arms, blocks=8, noise=0.05)
     assert found.verdict is Verdict.UNDECIDED
-    assert "undecided, but no difference larger than" in found.headline
+    assert "any difference is below" in found.headline
     assert re.search(
-        r"\); clear is that b needs 1\.2\d× as much server CPU time per request as a "
-        r"\(95% interval 1\.\d+ to 1\.\d+, 8 blocks\): slower$",
+        r"; clear is that b is worse: 1\.2\d× the server CPU time per request of a "
+        r"\(95% CI 1\.\d+–1\.\d+×\)$",
         found.headline,
     )
     (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
     assert rate.clear_beside
-    assert sentence(rate).endswith(rate.clear_beside)
+    assert with_verdict(rate).endswith(rate.clear_beside)
     assert all(it.clear_beside is None for it in found.comparisons if it.metric != "rate_rps")
 
 
 def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
     found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=404)}, blocks=6)
     assert found.verdict is Verdict.INVALID
-    told = "no verdict: arm apache answered 404 to /hello.txt, 200 was expected; it says "
+    told = "no result: arm apache answered 404 to /hello.txt, 200 was expected; it says "
     assert found.headline.startswith(told)
     rules = {finding.rule: finding for finding in found.findings}
     assert rules.keys() == {"wrong-status"}
@@ -111,19 +109,19 @@ def test_the_rate_of_an_arm_that_kept_the_client_busy_is_a_lower_bound() -> None
     assert rate.limited_by == {"nginx": "client"}
     assert found.verdict is Verdict.FASTER
     assert re.search(
-        r"faster, at least (2\.9|3\.0)\d× ?: the load generator was the limit of nginx",
+        r"faster: .*it is at least (2\.9|3\.0)\d× ?: the load generator was the limit of nginx",
         found.headline.replace("×:", "× :"),
     )
     turned = judged({"nginx": quick, "apache": SimulatedArm()})
     assert turned.verdict is Verdict.SLOWER
-    assert "slower, at most 0.3" in turned.headline
+    assert "it is at most 0.3" in turned.headline
 
 
 def test_a_client_that_both_arms_kept_busy_leaves_cpu_time_to_judge_by() -> None:
     arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
     found = judged(arms)
     assert found.verdict is Verdict.SLOWER
-    assert "apache needs" in found.headline
+    assert "apache is worse" in found.headline
     assert "the load generator was the limit of both apache and nginx" in found.headline
 
 
@@ -138,8 +136,8 @@ def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> Non
     by_arm = {c.a: c.verdict for c in found.comparisons if c.metric == "rate_rps"}
     assert by_arm == {"broken": Verdict.INVALID, "quick": Verdict.FASTER}
     assert found.verdict is Verdict.INVALID
-    assert "no verdict" in found.headline
-    assert "quick answers" in found.headline
+    assert "no result" in found.headline
+    assert "quick is faster" in found.headline
 
 
 def test_a_few_bad_slots_are_left_out_and_told() -> None:

@@ -59,7 +59,7 @@ def test_the_exact_test_must_agree() -> None:
 
 
 def test_a_p_value_that_so_few_blocks_can_not_go_below_is_named_as_such() -> None:
-    assert "p = 0.002, the least that 10 blocks can give" in verdict(3.0, 4.0, p=1 / 512).why
+    assert "p = 0.002, the minimum for 10 rounds" in verdict(3.0, 4.0, p=1 / 512).why
 
 
 def test_too_few_blocks_decide_nothing() -> None:

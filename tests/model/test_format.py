@@ -49,7 +49,7 @@ def test_a_ratio_has_at_least_two_places_and_the_same_ones_everywhere() -> None:
     wide = Interval(low=1.1, estimate=2.04, high=3.8)
     assert text.times(wide) == "2.04×"
     assert text.ratio_bounds(wide) == "1.10–3.80"
-    assert text.ratio_range(wide) == "95% interval 1.10 to 3.80"
+    assert text.ratio_range(wide) == "95% CI 1.10–3.80×"
     narrow = Interval(low=0.9932, estimate=0.9981, high=1.0029)
     assert (text.ratio(narrow), text.times(narrow)) == ("0.998", "0.998×")
 
@@ -149,7 +149,7 @@ def test_the_end_of_what_a_program_said_is_indented(said: str, told: str) -> Non
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(1e-9, 3.4e7, "no useful interval yet"), (0.62, 200.83, "no useful interval yet")],
+    [(1e-9, 3.4e7, "no useful CI yet"), (0.62, 200.83, "no useful CI yet")],
 )
 def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, said: str) -> None:
     wide = Interval(low=low, estimate=0.65, high=high)
@@ -159,7 +159,7 @@ def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, sai
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(0.00003, 0.84, "at most 0.840"), (1.2, 900, "at least 1.20"), (0.01, 90, "unknown")],
+    [(0.00003, 0.84, "at most 0.840×"), (1.2, 900, "at least 1.20×"), (0.01, 90, "unknown")],
 )
 def test_of_a_wide_interval_the_end_is_told_that_says_something(
     low: float, high: float, said: str

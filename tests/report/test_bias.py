@@ -35,7 +35,7 @@ def test_both_intervals_and_the_causes_are_told() -> None:
             )
         )
     )
-    assert "with all bounds counted against the verdict 1.80 to 2.01" in said
+    assert "worst case 1.80–2.01×" in said
     assert "nginx by an unknown share too low (client-bound); apache-event at most 1.3%" in said
     assert "other-work" not in said
 
@@ -43,10 +43,10 @@ def test_both_intervals_and_the_causes_are_told() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (3.05, 1e200, "at least 3.05"),
-        (1e-200, 0.312, "at most 0.312"),
+        (3.05, 1e200, "at least 3.05×"),
+        (1e-200, 0.312, "at most 0.312×"),
         (1e-200, 1e200, "unknown"),
-        (3.05, 3.21, "3.05 to 3.21"),
+        (3.05, 3.21, "3.05–3.21×"),
     ],
 )
 def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: str) -> None:
@@ -85,5 +85,5 @@ def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> N
     found = runs.seen(runs.disturbed()).points[0].judgement.comparisons[0]
     assert found.bounded
     wide = between(found.bounded)
-    assert f"interval {wide} with all bounds of disturbance" in sentence(found)
-    assert bounded_words(found) == wide.replace(" to ", "–")
+    assert f"95% CI {wide}, worst case" in sentence(found)
+    assert f"{bounded_words(found)}×" == wide

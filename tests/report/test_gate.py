@@ -22,31 +22,31 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
-    assert text.startswith(" ✗ FAIL   more than 5% slower: /b_c server CPU time per request")
+    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU time per request")
     row = next(line for line in text.splitlines() if "100.0 → 130.0 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
-    assert "the working tree against main (1a2b3c4)" in text
+    assert "the working tree vs main (1a2b3c4)" in text
 
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=80)
-    assert "  server CPU time per request: worse" in text
-    assert "    base → head: 100.0 → 130.0 µs; worse by: +28 to +32%; noise:" in text
+    assert "  server CPU time per request: ✗ worse" in text
+    assert "    base → head: 100.0 → 130.0 µs; worse by (95% CI): +28 to" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:
-    assert printed(PASS).startswith(" ✓ PASS   not more than 5% slower")
-    assert printed(OPEN).startswith(" ? CAN'T TELL   1 of 2 are open: ")
+    assert printed(PASS).startswith("✓ PASS: 2 checks within limits")
+    assert printed(OPEN).startswith("? INCONCLUSIVE: 1 of 2 checks inconclusive: ")
 
 
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(runs.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition("<main>")[2]))
-    assert told.startswith(" ✗ FAIL more than 5% slower: /hello.txt server CPU time per request +")
-    assert "What was claimed head against base; tolerated: " in told
+    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt server CPU time per request +")
+    assert "What was claimed head vs base (baseline) · " in told
     assert "<title>The working tree against main · fail</title>" in page
 
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
-    assert "**✗ FAIL**: more than 5% slower: /hello.txt " in summary(runs.seen(runs.gated()))
+    assert "**✗ FAIL**: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(runs.gated()))

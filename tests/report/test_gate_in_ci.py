@@ -66,14 +66,14 @@ OPEN = gate(claim("can't tell"), claim())
 def test_the_comment_says_it_in_its_first_line() -> None:
     first = gate_markdown(PASS).splitlines()[0]
     assert first == (
-        "### ✅ pass: not more than 5% slower: / server CPU time per request −1.8 to +2.1% "
-        "(noise floor ±1.6%)"
+        "### ✅ pass: 2 checks within limits; closest: / server CPU time per request "
+        "−1.8 to +2.1% (limit +5%)"
     )
     assert gate_markdown(FAIL).startswith(
-        "### ❌ fail: more than 5% slower: /b\\_c server CPU time per request +28 to +32%"
+        "### ❌ fail: 1 of 2 checks worse: /b\\_c server CPU time per request +28 to +32%"
     )
     assert "| /b\\_c | +28 to +32% (noise ±1.6%) ❌ |" in gate_markdown(FAIL)
-    assert gate_markdown(OPEN).startswith("### ❔ can't tell: ")
+    assert gate_markdown(OPEN).startswith("### ❔ inconclusive: ")
 
 
 def test_the_table_has_a_row_for_each_endpoint_and_a_column_for_each_metric() -> None:
@@ -83,7 +83,7 @@ def test_the_table_has_a_row_for_each_endpoint_and_a_column_for_each_metric() ->
 
 def test_annotations_are_commands_of_one_line() -> None:
     lines = annotations(FAIL).splitlines()
-    assert lines[0].startswith("::error title=webdyno gate%3A fail::more than 5%25 slower")
+    assert lines[0].startswith("::error title=webdyno gate%3A fail::1 of 2 checks worse")
     assert lines[1].startswith("::error title=/b_c is worse::")
     assert annotations(OPEN).startswith("::warning ")
     assert annotations(PASS).startswith("::notice ")
@@ -100,8 +100,8 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
 
 def test_what_cannot_be_believed_has_no_figures() -> None:
     spoilt = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
-    assert gate_markdown(spoilt).startswith("### ⚠️ no answer: /: arm head: it ended\n")
-    assert "| / | no answer ⚠️ |" in gate_markdown(spoilt)
+    assert gate_markdown(spoilt).startswith("### ⚠️ no result: /: arm head: it ended\n")
+    assert "| / | no result ⚠️ |" in gate_markdown(spoilt)
     (suite,) = Xml.fromstring(junit(spoilt))  # noqa: S314 (our own)
     (error,) = suite.iter("error")
     assert error.get("message", "").startswith("arm head: it ended")
@@ -141,7 +141,7 @@ def test_a_baseline_comes_back_and_is_told_beside_the_answer() -> None:
     assert kept
     again = Baseline.model_validate_json(kept.model_dump_json())
     (said,) = since_baseline(again, gate(claim(), claim(metric="rate_rps")))
-    assert "on this machine, beside the answer: / server CPU time per request +0.0%" in said
+    assert "on this machine (not judged): / server CPU time per request +0.0%" in said
 
 
 def test_another_machine_is_said_and_nothing_compared() -> None:

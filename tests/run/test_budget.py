@@ -117,14 +117,14 @@ def test_a_budget_that_is_too_short_is_told_with_one_that_would_do() -> None:
     assert "too short for a verdict" in told
     assert f"--budget {least}s would do" in told
     assert "too short" not in estimate_text(with_budget(least), CATALOGUE)
-    assert f"takes about {least} s (" in estimate_text(with_budget(least - 1), CATALOGUE)
-    assert f"takes about {least} s to 90 s (" in estimate_text(with_budget(90), CATALOGUE)
+    assert f"expected: {least} s (" in estimate_text(with_budget(least - 1), CATALOGUE)
+    assert f"expected: {least} s–90 s (" in estimate_text(with_budget(90), CATALOGUE)
 
 
 def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
     swept = with_budget(40, [1, 8])
     assert least_s(swept, CATALOGUE) == OWN_S + 2 * point_s(EXPERIMENT, CATALOGUE)
-    assert "6 blocks of 2 arms at each of 2 points" in estimate_text(swept, CATALOGUE)
+    assert "6 rounds or more at each of 2 points" in estimate_text(swept, CATALOGUE)
 
 
 def test_more_services_take_longer_to_start() -> None:
@@ -149,7 +149,7 @@ def test_a_first_block_that_took_longer_is_told() -> None:
     points = [plan.experiment for plan in plan_points(with_budget(40, [1, 8]))]
     assert overrun_warning(points, first_block_s=3) is None
     assert overrun_warning(points, first_block_s=10) == (
-        "the first block took 10 s: a verdict takes about 2 min, the budget is 40 s"
+        "the first round took 10 s: a verdict takes about 2 min, longer than the 40 s it was given"
     )
 
 

@@ -51,7 +51,7 @@ def measure_and_show(
     """Run an experiment from its first block on, and show what came of it."""
     limits = _limits(fail_on, experiment)
     measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
-    show = show or partial(show_result, fail_on=limits, report=how.report)
+    show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)
 
 
@@ -60,7 +60,7 @@ def go_on_and_show(
 ) -> Exit:
     """Go on with a run where it was interrupted, or for so long, and show what came of it."""
     measured = measure_on(path, at_terminal(how), more_s)
-    return show_measured(measured, partial(show_result, report=how.report), afterwards)
+    return show_measured(measured, showing(how), afterwards)
 
 
 def show_measured(measured: Measured, show: Show, afterwards: Afterwards | None = None) -> Exit:
@@ -80,11 +80,16 @@ def show_measured(measured: Measured, show: Show, afterwards: Afterwards | None 
     return code
 
 
+def showing(how: RunFlags, limits: Sequence[Limit] = ()) -> Show:
+    """Give what shows a result as these flags have it."""
+    return partial(show_result, fail_on=limits, report=how.report, verbose=how.telling.verbose)
+
+
 def sweeps_afterwards(how: RunFlags) -> Afterwards:
     """Give what measures the sweeps beside a search, in its folder, or goes on with them."""
 
     def sweep(run: Path) -> Exit:
-        show = partial(show_result, report=how.report)
+        show = showing(how)
         for measured in measure_sweeps(run, at_terminal(how)):
             if show_measured(measured, show) is Exit.INTERRUPTED:
                 return Exit.INTERRUPTED
@@ -114,23 +119,26 @@ def show_result(
     fail_on: Sequence[Limit] = (),
     *,
     report: bool = True,
+    verbose: bool = False,
     seen: "JudgedRun | None" = None,
 ) -> Exit:
     """Judge a run, print the answer, write `report.html` and `summary.csv` into its folder.
 
-    Those two not without `report`.
+    Those two not without `report`. With `verbose` all is printed that the page has in words.
 
     Of an experiment with factors every point is judged; one without a verdict is enough for the
     exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
     points, which is printed alone.
     """
+    from webdyno.report.brief import brief, next_steps
     from webdyno.report.result import digest
     from webdyno.report.terminal import print_document
     from webdyno.report.view import see
 
     judged, view = seen or see(folder.data())
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
-    print_document(plain_console(), digest(view), page)
+    below = [("Report", page), *next_steps(view, folder.path)]
+    print_document(plain_console(), digest(view) if verbose else brief(view), below)
     if view.gate:
         code = GATE_EXITS[view.gate.answer]
     else:

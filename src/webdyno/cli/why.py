@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from cyclopts import Parameter
 from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import PLAIN_RUN, USUAL_TIME, BudgetFlag, RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.cli.result import Afterwards, show_measured, show_result
+from webdyno.cli.result import Afterwards, show_measured, showing
 from webdyno.lab.ending import Exit
 from webdyno.lab.measure import Measured
 from webdyno.lab.why import (
@@ -104,7 +103,7 @@ def why(
         webdyno why runs/2026-11-21-093000-static-hello --profile
     """
     asked = AskedWhy.of(run, arm, budget.seconds, out)
-    caller, show = at_terminal(how), partial(show_result, report=how.report)
+    caller, show = at_terminal(how), showing(how)
     if try_ and not advice:
         raise UserError("--try measures what --advice names; give both")
     if advice:
@@ -133,7 +132,7 @@ def _shown(measured: Iterable[Measured], how: RunFlags) -> Iterator[Judgement | 
     from webdyno.judge import judge
 
     for each in measured:
-        code = show_measured(each, partial(show_result, report=how.report))
+        code = show_measured(each, showing(how))
         if code is Exit.INTERRUPTED:
             yield None
             return

@@ -204,9 +204,7 @@ def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
         needed, there = min(sides, key=lambda side: side[0] - side[1])
     if needed < 0:
         return None
-    most = "how much was there can't be bounded" if there == inf else _at_most(there)
-    return f"would need {percent(expm1(needed))} of disturbance to flip; {most}"
-
-
-def _at_most(there: float) -> str:
-    return f"at most {percent(expm1(there))} was there"
+    change = f"it would take {percent(expm1(needed))} to change the verdict"
+    if there == inf:
+        return f"how far interference shifted the ratio can't be bounded; {change}"
+    return f"interference shifted the ratio by at most {percent(expm1(there))}; {change}"

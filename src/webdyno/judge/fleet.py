@@ -27,7 +27,7 @@ from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.point import PointPlan, plan_points
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import (
@@ -152,7 +152,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
     if len(valid) > 1:
         means = np.array([float(it.mean()) for it in logs])
         mean, another = intervals_of(means, _disturbance(valid), confidence)
-        verdict = by_interval(mean, log1p(delta), metric_rule(some.metric).metric.better)
+        verdict = by_interval(mean, log1p(delta), METRICS[some.metric].metric.better)
         why = (
             f"By the {text.confidence_level(confidence)} interval of the mean over "
             f"{text.count(len(valid), 'machine')} and ±{text.percent(delta)}."
@@ -235,13 +235,10 @@ def machines_sentence(found: AcrossMachines) -> str:
         return f"{found.a} against {found.b}: {found.why[:1].lower()}{found.why[1:-1]}"
     by_verdict = Counter(it.verdict for it in found.valid)
     counted = ", ".join(f"{verdict} on {n}" for verdict, n in by_verdict.most_common())
-    said = metric_rule(found.metric).saying.format(
-        a=found.a, b=found.b, ratio=text.ratio(found.mean)
-    )
     return (
-        f"{said} on average ({text.ratio_range(found.mean)}): {found.verdict}; machine by machine "
-        f"{counted} of {len(found.valid)}; another machine of this kind would show "
-        f"{text.ratio_ends(found.another)}{text.TIMES}"
+        f"{found.a} has {text.times(found.mean)} the {METRICS[found.metric].short} of {found.b} on "
+        f"average ({text.ratio_range(found.mean)}): {found.verdict}; machine by machine {counted} "
+        f"of {len(found.valid)}; expected on another such machine: {text.between(found.another)}"
     )
 
 

@@ -198,7 +198,7 @@ def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comp
             return comparison.replace(
                 verdict=Verdict.INVALID,
                 negligible=False,
-                why=f"No verdict: {finding.what}.",
+                why=f"{finding.what[:1].upper()}{finding.what[1:]}.",
                 more_blocks=None,
                 more_minutes=None,
             )

@@ -75,9 +75,12 @@ def ask_as_measured(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
     asked = f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
     answer: Literal["yes", "no", "undecided"] = "undecided"
-    why = f"{asked} is neither sure nor ruled out after {n} blocks (p = {p:.2g}, {level:.2g} asked)"
+    why = (
+        f"{asked} is neither certain nor ruled out after {n} rounds "
+        f"(p = {p:.2g}, {level:.2g} required)"
+    )
     if low > question.margin:
-        answer, why = "yes", f"{asked} is sure: at least {percent(expm1(low))}"
+        answer, why = "yes", f"{asked} is certain: at least {percent(expm1(low))}"
     elif high < question.margin:
         answer, why = "no", f"{asked} is ruled out: at most {percent(expm1(high))}"
     return OneSidedAnswer(
@@ -114,7 +117,7 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
         return optimist.replace(at_least=pessimist.at_least)
     why = pessimist.why
     if pessimist.answer != optimist.answer:
-        why = "what disturbed the run may have made or hidden the difference"
+        why = "interference may have caused or hidden the difference"
     return pessimist.replace(answer="undecided", at_most=optimist.at_most, why=why)
 
 
@@ -165,4 +168,4 @@ def excluded(ratio: Interval) -> str:
     share = excluded_difference(ratio) * 100
     digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
     rounded = ceil(round(share * 10**digits, 6)) / 10**digits
-    return f"no difference larger than {rounded:g}% either way"
+    return f"any difference is below {rounded:g}%"

@@ -116,10 +116,10 @@ def steady_from(
             and (told.at_s or any(_is_beyond_swings(begin_s, series) for series in seen))
         ]
         if not unlike_s:
-            why = f"what is seen in its first {begins_s[-1]:.2g} s is seen again"
+            why = f"no warm-up needed: the first {begins_s[-1]:.2g} s look like the rest"
             told = Onset(0.0, steady=True, why=why)
         elif not told.at_s:
-            why = f"what is seen in its first {unlike_s[-1]:.2g} s is never seen again"
+            why = f"warm-up {unlike_s[-1]:.2g} s: throughput differs at the start and never again"
             told = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
     return told, seen
 
@@ -225,13 +225,14 @@ def settle(
     lead_in_s = max(begins_s, LEAD_IN_RESPONSES * needs.response_s)
     least_s = min(lead_in_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
     cut = _fitted(lead_in_s, window_s, period_s, max(needs.most_slot_s, least_s))
-    said = [latest.why, f"windows of {window_s:.2g} s for {reason}"]
+    said = [latest.why, f"{window_s:.2g} s per measurement for {reason}"]
     if period_s is not None:
-        said.append(f"the rate swings with a period of {period_s:.2g} s")
+        said.append(f"throughput oscillates with a period of {period_s:.2g} s")
     if cut != (lead_in_s, window_s):
-        shorter = f" ({duration(lead_in_s)} would be better)" if cut[0] < lead_in_s else ""
+        shorter = f" (ideal: {duration(lead_in_s)})" if cut[0] < lead_in_s else ""
         said.append(
-            f"the budget allows {duration(cut[1])} after a lead-in of {duration(cut[0])}{shorter}"
+            f"the time limit allows {duration(cut[1])} after a ramp-up of "
+            f"{duration(cut[0])}{shorter}"
         )
     if latest.at_s > needs.most_warmup_s:
         said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
@@ -286,16 +287,19 @@ def _window(
 ) -> tuple[float, str]:
     """Give the window's length and what asked for it; whole periods where there is a cycle."""
     wishes = [
-        (SHORTEST_WINDOW_S, "a rate whose swings are short"),
-        (WINDOW_IN_MEMORIES * memory_s, f"{WINDOW_IN_MEMORIES} autocorrelation times of the rate"),
-        (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} response times"),
+        (SHORTEST_WINDOW_S, "stable throughput, the minimum"),
+        (
+            WINDOW_IN_MEMORIES * memory_s,
+            f"{WINDOW_IN_MEMORIES} autocorrelation times of throughput",
+        ),
+        (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} times the latency"),
     ]
     if needs.quantile is not None:
         answers = answers_for_interval(needs.quantile)
         wishes.append(
             (
                 answers / rate_rps / needs.slots_per_block,
-                f"{answers} answers in a block, which p{needs.quantile * 100:g} needs",
+                f"{answers} responses a round, which p{needs.quantile * 100:g} needs",
             )
         )
     if period_s is not None:

@@ -14,8 +14,9 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import judge
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
-from webdyno.model.format import percent, ratio, ratio_range
+from webdyno.model.format import percent, ratio_range, times
 from webdyno.model.judgement import Finding, Judgement, Metric, Verdict
+from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import (
     Change,
     Difference,
@@ -98,7 +99,7 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     verdict = min((c.verdict for c in deciding), key=WORST_FIRST.index, default=Verdict.INVALID)
     return RunComparison(
         verdict=Verdict.INVALID if unlike else verdict,
-        headline=_headline(deciding, unlike, second),
+        headline=_headline(deciding, unlike),
         changes=changes,
         differences=differences(before.head, after.head),
         mismatches=unlike,
@@ -126,7 +127,7 @@ def _change(
     floor = _floor(first, second, metric, subject)
     spoiling = _spoiling(first, metric, subject) or _spoiling(second, metric, subject)
     if spoiling is not None:
-        verdict, why = Verdict.INVALID, f"No verdict: {spoiling.what}."
+        verdict, why = Verdict.INVALID, f"{spoiling.what[:1].upper()}{spoiling.what[1:]}."
     elif found is None or fewest < enough:
         verdict, why = Verdict.UNDECIDED, f"Both runs need {enough} blocks; one has {fewest}."
     else:
@@ -178,20 +179,19 @@ def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> Finding
     return next(spoiling, None)
 
 
-def _headline(deciding: Sequence[Change], unlike: Sequence[Difference], judged: Judgement) -> str:
+def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
     if unlike:
         told = "; ".join(f"{it.what} was {it.before}, now {it.after}" for it in unlike)
         return f"no verdict: these are different experiments ({told})"
     if not deciding:
         return "no verdict: the runs have no arm in common"
-    labels = {metric.name: metric.label for metric in judged.metrics}
-    return "; ".join(_sentence(change, labels[change.metric]) for change in deciding)
+    return "; ".join(map(_sentence, deciding))
 
 
-def _sentence(change: Change, label: str) -> str:
+def _sentence(change: Change) -> str:
     if change.change is None or change.verdict is Verdict.INVALID:
         return f"{change.subject}: {change.verdict}, {change.why[:1].lower()}{change.why[1:-1]}"
     return (
-        f"{change.subject}: {ratio(change.change)}× the {label} of "
-        f"before ({ratio_range(change.change)}): {change.verdict}"
+        f"{change.subject}: {times(change.change)} the {METRICS[change.metric].short} of before "
+        f"({ratio_range(change.change)}): {change.verdict}"
     )

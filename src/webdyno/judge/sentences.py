@@ -1,27 +1,27 @@
 """What a comparison says, in sentences: for the headline, and beside a verdict's name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, floor
 
 from webdyno.model.base import ENDLESS
 from webdyno.model.format import (
     DASH,
     TIMES,
-    between,
-    confidence_level,
+    ci,
     count,
     minutes,
     number,
     percent,
-    ratio,
     ratio_range,
     times,
 )
 from webdyno.model.judgement import Comparison, League, LeaguePlace, Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 
 MOST_PLACES_SAID = 4
 """After the first ones; the table has them all."""
+OF_SPEED = {"rate", "response time"}
+"""Kinds of metrics on which who is better is faster; less memory isn't faster."""
 
 
 def headline(deciding: Sequence[Comparison]) -> str:
@@ -30,16 +30,16 @@ def headline(deciding: Sequence[Comparison]) -> str:
 
 
 def league_headline(league: League, metric: str) -> str:
-    """Say who comes first, and the places of those after them."""
-    by = f"by {metric_rule(metric).metric.label}"
+    """Say who comes first, and the ranks of those after them."""
+    by = f"by {METRICS[metric].metric.label}"
     first = [it.arm for it in league.places if it.best == 1]
     then = [it for it in league.places if it.best != 1]
     if not first:
-        return f"no arm has a place {by}"
+        return f"no variant has a rank {by}"
     of = f"of {len(league.places)} {by}"
-    said = f"{first[0]} comes first {of}"
+    said = f"{first[0]} ranks first {of}"
     if len(first) > 1:
-        said = f"{', '.join(first[:-1])} and {first[-1]} share the first places {of}"
+        said = f"{', '.join(first[:-1])} and {first[-1]} share the first ranks {of}"
     shown = [f"{it.arm} ({place_words(it)})" for it in then[:MOST_PLACES_SAID]]
     if left := len(then) - len(shown):
         shown.append(f"{left} more")
@@ -47,76 +47,84 @@ def league_headline(league: League, metric: str) -> str:
 
 
 def place_words(place: LeaguePlace) -> str:
-    """Give the places that an arm may have: `2`, or `2–4`."""
+    """Give the ranks that a variant may have: `2`, or `2–4`."""
     return str(place.best) if place.best == place.worst else f"{place.best}{DASH}{place.worst}"
 
 
-def sentence(comparison: Comparison) -> str:
-    """Say what was found and how sure it is, where the verdict's name stands beside it."""
-    if comparison.verdict is Verdict.INVALID:
-        return comparison.why
-    outlook = _outlook(comparison)
-    if comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible:
-        outlook = f"the same {outlook}"
-    return f"{_found(comparison)}: {outlook}" if outlook else f"{_found(comparison)}."
+def verdict_word(verdict: Verdict, metric: str) -> str:
+    """Name a verdict on a metric: `faster`, of memory or CPU time `better`."""
+    if METRICS[metric].kind in OF_SPEED:
+        return str(verdict)
+    return {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}.get(verdict, str(verdict))
 
 
 def with_verdict(comparison: Comparison) -> str:
-    """Say the same with the verdict's name in it."""
+    """Say the comparison in one sentence, with the verdict's name in it."""
     if comparison.verdict is Verdict.INVALID:
+        return f"no result: {_lower_first(comparison.why)}"
+    if comparison.verdict is Verdict.INCOMPLETE:
         return _lower_first(comparison.why)
-    within = comparison.verdict is Verdict.EQUIVALENT and not comparison.negligible
-    parting = " " if within else ", "
-    said = f"{comparison.verdict}{parting}{_outlook(comparison)}".rstrip(", ")
-    return f"{_found(comparison)}: {said}"
+    said = f"{_named(comparison)}: {sentence(comparison)}"
+    return "; ".join([said, *map(_lower_first, further(comparison))])
 
 
-def _found(comparison: Comparison) -> str:
-    """Say the ratio and its evidence; only who was compared where there is no ratio yet."""
-    if comparison.ratio is None:
-        return f"{comparison.a} against {comparison.b}"
-    said = metric_rule(comparison.metric).saying.format(
-        a=comparison.a, b=comparison.b, ratio=ratio(comparison.ratio)
-    )
-    return f"{said} ({_interval(comparison)}, {count(len(comparison.by_block), 'block')})"
+def verdict_title(comparison: Comparison) -> str:
+    """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`."""
+    if comparison.verdict is Verdict.INVALID:
+        return "NO RESULT"
+    word = verdict_word(comparison.verdict, comparison.metric).upper()
+    return f"{comparison.a} is {word}" if _is_better_or_worse(comparison) else word
+
+
+def sentence(comparison: Comparison) -> str:
+    """Say what was found and how sure it is, where the verdict's name stands before it."""
+    if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
+        return comparison.why
+    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} has "
+    of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
+    return f"{subject}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
+
+
+def _is_better_or_worse(comparison: Comparison) -> bool:
+    """Whether the verdict's name says who is better."""
+    return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+
+
+def _named(comparison: Comparison) -> str:
+    word = verdict_word(comparison.verdict, comparison.metric)
+    return f"{comparison.a} is {word}" if _is_better_or_worse(comparison) else word
 
 
 def _interval(comparison: Comparison) -> str:
-    """Give the interval on which the verdict rests: with all bounds, where there are any."""
+    """Give the interval on which the verdict rests: the worst case, where something interfered."""
     bounded = comparison.bounded
     if bounded is None or comparison.ratio is None:
         return ratio_range(comparison.ratio) if comparison.ratio else ""
-    level = confidence_level(bounded.confidence)
-    return f"{level} interval {between(bounded)} with all bounds of disturbance"
+    return f"{ci(bounded)}, worst case"
 
 
-def _outlook(comparison: Comparison) -> str:
-    """Say what the verdict's name leaves open: how equal, at least how much, what is needed."""
-    parts = [_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
-    said = ", ".join(part for part in parts if part)
-    return f"{said}; {comparison.clear_beside}" if comparison.clear_beside else said
+def further(comparison: Comparison) -> Iterator[str]:
+    """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
+    parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
+    yield from (f"{_upper_first(part)}." for part in (*parts, comparison.clear_beside) if part)
 
 
-def _certainty(comparison: Comparison) -> str | None:
+def _certainty(comparison: Comparison) -> Iterator[str | None]:
     if comparison.negligible:
-        return "the difference being too small to matter"
-    if comparison.verdict is Verdict.EQUIVALENT:
-        more = f", {comparison.excludes}" if comparison.excludes else ""
-        return f"within {percent(comparison.delta)}{more}"
-    if comparison.verdict is Verdict.INCOMPLETE:
-        return _lower_first(comparison.why)
-    if comparison.verdict is not Verdict.UNDECIDED:
-        return _at_least(comparison)
-    if comparison.ratio is None:
-        return _lower_first(comparison.why)
-    if comparison.is_beyond_client:
-        return comparison.excludes
-    needed = _needed(comparison)
-    return f"but {comparison.excludes} ({needed})" if comparison.excludes else needed
+        yield "the difference is below the practical threshold"
+    elif comparison.verdict is Verdict.EQUIVALENT:
+        yield f"±{percent(comparison.delta)} counts as equal"
+        yield comparison.excludes
+    elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+        yield _at_least(comparison)
+    elif comparison.verdict is Verdict.UNDECIDED and comparison.ratio is not None:
+        yield comparison.excludes
+        if not comparison.is_beyond_client:
+            yield from _needed(comparison)
 
 
 def _at_least(comparison: Comparison) -> str | None:
-    """Say what is sure of a ratio whose better arm could have been faster still."""
+    """Say what is sure of a ratio whose better variant could have been faster still."""
     better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
     sure = comparison.sure
     if better not in comparison.limited_by or sure is None:
@@ -125,37 +133,38 @@ def _at_least(comparison: Comparison) -> str | None:
     least = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
     most = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
     ends = (least, most) if comparison.verdict is Verdict.FASTER else (most, least)
-    # What an arm does beyond a link, or a client whose servers tell of no CPU time, nobody knows.
+    # Beyond a link, or a client whose servers' CPU time is unknown, a variant may do anything.
     has_both = by_client and sure.high <= ENDLESS and sure.low >= 1 / ENDLESS
     limit = "load generator" if by_client else "link"
-    return f"{' and '.join(ends if has_both else ends[:1])}: the {limit} was the limit of {better}"
+    said = " and ".join(ends if has_both else ends[:1])
+    return f"it is {said}: the {limit} was the limit of {better}"
 
 
 def _asked(comparison: Comparison) -> str | None:
     """Give the answer to a question in one direction."""
     asked = comparison.one_sided
-    return f"{asked.question}? {asked.answer}: {asked.why}" if asked else None
+    return f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}" if asked else None
 
 
-def _needed(comparison: Comparison) -> str:
-    blocks = "too close to call in reasonable time"
+def _needed(comparison: Comparison) -> Iterator[str]:
+    if comparison.bounded and comparison.as_measured is not Verdict.UNDECIDED:
+        word = verdict_word(comparison.as_measured or comparison.verdict, comparison.metric)
+        yield f"looks {word}, but interference could explain all of it"
+    elif comparison.more_blocks is None:
+        yield "too close to call in reasonable time"
     if comparison.more_blocks is not None and comparison.more_minutes is not None:
-        needed_s = comparison.more_minutes * 60
-        blocks = f"about {count(comparison.more_blocks, 'more block')} ({minutes(needed_s)}) needed"
-    if not comparison.bounded or comparison.as_measured is Verdict.UNDECIDED:
-        return blocks
-    said = f"{comparison.as_measured} as measured, but what disturbed it may have made it so"
-    return said if comparison.more_blocks is None else f"{said}: {blocks}"
+        took = minutes(comparison.more_minutes * 60)
+        yield f"about {count(comparison.more_blocks, 'more round')} ({took}) would decide"
 
 
 def _lower_first(sentence: str) -> str:
     return (sentence[:1].lower() + sentence[1:]).rstrip(".")
 
 
+def _upper_first(sentence: str) -> str:
+    return (sentence[:1].upper() + sentence[1:]).rstrip(".")
+
+
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:
-    """Give each ratio with its interval, as far as there are any: `nginx ÷ apache 2.1× (…)`."""
-    return [
-        f"{it.a} ÷ {it.b} {times(it.ratio)} ({ratio_range(it.ratio)})"
-        for it in compared
-        if it.ratio
-    ]
+    """Give each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
+    return [f"{it.a} {times(it.ratio)} ({ratio_range(it.ratio)})" for it in compared if it.ratio]

@@ -98,7 +98,7 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
     if any(_may_settle(it, blocks, fewest, measure) for it in unsettled):
         return None
     why = " ".join(it.why for it in unsettled)
-    return Stop("bounds", f"more blocks would not tell more: {why[0].lower()}{why[1:].rstrip('.')}")
+    return Stop("bounds", f"more rounds would not help: {why[0].lower()}{why[1:].rstrip('.')}")
 
 
 def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
@@ -121,8 +121,9 @@ def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
         return None
     if any(it.verdict is not it.as_measured for it in compare_as_asked(valid)):
         return None
-    known = "the ratio is known to a quarter of the difference, in logarithms"
-    return Stop("precision", f"{known}; no other block ends within {duration(round(prompt_s))}")
+    known = "stopped early: the difference is large and clear"
+    longer = f"another round would take longer than {duration(round(prompt_s))}"
+    return Stop("precision", f"{known}, and {longer}")
 
 
 def _unsettled(valid: PointData, fewest: int) -> list[Comparison] | None:
@@ -149,8 +150,8 @@ def _may_settle(comparison: Comparison, blocks: int, fewest: int, measure: Measu
 def _how_well(pairs: Sequence[LogRatios], measure: Measure) -> str:
     """Say how well the ratios are known: as asked for, or a large one to an eighth of itself."""
     if all(estimate(pair.d, 1 - ALPHA).half_width <= log1p(measure.precision) for pair in pairs):
-        return f"the ratio is known to ±{percent(measure.precision)}"
-    return "the ratio is known to an eighth of the difference, in logarithms"
+        return f"as precise as requested, ±{percent(measure.precision)}"
+    return "precise enough for a difference this large"
 
 
 @derived

@@ -143,6 +143,22 @@ def explanation_sentence(found: Explanation) -> str | None:
     )
 
 
+def explanation_in_short(found: Explanation) -> str | None:
+    """Say the same in one line, without intervals; None where there surely is no difference."""
+    if not found.whole.is_sure or found.by_samples:
+        return None
+    whole = found.whole.more_us.estimate
+    parts = [
+        f"{text.significant(abs(it.more_us.estimate), 2)} µs {it.what}"
+        for it in sorted(found.parts, key=lambda it: -abs(it.more_us.estimate))
+        if it.is_sure and (it.more_us.estimate > 0) == (whole > 0)
+    ]
+    verb = "costs" if whole > 0 else "saves"
+    more = "more " if whole > 0 else ""
+    said = f"{found.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
+    return f"{said}{f': {text.listed(parts)}' if parts else ''}."
+
+
 def _more(part: CpuPart) -> str:
     more = part.more_us
     word = "more" if more.estimate > 0 else "less"

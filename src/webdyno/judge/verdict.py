@@ -59,24 +59,24 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
     the interval and the exact test both exclude "no difference", and the estimate lies outside.
     Else `undecided`; without a block `incomplete`.
     """
-    interval = f"{confidence_level(1 - question.alpha)} interval"
+    interval = f"{confidence_level(1 - question.alpha)} CI"
     limit = question.limit_text
     if not blocks:
         fewest = question.fewest_blocks
-        why = f"No block was finished with valid figures; a verdict needs at least {fewest}."
+        why = f"No round was finished with valid figures; a verdict needs at least {fewest}."
         return Ruling(Verdict.INCOMPLETE, why, fewest)
     if found is None or blocks < question.fewest_blocks:
         return Ruling(
             Verdict.UNDECIDED,
-            f"A verdict needs at least {question.fewest_blocks} blocks; there are {blocks}.",
+            f"A verdict needs at least {question.fewest_blocks} rounds; there are {blocks}.",
             question.fewest_blocks - blocks,
         )
     verdict = by_interval(found, question.limit, question.better)
     if verdict is Verdict.EQUIVALENT and not _within(found, log1p(question.delta)):
         return Ruling(
             verdict,
-            f"By the whole {interval} they differ by less than {limit}, which is too little to "
-            "matter, whatever the ratio.",
+            f"The whole {interval} is a difference of less than {limit}: below the practical "
+            "threshold, whatever the ratio.",
             negligible=True,
         )
     if verdict is Verdict.EQUIVALENT:
@@ -85,31 +85,25 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
     if verdict is not Verdict.UNDECIDED and p <= question.alpha:
         return Ruling(
             verdict,
-            f"The {interval} excludes 1, the exact sign-flip test confirms it ({_p(p, blocks)}), "
-            f"and the estimate lies outside ±{limit}.",
+            f"Significant: the {interval} excludes 1, an exact permutation test agrees "
+            f"({_p(p, blocks)}), and the estimate lies outside ±{limit}.",
         )
     if not found.excludes_zero():
-        why = (
-            f"The {interval} includes 1, no difference, and also differences of more than {limit}: "
-            "both are still possible."
-        )
+        why = f"The {interval} includes both no difference and differences of more than {limit}."
     elif p > question.alpha:
         why = (
-            f"The {interval} excludes 1, but the exact sign-flip test doesn't confirm it "
+            f"The {interval} excludes 1, but an exact permutation test doesn't agree "
             f"({_p(p, blocks)})."
         )
     else:
-        why = (
-            f"There is a difference, probably of less than {limit}, but the {interval} "
-            "reaches further."
-        )
+        why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
     return Ruling(Verdict.UNDECIDED, why, more_blocks_needed(found, blocks, question))
 
 
 def _p(p: float, blocks: int) -> str:
     """Give a p-value; say so where so few blocks can give no smaller one, however they differ."""
     said = probability(p)
-    return f"{said}, the least that {blocks} blocks can give" if p <= 2.0 ** (1 - blocks) else said
+    return f"{said}, the minimum for {blocks} rounds" if p <= 2.0 ** (1 - blocks) else said
 
 
 def answer_within(
@@ -121,11 +115,10 @@ def answer_within(
     many blocks it takes for the one as measured to survive the bounds.
     """
     if measured.verdict is bounded.verdict:
-        return replace(measured, why=f"{measured.why} It {tipping}.")
+        return replace(measured, why=f"{measured.why} Robust: {tipping}.")
     return Ruling(
         Verdict.UNDECIDED,
-        f"As measured it is {measured.verdict}, but what disturbed the run may have made it so: it "
-        f"{tipping}.",
+        f"Looks {measured.verdict}, but interference could explain all of it: {tipping}.",
         more_blocks,
     )
 

@@ -66,8 +66,7 @@ class LineProgress:
             self.notice(f"{record.arm}: {record.bursts.told}")
         if self.a_line_each and not self._quiet:
             self.notice(
-                f"{record.arm} alone ({record.took_s:.1f} s): warm-up {duration(found.warmup_s)}, "
-                f"lead-in {duration(found.lead_in_s)}, slots of {duration(found.window_s)}"
+                f"pilot: {record.arm}  {record.took_s:.1f} s  {_warmup_words(found.warmup_s)}"
             )
 
     def block_begins(self, point: Point, block: int, slots: int) -> None:  # noqa: ARG002
@@ -91,8 +90,7 @@ class LineProgress:
         from webdyno.judge import question_of
 
         so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
-        turns = f"one arm after the other, {in_all} in all" if len(looks_s) > 1 else in_all
-        self.notice(f"{so_far}; now a longer look, for stalls and leaks ({turns})")
+        self.notice(f"{so_far}; now {in_all} of load without restarts, for stalls and leaks")
 
     def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:  # noqa: ARG002
         """A variant comes under load for so long."""
@@ -114,7 +112,7 @@ class LineProgress:
             from webdyno.judge.long_look import findings_words, look_at
 
             look = look_at(*parts)
-            self.notice(f"long look at {look.arm}: {findings_words(look)}")
+            self.notice(f"{look.arm}, longer load: {findings_words(look)}")
 
     def block_ends(self, block: BlockRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""
@@ -122,7 +120,11 @@ class LineProgress:
             from webdyno.judge import question_of
 
             so_far = question_of(data.experiment).so_far(data)
-            self.notice(f"{self._block} ({block.took_s:.1f} s): {so_far}")
+            self.notice(f"{self._block}  {block.took_s:.1f} s  {so_far}")
+
+
+def _warmup_words(warmup_s: float) -> str:
+    return f"warm-up {duration(warmup_s)}" if warmup_s else "no warm-up needed"
 
 
 def slot_words(record: SlotRecord) -> str:
@@ -130,14 +132,13 @@ def slot_words(record: SlotRecord) -> str:
     load, failed = record.load, record.load.failures.total
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (
-        f"{record.arm}, {record.phase}: {number(load.rate_rps)} requests/s, "
-        f"{significant(cpu_us)} µs of the servers' CPU time each, "
-        f"client {percent(load.client.busy)} busy"
+        f"{record.arm}, {record.phase}: {number(load.rate_rps)} req/s, "
+        f"{significant(cpu_us)} µs server CPU per request, client {percent(load.client.busy)} busy"
     )
     if failed:
-        words += f", {count(failed, 'failure')}"
+        words += f", {count(failed, 'failed request')}"
     retried = load.all_of_it.retried
-    return f"{words}, {count(retried, 'request')} sent once more" if retried else words
+    return f"{words}, {count(retried, 'request')} retried" if retried else words
 
 
 def block_name(point: Point, block: int) -> str:

@@ -95,10 +95,13 @@ def ratio_bounds(interval: Interval) -> str:
 
 
 def ratio_range(interval: Interval) -> str:
-    """Give the interval of a ratio for a sentence: `95% interval 1.87 to 1.97`."""
-    if not is_useful(interval):
-        return "no useful interval yet"
-    return f"{confidence_level(interval.confidence)} interval {ratio_ends(interval)}"
+    """Give the interval of a ratio for a sentence: `95% CI 1.87–1.97×`."""
+    return ci(interval) if is_useful(interval) else "no useful CI yet"
+
+
+def ci(interval: Interval) -> str:
+    """Give any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI at least 3.05×`."""
+    return f"{confidence_level(interval.confidence)} CI {between(interval)}"
 
 
 def is_useful(interval: Interval) -> bool:
@@ -112,18 +115,17 @@ def is_constant(interval: Interval) -> bool:
 
 
 def between(interval: Interval) -> str:
-    """Say where a ratio lies: `3.05 to 3.21`, or `at least 3.05` where nothing bounds it above."""
+    """Say where a ratio lies: `3.05–3.21×`, or `at least 3.05×` where nothing bounds it above."""
     wide = not is_useful(interval)
     if interval.low < 1 / ENDLESS or (wide and interval.high < 1):
-        return "unknown" if interval.high > ENDLESS else f"at most {significant(interval.high, 3)}"
+        return "unknown" if interval.high > ENDLESS else f"at most {_end(interval.high)}"
     if interval.high > ENDLESS or (wide and interval.low > 1):
-        return f"at least {significant(interval.low, 3)}"
-    return "unknown" if wide else ratio_ends(interval)
+        return f"at least {_end(interval.low)}"
+    return "unknown" if wide else DASH.join(_ratio_ends(interval)) + TIMES
 
 
-def ratio_ends(interval: Interval) -> str:
-    """Give the ends of a ratio's interval in words: `1.87 to 1.97`."""
-    return " to ".join(_ratio_ends(interval))
+def _end(ratio: float) -> str:
+    return significant(ratio, 3) + TIMES
 
 
 def _ratio_ends(interval: Interval) -> tuple[str, str]:

@@ -33,8 +33,8 @@ class MetricRule:
     metric: Metric
     kind: Kind
     block_value: BlockValue
-    saying: str
-    """With {a}, {ratio} and {b} to be filled in."""
+    short: str
+    """The metric in a sentence: "3.9× the … of nginx"."""
     needs: Literal["load", "times", "probes", "trials"] = "load"
     """What must have been at work: any load generator, one that tells a distribution of response
     times, the probes, or a search for the capacity, of which nothing else is told."""
@@ -159,7 +159,7 @@ def _response_time(name: str, share: float, words: str, floor_us: float) -> Metr
         ),
         kind="response time",
         block_value=block_value,
-        saying=f"{{a}} has {{ratio}}× the {words} {'of ' * (share != 0.5)}response time of {{b}}",
+        short=f"{words} latency",
         needs="times",
         quantile=share,
     )
@@ -172,7 +172,7 @@ METRICS: dict[str, MetricRule] = {
             Metric(name=RATE, label="requests per second", unit="requests/s", better="higher"),
             kind="rate",
             block_value=rate_rps,
-            saying="{a} answers {ratio}× as many requests per second as {b}",
+            short="throughput",
         ),
         MetricRule(
             Metric(
@@ -184,7 +184,7 @@ METRICS: dict[str, MetricRule] = {
             ),
             kind="work",
             block_value=server_cpu_us,
-            saying="{a} needs {ratio}× as much server CPU time per request as {b}",
+            short="server CPU time per request",
         ),
         _response_time("response_p50_us", 0.5, "median", floor_us=1),  # the clock's own step
         _response_time("response_p99_us", 0.99, "99th percentile", floor_us=10),  # one wake-up
@@ -198,7 +198,7 @@ METRICS: dict[str, MetricRule] = {
             ),
             kind="work",
             block_value=context_switches,
-            saying="{a} makes {ratio}× as many context switches per request as {b}",
+            short="context switches per request",
             needs="probes",
             decides=False,
         ),
@@ -212,7 +212,7 @@ METRICS: dict[str, MetricRule] = {
             ),
             kind="memory",
             block_value=memory_mib,
-            saying="{a} needs {ratio}× as much memory as {b}",
+            short="memory",
             needs="probes",
         ),
         MetricRule(
@@ -225,14 +225,14 @@ METRICS: dict[str, MetricRule] = {
             ),
             kind="size",
             block_value=answer_bytes,
-            saying="{a} sends {ratio}× as many bytes per answer as {b}",
+            short="bytes per response",
             decides=False,
         ),
         MetricRule(
             Metric(name=CAPACITY, label="capacity", unit="requests/s", better="higher"),
             kind="capacity",
             block_value=capacity_rps,
-            saying="{a} can take {ratio}× as many requests per second as {b}",
+            short="capacity",
             needs="trials",
         ),
     )

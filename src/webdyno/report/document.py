@@ -22,6 +22,8 @@ class Headline(NamedTuple):
     words: str
     """With a sign: nothing is told by colour alone."""
     sentence: str
+    further: Sequence[str] = ()
+    """What the sentence leaves open, such as what would decide."""
 
 
 @dataclass(frozen=True)
@@ -260,3 +262,5 @@ class Document:
     title: str
     about: str
     blocks: Sequence[Block]
+    in_one_line: bool = False
+    """Whether title and what it is about stand beside each other, where there is room."""

@@ -258,15 +258,15 @@ def _row(it: Shown, delta: float) -> dict[str, Any]:
     """Give a row of the chart; another machine's ratio is a range alone."""
     ratio, verdict = it.ratio, it.verdict
     assert ratio is not None  # noqa: S101 (asked for by the caller)
-    told = text.ratio_ends(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
-    shown = text.ratio_ends(ratio) if it.label == ANOTHER else f"{text.times(ratio)}  {told}"
+    told = text.between(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
+    shown = text.between(ratio) if it.label == ANOTHER else f"{text.times(ratio)}  {told}"
     low, high = it.reach or (ratio.low, ratio.high)
     return {
         "label": it.label,
         "result": shown,
         "told": f"{it.label}: {text.times(ratio)} ({text.ratio_range(ratio)}), {verdict}"
         if verdict
-        else f"{it.label}: {text.ratio_ends(ratio)}, around {text.times(ratio)}",
+        else f"{it.label}: {text.between(ratio)}, around {text.times(ratio)}",
         "tone": str(verdict or Verdict.EQUIVALENT),
         "ratio": ratio.estimate,
         "low": ratio.low,

@@ -23,15 +23,22 @@ from webdyno.report.markdown import table_lines, unmarked
 HEADLINES = {
     GateAnswer.PASS: (Verdict.FASTER, "✓ PASS"),
     GateAnswer.FAIL: (Verdict.SLOWER, "✗ FAIL"),
-    GateAnswer.CANT_TELL: (Verdict.UNDECIDED, "? CAN'T TELL"),
-    GateAnswer.INVALID: (Verdict.INVALID, "! NO ANSWER"),
+    GateAnswer.CANT_TELL: (Verdict.UNDECIDED, "? INCONCLUSIVE"),
+    GateAnswer.INVALID: (Verdict.INVALID, "✕ NO RESULT"),
 }
 """The verdict that has the same colour, and the answer in large letters."""
 SIGNS = {
     GateAnswer.PASS: "✅ pass",
     GateAnswer.FAIL: "❌ fail",
-    GateAnswer.CANT_TELL: "❔ can't tell",
-    GateAnswer.INVALID: "⚠️ no answer",
+    GateAnswer.CANT_TELL: "❔ inconclusive",
+    GateAnswer.INVALID: "⚠️ no result",
+}
+ANSWERS = {
+    "not worse": "✓",
+    "worse": "✗ worse",
+    "can't tell": "? inconclusive",
+    "not asked": "– not evaluated",
+    "invalid": "✕ invalid",
 }
 MARKS = {"not worse": "", "worse": " ❌", "can't tell": " ❔", "not asked": "", "invalid": " ⚠️"}
 LEVELS = {
@@ -46,10 +53,10 @@ XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 COLUMNS: dict[str, doc.Kind] = {
     "what": "name",
     "base → head": "value",
-    "worse by": "range",
-    "noise": "range",
-    "tolerated": "range",
-    "answer": "verdict",
+    "worse by (95% CI)": "range",
+    "A/A noise": "range",
+    "limit": "range",
+    "": "verdict",
 }
 
 
@@ -81,8 +88,8 @@ def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
 
 def _row(claim: GateClaim) -> list[str]:
     noise = f"±{percent(claim.noise)}" if claim.noise is not None else MISSING
-    tolerated = percent(claim.tolerance)
-    return [label(claim), _figures(claim), worse_range(claim), noise, tolerated, claim.answer]
+    limit, answer = f"+{percent(claim.tolerance)}", ANSWERS[claim.answer]
+    return [label(claim), _figures(claim), worse_range(claim), noise, limit, answer]
 
 
 def _figures(claim: GateClaim) -> str:
@@ -97,7 +104,11 @@ def gate_markdown(gate: GateJudgement) -> str:
     lines = [f"### {SIGNS[gate.answer]}: {unmarked(gate.headline)}", ""]
     if gate.claims:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
-        heads = [f"{metric_rule(name).metric.label}, worse by" for name in metrics]
+        limits = {claim.metric: claim.tolerance for claim in gate.claims}
+        heads = [
+            f"{metric_rule(name).metric.label}, worse by (limit +{percent(limits[name])})"
+            for name in metrics
+        ]
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
         rows = [[it, *(_cell(gate, it, metric) for metric in metrics)] for it in endpoints]
         lines += [*table_lines(["", *heads], rows), ""]
@@ -108,19 +119,13 @@ def gate_markdown(gate: GateJudgement) -> str:
 
 def small_print(gate: GateJudgement) -> str:
     """Say what was held against what, how long, and how sure it is."""
-    said = f"{gate.head} against {gate.base}"
+    said = f"{gate.head} vs {gate.base} (baseline)"
     if not gate.claims:
         return f"{said}."
-    tolerances = dict.fromkeys(
-        f"{metric_rule(claim.metric).metric.label} {percent(claim.tolerance)}"
-        for claim in gate.claims
-    )
     blocks = max(claim.blocks for claim in gate.claims)
-    starts = f"{count(blocks, 'fresh start')} of each side in turns" if blocks else "No valid block"
-    return (
-        f"{said}; tolerated: {', '.join(tolerances)}. {starts}, "
-        f"{duration(gate.took_s)}; each answer is wrong in at most 5% of gates."
-    )
+    starts = f"{count(blocks, 'restart')} of each, interleaved" if blocks else "no valid round"
+    took = duration(gate.took_s)
+    return f"{said} · {starts} · {took} · each answer is wrong in at most 5% of gates"
 
 
 def _cell(gate: GateJudgement, endpoint: str, metric: str) -> str:

@@ -31,7 +31,8 @@ def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
         case doc.Headlines():
             for number, it in enumerate(block.headlines):
                 yield from [""] * bool(number)
-                yield f"**{unmarked(it.words)}**: {unmarked(it.sentence)}"
+                said = " ".join([it.sentence, *it.further])
+                yield f"**{unmarked(it.words)}**: {unmarked(said)}"
         case doc.Counts():
             yield " · ".join(f"**{unmarked(words)}**" for _, words in block.counts)
             yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))

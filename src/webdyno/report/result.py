@@ -112,8 +112,13 @@ def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
         yield from (doc.Paragraph(why, label=who) for who, why in reasons(view.deciding[0]))
 
 
-def cause_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.Section]:
-    """Say what was found of causes; `waits` are further sentences on an answer's time."""
+def cause_sections(
+    judged: Judgement, waits: Iterable[str] = (), *, brief: bool = False
+) -> Iterator[doc.Section]:
+    """Say what was found of causes; `waits` are further sentences on an answer's time.
+
+    `brief`: only what was asked for by measuring variants with something changed.
+    """
     yield from _said(
         AT_THE_LIMIT,
         what_was_full(judged.saturation),
@@ -139,6 +144,8 @@ def cause_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc
         note="Known causes of slow servers that this one may have; each was tried, alone, in an "
         "arm of its own.",
     )
+    if brief:
+        return
     yield from _said("Under load for longer: how things change", how_it_changes(judged.looks))
     yield from _said(
         "Where an answer's time goes",

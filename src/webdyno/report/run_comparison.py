@@ -55,8 +55,13 @@ def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Itera
     sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
     yield doc.Headlines([as_headline(found.verdict, sentences)], text.levels_text(at.levels))
     if not found.mismatches:
-        shown = [it for it in found.changes if it.metric == decide_on or not only_deciding]
-        yield _changes(shown, decide_on)
+        shown = [
+            it
+            for it in found.changes
+            if it.change and (it.metric == decide_on or not only_deciding)
+        ]
+        if shown:
+            yield _changes(shown, decide_on)
 
 
 def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
@@ -75,7 +80,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
                 [
                     [it.subject, *ratio_cells(it.change), _verdict(it, decide_on)]
                     for it in changes
-                    if it.metric == name and it.change
+                    if it.metric == name
                 ],
                 heading=metric_title(metric_rule(name).metric),
             )

@@ -39,16 +39,26 @@ STYLES = {
 LOOKS = {"plain": "", "soft": "dim", "strong": "bold"}
 
 
-def print_document(console: Console, document: doc.Document, report: str = "") -> None:
-    """Print a document and where its page is, or what draws it."""
+def print_document(
+    console: Console, document: doc.Document, below: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Print a document, and below it such as where its page is and what to ask next."""
     width = min(console.width, WIDTH)
     parts: list[RenderableType] = []
     if document.title:
-        parts += [Text(document.title, style="bold"), Text(document.about, style="dim"), Text()]
+        parts += [*_title(document, width), Text()]
     parts += _blocks(document.blocks, width)
-    if report:
-        parts += [Text(), Text.assemble(("Report  ", "dim"), (report, "underline"))]
+    if below:
+        parts += [Text(), _facts(doc.FactList(list(below)), width)]
     console.print(Group(*parts), width=width, highlight=False)
+
+
+def _title(document: doc.Document, width: int) -> Iterator[Text]:
+    title, about = Text(document.title, style="bold"), Text(document.about, style="dim")
+    if document.in_one_line and title.cell_len + GAP + about.cell_len <= width:
+        yield Text.assemble(title, " " * GAP, about)
+    else:
+        yield from (title, about)
 
 
 def _blocks(blocks: Sequence[doc.Block], width: int) -> Iterator[RenderableType]:
@@ -109,13 +119,11 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
     """Draw each verdict as a badge with its sentence beside it."""
     if block.about:
         yield Text(block.about, style="bold")
-    badges = [_badge(it.tone, it.words.upper()) for it in block.headlines]
-    beside = width - max(badge.cell_len for badge in badges) - GAP
-    grid = _grid()
-    grid.add_column(no_wrap=True)
-    for badge, it in zip(badges, block.headlines, strict=True):
-        grid.add_row(badge, wrapped(it.sentence, beside, "bold"))
-    yield grid
+    for it in block.headlines:
+        said = wrapped(f"{it.words}: {it.sentence}", width, "bold")
+        said.stylize(STYLES[it.tone], 0, len(it.words))
+        yield said
+        yield from (wrapped(line, width) for line in it.further)
 
 
 def _badge(tone: Verdict, words: str) -> Text:

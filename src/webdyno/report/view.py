@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webdyno.judge.judgement import decisive
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import question_of
-from webdyno.judge.sentences import place_words, sentence
+from webdyno.judge.sentences import place_words
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
 from webdyno.model.command import as_called
@@ -32,7 +32,7 @@ from webdyno.model.run import RunHead
 from webdyno.report.conditions import factor_facts, how_measured
 from webdyno.report.document import Callout, Facts, Headline
 from webdyno.report.ratio_tables import MetricTable, Row
-from webdyno.report.words import as_headline
+from webdyno.report.words import as_headline, comparison_headline
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _answers(point: PointView) -> Iterator[Headline]:
     A league has one for all, and one for those without a place.
     """
     if point.judgement.league is not None:
-        yield as_headline(point.judgement.verdict, f"{point.judgement.headline}.")
+        yield Headline(point.judgement.verdict, "RANKING", f"{point.judgement.headline}.")
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (as_headline(verdict, why) for verdict, why in told)
         return
@@ -222,8 +222,7 @@ def _answers(point: PointView) -> Iterator[Headline]:
         return
     decide_on = point.data.measure.decide_on
     decided = decisive(point.judgement.comparisons, decide_on)
-    told = {(it.verdict, sentence(it)): None for it in decided}
-    yield from (as_headline(verdict, said) for verdict, said in told)
+    yield from dict.fromkeys(map(comparison_headline, decided))
 
 
 def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from webdyno.judge.sentences import further, sentence, verdict_title
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.judgement import ArmValue, Bias, Comparison, Metric, Verdict
@@ -106,15 +107,21 @@ def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str]) -> C
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
     """Give a verdict with the sentence that says it."""
-    return Headline(verdict, f"{SIGNS[verdict]} {verdict}", sentence)
+    return Headline(verdict, f"{SIGNS[verdict]} {str(verdict).upper()}", sentence)
+
+
+def comparison_headline(found: Comparison) -> Headline:
+    """Give what a comparison comes to."""
+    title = f"{SIGNS[found.verdict]} {verdict_title(found)}"
+    return Headline(found.verdict, title, sentence(found), tuple(further(found)))
 
 
 def bias_sentences(found: Comparison) -> Iterator[str]:
     """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
     if found.ratio and found.bounded:
         yield (
-            f"As measured the ratio is {text.between(found.ratio)}, with all bounds counted "
-            f"against the verdict {text.between(found.bounded)}."
+            f"Sampling CI {text.between(found.ratio)}; worst case {text.between(found.bounded)}, "
+            "with all interference counted against the verdict."
         )
     causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
     if causes:
@@ -130,6 +137,11 @@ def bound_sign(found: Comparison) -> str:
     if set(found.limited_by) == {found.a}:
         return "≥ "
     return "≤ " if set(found.limited_by) == {found.b} else ""
+
+
+def sure_bounds(found: Comparison) -> str:
+    """Give the interval that the verdict rests on, for a table."""
+    return bounded_words(found) or ratio_and_interval(found)[1]
 
 
 def bounded_words(found: Comparison) -> str:

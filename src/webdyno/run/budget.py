@@ -8,7 +8,7 @@ from types import MappingProxyType
 from webdyno.definitions import Catalogue
 from webdyno.judge import question_of, settings
 from webdyno.model.experiment import Experiment, Level
-from webdyno.model.format import count, duration
+from webdyno.model.format import DASH, count, duration
 from webdyno.model.load import Load
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.point import plan_points
@@ -111,20 +111,19 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    blocks = count(question_of(experiment).fewest_blocks, "block")
-    what = f"{blocks} of {count(len(experiment.arms), 'arm')}"
+    what = count(question_of(experiment).fewest_blocks, "round") + " or more"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (
-            f"takes about {duration(least)} ({what}): its budget of {duration(budget_s)} is too "
-            f"short for a verdict; it goes on all the same. --budget {least}s would do{more}"
+            f"expected: {duration(least)} ({what}), as {duration(budget_s)} are too short for a "
+            f"verdict. --budget {least}s would do{more}"
         )
-    to_most = f" to {duration(budget_s)}" if least < budget_s else ""
-    takes = f"takes about {duration(least)}{to_most} ({what}), longer only where blocks are spoilt"
+    to_most = f"{DASH}{duration(budget_s)}" if least < budget_s else ""
+    takes = f"expected: {duration(least)}{to_most} ({what})"
     patience = experiment.measure.patience
     if patience == 1 or points > 1:
         return takes
-    return f"{takes} or, up to {duration(patience * budget_s)}, the ratio is hard to tell"
+    return f"{takes}; up to {duration(patience * budget_s)} on a noisy machine"
 
 
 def overrun_warning(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
@@ -134,8 +133,8 @@ def overrun_warning(experiments: Sequence[Experiment], first_block_s: float) -> 
     if needed_s <= budget_s * (1 + TOLERANCE):
         return None
     return (
-        f"the first block took {duration(first_block_s)}: a verdict takes about "
-        f"{duration(round(needed_s))}, the budget is {duration(budget_s)}"
+        f"the first round took {duration(first_block_s)}: a verdict takes about "
+        f"{duration(round(needed_s))}, longer than the {duration(budget_s)} it was given"
     )
 
 

@@ -140,9 +140,9 @@ class RunningPoint:
             return
         self._patience_told = True
         self.progress.notice(
-            f"the ratio is hard to tell here: it goes on beyond {duration(measure.budget_s)}, for "
-            f"up to {duration(measure.patience * measure.budget_s)} in all; Ctrl-C ends it with "
-            "what is known by then"
+            f"still too noisy: extending from {duration(measure.budget_s)} to at most "
+            f"{duration(measure.patience * measure.budget_s)}; Ctrl-C stops and reports what is "
+            "there"
         )
 
     def remedy(self) -> None:

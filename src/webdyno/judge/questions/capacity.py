@@ -300,7 +300,7 @@ class AloneQuestion(Question):
         found = arm_value(data, arm, metric_rule(CAPACITY))
         if found.interval is None:
             known = number(found.by_block[0]) if found.by_block else "not known yet"
-            return f"capacity {known}; an interval needs a second block"
+            return f"capacity {known} (first CI after round 2)"
         return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
 
 
@@ -311,7 +311,7 @@ def _answer(
     (arm,) = data.experiment.arms
     for finding in findings:
         if finding.spoils(CAPACITY, (arm, arm)):
-            return Verdict.INVALID, f"No verdict: {finding.what}."
+            return Verdict.INVALID, f"{finding.what[:1].upper()}{finding.what[1:]}."
     value = next(it for it in arms if it.metric == CAPACITY)
     if not value.by_block:
         return Verdict.INCOMPLETE, f"no block found a capacity of {arm}"

@@ -13,7 +13,6 @@ answer is wrong in at most 5% of gates at the very margin, whatever the number o
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import numpy as np
 
@@ -25,11 +24,11 @@ from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.one_sided import RISK, OneSided, ask_within
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import left_out_slots, rule_of_most, valid_for
-from webdyno.model.format import percent, significant
+from webdyno.model.format import DASH, count, percent, significant
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateSettings
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import RATE, MetricRule, metric_rule
+from webdyno.model.metrics import METRICS, RATE, MetricRule, metric_rule
 
 MOST_NAMED = 2
 """Open claims in a headline."""
@@ -214,53 +213,48 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     if answer is GateAnswer.INVALID:
         spoilt = next(it for it in claims if it.answer == "invalid")
         return f"{spoilt.endpoint}: {first_line(spoilt.why)}"
+    asked = [it for it in claims if it.answer != "not asked"]
     if answer is GateAnswer.FAIL:
-        worse = [it for it in claims if it.answer == "worse"]
-        by_tolerance = groupby(worse, key=lambda it: it.tolerance)
-        return "; ".join(_slower(tolerance, list(those)) for tolerance, those in by_tolerance)
-    known = [it for it in claims if it.worse and it.answer != "not asked"]
+        worse = [it for it in asked if it.answer == "worse"]
+        return f"{len(worse)} of {count(len(asked), 'check')} worse: {_listed(worse)}"
+    known = [it for it in asked if it.worse]
     if not known:
-        return "nothing was measured that could tell"
+        return "not enough valid data for an answer"
     if answer is GateAnswer.CANT_TELL:
-        asked = [it for it in claims if it.answer != "not asked"]
         open_ = [it for it in asked if it.answer == "can't tell"]
-        said = "; ".join(map(_open, open_[:MOST_NAMED]))
-        return f"{len(open_)} of {len(asked)} are open: {said}{'; …' * (len(open_) > MOST_NAMED)}"
+        return f"{len(open_)} of {count(len(asked), 'check')} inconclusive: {_listed(open_)}"
     tightest = min(it.tolerance for it in known)
     nearest = max(
         (it for it in known if it.tolerance == tightest),
         key=lambda it: it.worse.high if it.worse else 0.0,
     )
-    return f"not more than {percent(nearest.tolerance)} slower: {_said(nearest)}"
+    return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
 
 
-def _slower(tolerance: float, claims: Sequence[GateClaim]) -> str:
-    return f"more than {percent(tolerance)} slower: {', '.join(map(_said, claims))}"
-
-
-def _open(claim: GateClaim) -> str:
-    if claim.worse is None:
-        return f"{claim.endpoint} {metric_rule(claim.metric).metric.label}, {claim.why}"
-    return f"{_said(claim)}, {claim.why}"
+def _listed(claims: Sequence[GateClaim]) -> str:
+    more = f"; and {len(claims) - MOST_NAMED} more" if len(claims) > MOST_NAMED else ""
+    return "; ".join(map(_said, claims[:MOST_NAMED])) + more
 
 
 def _said(claim: GateClaim) -> str:
-    label = metric_rule(claim.metric).metric.label
-    noise = f" (noise floor ±{percent(claim.noise)})" if claim.noise is not None else ""
-    return f"{claim.endpoint} {label} {worse_range(claim)}{noise}"
+    named = f"{claim.endpoint} {METRICS[claim.metric].short}"
+    if claim.worse is None:
+        return f"{named}, {claim.why}"
+    because = f", {claim.why}" if claim.answer == "can't tell" else ""
+    return f"{named} {worse_range(claim)} (limit +{percent(claim.tolerance)}){because}"
 
 
 def worse_range(claim: GateClaim) -> str:
-    """Give by how much head is worse: `−1.8 to +2.1%`, below zero better; or `6.5 to 14×`."""
+    """Give by how much head is worse: `−1.8 to +2.1%`, below zero better; or `6.5–14×`."""
     if claim.answer == "invalid":
-        return "no answer"
+        return "no result"
     if claim.worse is None:
-        return "too few valid blocks"
+        return "too few valid rounds"
     if claim.worse.low < 1 / KNOWN_WITHIN or claim.worse.high > KNOWN_WITHIN:
         at_least = f"{significant(claim.worse.low, 2)}× or more"
-        return at_least if claim.worse.low > 1 else "not known"
+        return at_least if claim.worse.low > 1 else "unknown"
     if claim.worse.high > FACTORS_ABOVE:
-        return f"{significant(claim.worse.low, 2)} to {significant(claim.worse.high, 2)}×"
+        return f"{significant(claim.worse.low, 2)}{DASH}{significant(claim.worse.high, 2)}×"
     low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
     return f"{low} to {high}%"
 

@@ -299,7 +299,7 @@ class OneSidedQuestion(Question):
 def _why_none(data: PointData, valid: int) -> str:
     """Say that valid blocks are missing, and which rule most of the slots broke."""
     if valid == len(data.blocks):
-        return "an interval needs a second block"
+        return "(first CI after round 2)"
     rule = rule_of_most(left_out_slots(data))
     cause = f": most slots broke the rule {rule}" if rule else ""
     return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"

@@ -31,7 +31,7 @@ from webdyno.judge.validity import used_s
 from webdyno.judge.validity.run import FEWEST_STARTS, START_RULES, arms_whose_starts_differ
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import level, percent
+from webdyno.model.format import count, level, percent
 from webdyno.model.gate import (
     Baseline,
     BaselineFigure,
@@ -240,17 +240,17 @@ def _why(answered: Answered, among: int) -> str:
     claim, found = answered.claim, answered.found
     if found is None:
         cause = f"; most slots broke the rule {claim.left_out_by}" if claim.left_out_by else ""
-        return f"too few valid blocks to look at: {len(claim.d)}{cause}"
+        return f"{count(len(claim.d), 'valid round')}, too few{cause}"
     if answered.answer == "not asked":
-        return "load generator or link were the limit of both revisions, so that it tells nothing"
+        return "not evaluated: load generator or link was saturated for both revisions"
     if answered.answer == "not worse":
-        return f"surely not worse by more than {percent(claim.tolerance)}"
+        return f"not worse by more than {percent(claim.tolerance)} (95% confidence)"
     if answered.answer == "worse":
-        return f"surely worse by more than {percent(claim.tolerance)}"
+        return f"worse by more than {percent(claim.tolerance)} (95% confidence)"
     differs = claim.base_differs(RISK / among)
     if differs > log(1 + claim.tolerance) / 2:
-        return f"the base differs from itself by up to {percent(expm1(differs))}"
-    return f"not known well enough after {len(claim.d)} blocks"
+        return f"two copies of base differ by up to {percent(expm1(differs))}"
+    return f"inconclusive after {count(len(claim.d), 'round')}"
 
 
 def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
@@ -263,8 +263,8 @@ def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
     """Tell bases that differ from themselves."""
     return [
-        f"{claim.endpoint}: the base differs from itself on {claim.rule.metric.label}, by up to "
-        f"{percent(expm1(differs))}; that much is counted against any answer"
+        f"A/A check, {claim.endpoint}: two copies of base differ by up to "
+        f"{percent(expm1(differs))} in {claim.rule.short}; the limit is widened by as much"
         for claim in claims
         if (differs := claim.base_differs(RISK / among))
     ]
@@ -344,7 +344,7 @@ def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
             f"{it.what.removeprefix('machine.')} was {it.before}, is {it.after}" for it in differing
         )
         said = f"{name} was measured on another machine ({told})"
-        return [f"{said}: only ratios within one run count, so that it is left aside"]
+        return [f"{said}: ignored, as only ratios within one run count"]
     known = {(it.endpoint, it.metric): it.value for it in before.figures}
     changes = [
         f"{claim.endpoint} {metric_rule(claim.metric).metric.label} "
@@ -354,4 +354,4 @@ def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
     ]
     if not changes:
         return [f"{name} has no endpoint in common with this gate"]
-    return [f"since {name}, on this machine, beside the answer: {', '.join(changes)}"]
+    return [f"since {name}, on this machine (not judged): {', '.join(changes)}"]

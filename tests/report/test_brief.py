@@ -1,0 +1,102 @@
+"""A result in some twenty lines: what a terminal shows."""
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from builders import SimulatedRun
+from report import runs
+from report.approved import assert_as_approved
+from webdyno.report.brief import brief, next_steps
+from webdyno.report.terminal import print_document
+
+RUN = Path("runs/2026-03-14-static-hello")
+
+
+def printed(run: SimulatedRun, *, width: int = 100) -> str:
+    output = StringIO()
+    seen = runs.seen(run)
+    below = [("Report", str(RUN / "report.html")), *next_steps(seen, RUN)]
+    print_document(Console(file=output, width=width), brief(seen), below)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
+    assert max(map(cell_len, printed(make(), width=width).splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        runs.decided,
+        runs.disturbed,
+        runs.undecided,
+        runs.league,
+        runs.tuned,
+        runs.capacities,
+        runs.two_factors,
+        runs.invalid,
+        runs.broken_point,
+        runs.no_block,
+        runs.censored,
+        runs.several_arms,
+        runs.gated,
+    ],
+    ids=lambda make: make.__name__,
+)
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_is_printed_reads_as_it_was_last_approved(make: runs.Make, width: int) -> None:
+    assert_as_approved(f"brief-{make.__name__}-{width}", printed(make(), width=width))
+
+
+def test_a_comparison_takes_twenty_lines_and_begins_with_the_verdict() -> None:
+    lines = printed(runs.decided()).splitlines()
+    assert len(lines) <= 20
+    assert lines[2].startswith("▲ nginx is FASTER: 1.91× the throughput of apache-event (95% CI ")
+
+
+def test_the_same_figures_in_sentence_and_table() -> None:
+    told = printed(runs.decided())
+    said = re.search(r"FASTER: ([\d.]+×) .*95% CI ([\d.–]+)×", told)
+    assert said
+    assert re.search(rf"{re.escape(said[1])} +{re.escape(said[2])} +▲ faster", told)
+
+
+def test_the_one_interval_is_that_on_which_the_verdict_rests() -> None:
+    told = printed(runs.disturbed())
+    said = re.search(r"95% CI ([\d.–]+)×, worst case", told)
+    assert said
+    assert re.search(rf"× +{re.escape(said[1])} +▲ faster", told)
+
+
+def test_failed_requests_are_always_there() -> None:
+    assert re.search(r"Failed requests +0 +0", printed(runs.decided()))
+
+
+def test_latencies_are_in_the_unit_that_suits_them() -> None:
+    assert re.search(r"797 µs +1\.52 ms", printed(runs.decided()))
+
+
+def test_what_has_no_meaning_has_no_figures() -> None:
+    told = printed(runs.invalid())
+    assert "NO RESULT" in told
+    assert "404" in told
+    assert "Fix" in told
+    assert "×" not in told
+
+
+def test_inconclusive_says_what_would_decide() -> None:
+    told = printed(runs.undecided())
+    assert "Any difference is below" in told
+    assert "would decide" in told
+
+
+def test_one_cause_is_said_once() -> None:
+    assert printed(runs.no_block()).count("needs at least 6") == 1
+    assert printed(runs.invalid()).count("expected") == 1
