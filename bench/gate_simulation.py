@@ -26,7 +26,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 
 EXAMPLES = """\
-  the table of docs/gate.md (some minutes)
+  the table of docs/validation/gate.md (some minutes)
     .venv/bin/python bench/gate_simulation.py
   a rough one
     .venv/bin/python bench/gate_simulation.py --gates 100

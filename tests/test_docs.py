@@ -83,6 +83,35 @@ def test_every_command_of_the_docs_is_run_somewhere(command: str) -> None:
     assert f'"{command}"' in (HOME / "tests" / RUN_BY[command]).read_text(encoding="utf-8")
 
 
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<target>[^)#\s]+)")
+LINKING = [*HOME.glob("*.md"), HOME / "examples/README.md"]
+CITED = re.compile(r"(?<![\w/])docs/[\w/-]+\.(?:md|py|png)")
+CITING = [
+    *(HOME / "src").rglob("*.py"),
+    *(HOME / "bench").glob("*.*"),
+    *(HOME / "docs").glob("*.py"),
+    *(HOME / "loadgen/src").rglob("*.rs"),
+    *LINKING,
+]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_links_of_pages_outside_of_the_site_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    dead = [it for it in LINK.findall(text) if not (page.parent / it).exists()]
+    assert dead == []
+
+
+def test_pages_that_the_source_cites_exist() -> None:
+    dead = {
+        f"{file.relative_to(HOME)}: {cited}"
+        for file in CITING
+        for cited in CITED.findall(file.read_text(encoding="utf-8"))
+        if not (HOME / cited).exists()
+    }
+    assert dead == set()
+
+
 def test_the_docs_make_a_site_without_dead_links(tmp_path: Path) -> None:
     made = subprocess.run(
         [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "dirhtml", HOME / "docs", tmp_path],

@@ -5,7 +5,7 @@
     result = webdyno.compare("nginx", "apache-event", path="/hello.txt")
     print(result.headline, result.ratio.estimate, result.ratio.low, result.ratio.high)
 
-docs/python.md has all of it. Nothing is loaded before it is used.
+docs/reference/python.md has all of it. Nothing is loaded before it is used.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""How often a gate is right: the promises of docs/gate.md, by a smaller run of its simulation."""
+"""How often a gate is right: what docs/validation/gate.md says, by a smaller simulation."""
 
 from math import sqrt
 

@@ -13,7 +13,7 @@ from webdyno import open_run
 from webdyno.lab.ending import Exit
 from webdyno.run.child import words_of
 
-PAGE = Path(__file__).parents[2] / "docs/python.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 SETTINGS = {
     "measure.slot_s": 0.1,
     "measure.warmup_s": 0,

@@ -3,7 +3,7 @@
 Responses of windows come in bursts, or are few; noise remembers; a neighbour takes 30 to 70% of
 the servers' CPUs for 0.2 to 3 s, which steal and run queues show as a probe would see it; memory
 grows to a plateau, or with the logarithm of time. Run as a program it prints the table of
-docs/method.md:
+docs/validation/coverage.md:
 
     cd tests && PYTHONPATH=. uv run python judge/later_simulation.py [LOOKS]
 """

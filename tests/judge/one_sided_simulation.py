@@ -1,6 +1,6 @@
 """Simulated runs that are asked a one-sided question after every block.
 
-Run as a program it prints the table of docs/method.md:
+Run as a program it prints the table of docs/validation/coverage.md:
 
     uv run python tests/judge/one_sided_simulation.py [RUNS]
 """

@@ -1,6 +1,6 @@
 """Simulated experiments, judged as real ones are, to see how often the judge is right.
 
-Run as a program it prints the table of docs/method.md:
+Run as a program it prints the table of docs/validation/coverage.md:
 
     uv run python tests/judge/simulation.py [EXPERIMENTS]
 """

@@ -2,7 +2,7 @@
 
 Requests of one state cost so many per cent more CPU time than those of the other, and its rate and
 99th percentile are worse by as much. The judge's own functions see whether starts differ, plan the
-rounds, and answer. Run as a program it prints the table of docs/gate.md:
+rounds, and answer. Run as a program it prints the table of docs/validation/gate.md:
 
     cd tests && PYTHONPATH=. uv run python judge/starts_simulation.py [GATES]
 """

@@ -1,6 +1,6 @@
 """Simulated pilots whose steady state is known: 20 s in windows of 50 ms.
 
-Run as a program it prints the table of docs/method.md:
+Run as a program it prints the table of docs/validation/coverage.md:
 
     uv run python tests/judge/steady_simulation.py [PILOTS]
 """

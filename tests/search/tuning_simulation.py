@@ -1,6 +1,6 @@
 """Simulated searches for the best settings, to see how often they find what is there.
 
-Run as a program it prints the table of docs/tuning.md:
+Run as a program it prints the table of docs/validation/ranking-and-tuning.md:
 
     PYTHONPATH=tests .venv/bin/python tests/search/tuning_simulation.py [SEARCHES]
 """

@@ -52,7 +52,7 @@ def cluster(
     Hosts that can't measure beside the others are named, with the reason.
 
     The exit code is 3 where a host didn't do what it was told, or fewer than two can measure. More
-    in docs/cluster.md.
+    in docs/how-to/several-machines.md.
 
     For example
 

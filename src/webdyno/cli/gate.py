@@ -87,7 +87,7 @@ def gate(
 
     Three answers, each with an exit code: 0 pass (surely not worse), 4 fail (surely worse), 5 can't
     tell in the time given. It stops as soon as the answer is known. Each is wrong in at most 5% of
-    gates, however many endpoints and metrics there are (docs/gate.md).
+    gates, however many endpoints and metrics there are (docs/how-to/ci.md).
 
     For example
 

@@ -1,6 +1,7 @@
 """Says what a run's records mean: pure functions from records to a judgement.
 
-Nothing here touches a process, a clock or a file. docs/method.md has the formulas and sources.
+Nothing here touches a process, a clock or a file. docs/validation/method.md has the formulas and
+sources.
 """
 
 from webdyno.judge.questions import decide, foresee, judge, next_arms, question_of

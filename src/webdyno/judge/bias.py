@@ -2,7 +2,7 @@
 
 Up to a rule's limit, what both arms had of a disturbance counts as alike, since they take turns in
 slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of both
-arms. docs/method.md, "Bias", derives the bounds.
+arms. docs/validation/method.md, "Bias bounds", derives the bounds.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ Share = Callable[[SlotRecord], float]
 
 LEAST_MINDED = 0.5
 """Of what both arms had of a cause, up to its limit, each minds at least this share. An assumption:
-docs/method.md has what it costs and what it is worth."""
+docs/validation/method.md has what it costs and what it is worth."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """How far a disturbance can have moved a metric at most, from the run's own evidence.
 
 All bounds are in ln of the metric: what was measured lies between the undisturbed value times
-exp(-down) and that times exp(up). Derivations: docs/method.md. They hold for servers that do the
-same work, in the same order, when they are slower; what they leave out is said there.
+exp(-down) and that times exp(up). Derivations: docs/validation/method.md. They hold for servers
+that do the same work, in the same order, when they are slower; what they leave out is said there.
 """
 
 from collections.abc import Iterable
@@ -67,7 +67,7 @@ def rate_when_client_bound(busy_share: float | None) -> Bound:
 
     `busy_share`: of the servers' CPUs; None where that isn't known. They can't be busier than all
     the time. Then a request costs less CPU time than before, as more is done at once, but no less
-    than `busy_share` of it: docs/method.md has what was measured.
+    than `busy_share` of it: docs/validation/method.md has what was measured.
     """
     down = -2 * log(min(busy_share, 1.0)) if busy_share else inf
     return Bound("client-bound", down=down)

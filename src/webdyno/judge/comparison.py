@@ -39,7 +39,7 @@ DELTA = 0.02
 SEQUENTIAL_FACTOR = 1.08
 """Widening of intervals that are narrow enough to stop at. A run that stops when its interval looks
 narrow stops rather too early than too late; without this, 95% intervals cover the truth in 92.5%
-of runs at the worst noise (docs/method.md, "The stop rule")."""
+of runs at the worst noise (docs/validation/method.md, "Stop rule")."""
 RELATIVE_PRECISION = 1 / 8
 """Share of a difference (ln) up to which its interval needn't be any narrower: 4.0 is told well
 enough by 3.4 to 4.8."""

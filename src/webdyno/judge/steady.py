@@ -8,7 +8,7 @@ state performance in Java software", EMSE 2023). Change points come from PELT (K
 Eckley, JASA 2012). Their rule takes values for independent, which windows of a rate are not, so
 it sees means of batches that are longer than the memory. MSER-5 (White, "An effective truncation
 heuristic for bias reduction in simulation output", Simulation 1997) is right less often in the
-same simulations: docs/method.md.
+same simulations: docs/validation/method.md.
 """
 
 from collections.abc import Sequence

@@ -52,7 +52,8 @@ def seconds_for_an_arm(measure: Measure) -> float | None:
     """Give how long an arm's pilot and slots may take where a difference is clear.
 
     None for as long as they take. It moves when a run ends and how long short slots are, and
-    nothing else: no interval and no verdict looks at it. `docs/method.md` says what it costs.
+    nothing else: no interval and no verdict looks at it. `docs/validation/coverage.md` says what it
+    costs.
     """
     if not measure.answer_within_s:
         return None

@@ -44,7 +44,7 @@ class BenchSettings(Model):
     kind: Literal["this-machine", "netns", "cluster"] = "this-machine"
     """this-machine: client and servers meet on the loopback interface.
     netns: each side has a network namespace of its own; a virtual cable joins them.
-    cluster: servers and clients are on hosts of a Ray cluster (docs/cluster.md)."""
+    cluster: servers and clients are on hosts of a Ray cluster (docs/how-to/several-machines.md)."""
     hosts: RoleHosts = RoleHosts()
     """Of a cluster: who serves, and who makes load."""
     services: dict[str, ServiceHost] = {}

@@ -37,7 +37,7 @@ Sign = Literal["large answers", "new connections", "idle CPUs"]
 kept; servers' CPUs with time left while requests wait."""
 
 Mended = Literal["listen-overflow"]
-"""Rules of validity that a setting can mend, by name (docs/method.md)."""
+"""Rules of validity that a setting can mend, by name (docs/reference/warnings.md)."""
 
 FACTORS = {"*4": 4.0, "/4": 0.25}
 """What a number may be tried as, beside values: four times what it is, or a quarter."""

@@ -1,9 +1,10 @@
 """Figures as tables for other programs.
 
-`summary.csv` has every figure of the report; docs/report.md describes the columns. An open-loop
-sweep can be had as the sheet that autobench writes as well: a row per demanded rate, columns per
-host. In the place of a host stands an arm, with the levels of all factors but the rate. Reply rates
-are those of slots, where httperf takes a sample every five seconds; network I/O is answers only.
+`summary.csv` has every figure of the report; docs/reference/run-folder.md describes the columns. An
+open-loop sweep can be had as the sheet that autobench writes as well: a row per demanded rate,
+columns per host. In the place of a host stands an arm, with the levels of all factors but the rate.
+Reply rates are those of slots, where httperf takes a sample every five seconds; network I/O is
+answers only.
 """
 
 import csv

@@ -6,8 +6,9 @@ external search until one rate passes and one fails, internal search in logarith
 longer as it narrows. Three things are other. A trial passes, fails, or leaves the rate open by a
 binomial bound on the share beyond an objective. The capacity is where a line through the trials
 near it crosses what is allowed, not the lower end of a bracket: shares of trials are skewed, so
-that most of them pass where the mean share fails (docs/capacity.md). And servers that don't come
-back after an overload are started anew after each one, since else only the first could be found.
+that most of them pass where the mean share fails (docs/validation/capacity.md). And servers that
+don't come back after an overload are started anew after each one, since else only the first could
+be found.
 
 The sweeps show response time against rate, and rate against connections.
 """

@@ -1,7 +1,7 @@
 """A run's folder: its head in `run.json`, what was measured in `slots.jsonl`, a folder per arm.
 
 `slots.jsonl` is the one truth of a run. It is only ever appended to, a line at a time, so that
-whatever ends webdyno leaves every finished slot behind. Format: docs/run-folder.md.
+whatever ends webdyno leaves every finished slot behind. Format: docs/reference/run-folder.md.
 """
 
 import fcntl

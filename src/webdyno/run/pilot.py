@@ -38,7 +38,8 @@ from webdyno.stack.service import StackDied
 LONGEST_SHARE = 1 / 30
 """Of the budget: what the load after fresh starts takes at most, unless one piece takes more."""
 FRESH_STARTS = 2
-"""At most; a second one only where a change was seen late. docs/method.md: what it is worth."""
+"""At most; a second one only where a change was seen late. docs/validation/coverage.md: what it is
+worth."""
 PLANNED_SHARE = 1 / 4
 """The minimum of blocks should fit into this share of the budget. It limits the windows' length,
 unless slow responses need longer ones."""

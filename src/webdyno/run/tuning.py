@@ -36,13 +36,14 @@ ROUND_BUDGET_S = 600.0
 FINAL_BUDGET_S, FINAL_BLOCKS = 300.0, 400
 
 SHOWN = (
-    "`webdyno stacks {stack}` shows those of a stack, docs/tuning.md how a knob says that it may "
+    "`webdyno stacks {stack}` shows those of a stack, docs/how-to/tune.md how a knob says that it "
+    "may "
     "be tuned"
 )
 DECLARED = (
     "of a system of your own you say what may be turned, such as knobs.workers = "
     '{ type = "whole", min = 1, max = 16 } below [app] in webdyno.toml, for `webdyno tune rev:.` '
-    "(docs/tuning.md)"
+    "(docs/how-to/tune.md)"
 )
 """Where knobs are, of a stack of the catalogue and of a user's own system."""
 

@@ -1,47 +1,55 @@
-"""The tables of docs/method.md: one row for each rule, a derivation for each bound."""
+"""Each rule has a row in docs/reference/warnings.md, each bound its derivation in method.md."""
 
 from pathlib import Path
 
 import pytest
 
 from webdyno.judge.bias import CAUSES
+from webdyno.judge.questions.capacity import OWN_RULES
 from webdyno.judge.validity import SLOT_RULES, all_rules
 from webdyno.judge.validity.over_time import TRENDS
 
-METHOD = (Path(__file__).parents[3] / "docs/method.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+WARNINGS = (DOCS / "reference/warnings.md").read_text(encoding="utf-8")
+METHOD = (DOCS / "validation/method.md").read_text(encoding="utf-8")
+OF_SLOTS, OF_SEARCHES = WARNINGS.split("\n## Capacity searches\n")
 
 
-def section(heading: str) -> str:
-    """The text below a heading."""
-    return METHOD.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-
-
-def rows() -> dict[str, list[str]]:
-    """By rule: what the table says of it."""
-    lines = [line for line in section("Validity rules").splitlines() if line.startswith("| `")]
+def rows(text: str) -> dict[str, list[str]]:
+    """By rule: cause, what happens, what to do."""
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    found = {first.split("`")[1]: rest for first, *rest in cells}
-    assert len(found) == len(lines)
+    found = {name: rest for first, *rest in cells for name in first.split("`")[1::2]}
+    assert len(found) == sum(first.count("`") // 2 for first, *_ in cells)
     return found
 
 
-def test_each_rule_has_a_row_with_cause_what_is_done_and_what_remains() -> None:
-    assert {rule.name for rule in all_rules()} <= set(rows())
-    for name, said in rows().items():
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (OF_SLOTS, {rule.name for rule in all_rules()}),
+        (OF_SEARCHES, {rule.name for rule in OWN_RULES}),
+    ],
+    ids=["slots", "searches"],
+)
+def test_each_rule_has_a_row_with_cause_effect_and_remedy(text: str, names: set[str]) -> None:
+    found = rows(text)
+    assert names <= set(found)
+    for name, said in found.items():
         assert len(said) == 3, name
         assert all(said), name
 
 
 @pytest.mark.parametrize("name", SLOT_RULES)
 def test_the_row_says_what_the_rule_does(name: str) -> None:
-    _, does, _ = rows()[name]
+    _, does, _ = rows(OF_SLOTS)[name]
     rule = SLOT_RULES[name]
-    assert ("bounds" in does) == rule.bounded
+    assert ("bounded" in does) == rule.bounded
     assert ("lower bound" in does) == rule.censors
-    assert ("refuses" in does) == (not rule.bounded and not rule.censors)
+    assert ("refused" in does) == (not rule.bounded and not rule.censors)
 
 
 def test_each_bound_is_derived() -> None:
-    derived = section("How far a disturbance can have moved a metric")
+    derived = METHOD.split("\n## Bias bounds\n")[1].split("\n## ")[0]
     for name in [*(cause.name for cause in CAUSES), *(it.name for it in TRENDS), "send-lag"]:
         assert f"`{name}`" in derived, name
