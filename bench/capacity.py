@@ -135,14 +135,14 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     made.add_column("server")
     for heading in ("runs", "capacities", "holding\nthe truth", "within 3%", "mean error", "s"):
         made.add_column(heading, justify="right")
-    made.add_column("findings", overflow="fold")
+    made.add_column("warnings", overflow="fold")
     for name in CASES:
         runs = list(lab.of_case(outcomes, name))
         if not runs:
             continue
         off = [error for found in runs for error in errors(found)]
         holding = [each for found in runs for each in held(found)]
-        rules = [it.partition(":")[0] for found in runs for it in found.findings]
+        rules = [it.partition(":")[0] for found in runs for it in found.warnings]
         made.add_row(
             name,
             str(len(runs)),

@@ -117,7 +117,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     made.add_column("duel", overflow="fold")
     for heading in ("verdict", "ratio", "interval", "s"):
         made.add_column(heading, justify="right")
-    made.add_column("findings", overflow="fold")
+    made.add_column("warnings", overflow="fold")
     for found in known:
         made.add_row(
             found.case,
@@ -125,7 +125,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             f"{found.ratio.estimate:.3g}" if found.ratio else "–",
             shown(found),
             f"{found.took_s:.0f}",
-            ", ".join(dict.fromkeys(it.partition(":")[0] for it in found.findings)),
+            ", ".join(dict.fromkeys(it.partition(":")[0] for it in found.warnings)),
         )
     return made
 

@@ -64,8 +64,8 @@ def main() -> None:
         )
     console = Console(highlight=False, width=None if sys.stdout.isatty() else TABLE_WIDTH)
     console.print(table)
-    for finding in judgement.findings:
-        console.print(f"{finding.severity}: {finding.what}", markup=False)
+    for warning in judgement.warnings:
+        console.print(f"{warning.severity}: {warning.what}", markup=False)
 
 
 def ratio_cells(ratio: Interval | None) -> tuple[str, str]:

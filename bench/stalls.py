@@ -37,7 +37,7 @@ EXAMPLES = """\
 
 RESULTS = Path("bench/results/stalls.jsonl")
 LATER = ("stalls", "drift", "memory-growth", "no-capacity")
-"""Findings that say what was seen later. Where stalls leave no capacity, they are told with it."""
+"""Warnings that say what was seen later. Where stalls leave no capacity, they are told with it."""
 LEAK_BYTES, LEAK_BYTES_PER_S = 10_000, 1e6 / 60
 KEPT_BYTES = 10_016 + 24
 """For each request: malloc gives 10,000 bytes by sixteens, and the list of what is kept grows by
@@ -63,7 +63,7 @@ class Case:
     """Of the deciding metric, of the second server and the first; None where it isn't computed."""
     p99_us: float | None = None
     """Of the second server over a long time."""
-    finding: str | None = None
+    warning: str | None = None
     """What should be seen; None for nothing."""
     leak: Leak | None = None
     budget: str = "60s"
@@ -88,30 +88,30 @@ OPEN = ("load.loop=open", "load.rate_per_s=500", "load.connections=64", "load.ar
 EQUAL = ("arms.base.knobs.cost_us=200", "arms.other.knobs.cost_us=200")
 
 CASES = {
-    "closed 1 s per 6 s": Case(_stalls(1, 6), ratio=5 / 6, finding="stalls"),
-    "closed 50 ms per 2 s": Case(_stalls(0.05, 2), ratio=1 - 0.025, finding="stalls"),
-    "closed 3 s per 60 s": Case(_stalls(3, 60), ratio=0.95, finding="stalls", soak="150s"),
+    "closed 1 s per 6 s": Case(_stalls(1, 6), ratio=5 / 6, warning="stalls"),
+    "closed 50 ms per 2 s": Case(_stalls(0.05, 2), ratio=1 - 0.025, warning="stalls"),
+    "closed 3 s per 60 s": Case(_stalls(3, 60), ratio=0.95, warning="stalls", soak="150s"),
     "open 1 s per 6 s": Case(
         (*_stalls(1, 6), *OPEN, "measure.decide_on=response_p99_us"),
         p99_us=0.94e6,
-        finding="stalls",
+        warning="stalls",
     ),
     "capacity 1 s per 6 s": Case(
-        (*_stalls(1, 6), *_capacity("p99<50ms")), finding="no-capacity", budget="240s"
+        (*_stalls(1, 6), *_capacity("p99<50ms")), warning="no-capacity", budget="240s"
     ),
     "capacity 50 ms per 2 s": Case(
-        (*_stalls(0.05, 2), *_capacity("p99<20ms")), finding="no-capacity", budget="240s"
+        (*_stalls(0.05, 2), *_capacity("p99<20ms")), warning="no-capacity", budget="240s"
     ),
     "leak 10 kB a request": Case(
         (*EQUAL, f"arms.other.knobs.leak_bytes={LEAK_BYTES}"),
         ratio=1.0,
-        finding="memory-growth",
+        warning="memory-growth",
         leak=Leak("bytes_per_request", KEPT_BYTES),
     ),
     "leak 1 MB a minute": Case(
         (*EQUAL, f"arms.other.knobs.leak_bytes_per_s={LEAK_BYTES_PER_S}"),
         ratio=1.0,
-        finding="memory-growth",
+        warning="memory-growth",
         soak=f"{LEAK_SOAK_S}s",
         leak=Leak("bytes_per_s", LEAK_BYTES_PER_S),
     ),
@@ -143,7 +143,7 @@ def asked(name: str) -> Call:
 
 def seen(found: Outcome) -> list[str]:
     """Name what was seen later, of any server."""
-    rules = [it.partition(" ")[0] for it in found.findings]
+    rules = [it.partition(" ")[0] for it in found.warnings]
     return [rule for rule in rules if rule in LATER]
 
 
@@ -191,15 +191,15 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         if not runs:
             continue
         held = [it for found in runs if (it := holds(found)) is not None]
-        rightly = sum(case.finding in seen(found) for found in runs)
-        wrongly = sum(any(it != case.finding for it in seen(found)) for found in runs)
+        rightly = sum(case.warning in seen(found) for found in runs)
+        wrongly = sum(any(it != case.warning for it in seen(found)) for found in runs)
         differs = case.ratio != 1.0
         equal = sum(found.verdict is Verdict.EQUIVALENT for found in runs) if differs else None
         made.add_row(
             name,
             str(len(runs)),
             f"{sum(held)} of {len(held)}",
-            str(rightly) if case.finding else "–",
+            str(rightly) if case.warning else "–",
             str(wrongly),
             "–" if equal is None else str(equal),
             _slopes([grew for found in runs if (grew := slope(found))]),

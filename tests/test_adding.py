@@ -71,7 +71,7 @@ def test_a_rule_of_validity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SLOT_RULES, THIRD.name, THIRD)
     run = simulated_run(ARMS, blocks=8)
     judgement = judge(run.data)
-    assert {(it.rule, it.severity) for it in judgement.findings} == {(THIRD.name, "note")}
+    assert {(it.rule, it.severity) for it in judgement.warnings} == {(THIRD.name, "note")}
     assert {it.block for it in judgement.left_out} == {3}
     view = run_view(run.whole, judge_sweep(run.whole))
     assert "slots are of the third block" in " ".join(str(view.points[0].judgement).split())

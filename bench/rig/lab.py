@@ -99,7 +99,7 @@ class Outcome(Kept):
     """The same with all bounds of bias counted against the verdict, which rests on these."""
     values: dict[str, Interval] = {}
     """By arm: the deciding metric itself."""
-    findings: list[str] = []
+    warnings: list[str] = []
     growths: dict[str, Growth] = {}
     """By arm: memory that grew all through its long look."""
 
@@ -152,7 +152,7 @@ def _found(folder: Path, problem: str) -> dict[str, object]:
             it.arm: it.interval for it in judgement.arms if it.metric == decide_on and it.interval
         },
         "headline": judgement.headline,
-        "findings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.findings],
+        "warnings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.warnings],
         "growths": {it.arm: it.growth for it in judgement.looks if it.growth},
         "blocks": judgement.blocks,
     }

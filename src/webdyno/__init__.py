@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from webdyno.model.base import Interval
     from webdyno.model.errors import OperationError, UserError
     from webdyno.model.gate import GateAnswer
-    from webdyno.model.judgement import Finding, Verdict
+    from webdyno.model.judgement import ValidityWarning, Verdict
 
 __all__ = [
     "CapacityResult",
     "Chart",
-    "Finding",
     "GateAnswer",
     "GateResult",
     "Interval",
@@ -40,6 +39,7 @@ __all__ = [
     "Result",
     "Rows",
     "UserError",
+    "ValidityWarning",
     "Verdict",
     "capacity",
     "compare",
@@ -67,7 +67,7 @@ _MODULES = {
     "webdyno.lab.result": ("CapacityResult", "Chart", "GateResult", "Result", "Rows"),
     "webdyno.model.gate": ("GateAnswer",),
     "webdyno.model.base": ("Interval",),
-    "webdyno.model.judgement": ("Finding", "Verdict"),
+    "webdyno.model.judgement": ("ValidityWarning", "Verdict"),
     "webdyno.model.errors": ("UserError", "OperationError"),
 }
 

@@ -106,10 +106,10 @@ def test_wrk2_that_ran_a_millisecond_instead_of_5_s() -> None:
 
 def test_connections_that_failed_are_counted_as_connections() -> None:
     errors = "  Socket errors: connect 155, read 0, write 0, timeout 57\n"
-    (finding,) = found(wrk(concurrency=400, more=errors), "failed-connections")
-    assert finding.severity == "serious"
-    assert finding.what.startswith("155 of 400 connections could not be opened")
-    assert "ulimit -n" in finding.instead
+    (warning,) = found(wrk(concurrency=400, more=errors), "failed-connections")
+    assert warning.severity == "serious"
+    assert warning.what.startswith("155 of 400 connections could not be opened")
+    assert "ulimit -n" in warning.instead
 
 
 def test_a_table_in_a_frame_is_a_table() -> None:
@@ -118,9 +118,9 @@ def test_a_table_in_a_frame_is_a_table() -> None:
         "├────────┼──────────┼────────┼──────────┤\n│ nginx  │ 100000   │ 0      │ 51234.11 │\n"
         "│ apache │ 100000   │ 31110  │ 60012.45 │\n└────────┴──────────┴────────┴──────────┘\n"
     )
-    (finding,) = found(text, "failures-column")
-    assert "“errors” is 31110 for “apache”: 31.1% failed" in finding.what
-    assert finding.line == 5
+    (warning,) = found(text, "failures-column")
+    assert "“errors” is 31110 for “apache”: 31.1% failed" in warning.what
+    assert warning.line == 5
 
 
 def test_rows_of_a_sheet_are_sides_with_their_bytes_per_answer() -> None:
@@ -128,8 +128,8 @@ def test_rows_of_a_sheet_are_sides_with_their_bytes_per_answer() -> None:
         "server,duration,requests,bytes,rps\nactix,30,1200000,189600000,40000\n"
         "express,30,300000,105600000,10000\n"
     )
-    (finding,) = found(text, "different-documents")
-    assert "is 158 for “actix” and 352 for “express”" in finding.what
+    (warning,) = found(text, "different-documents")
+    assert "is 158 for “actix” and 352 for “express”" in warning.what
     assert not found(text.replace("105600000", "47700000"), "different-documents")
 
 
@@ -138,15 +138,15 @@ def test_a_table_with_columns_of_text_and_a_row_of_failures() -> None:
         "| server | protocol | req/s | failed % |\n|---|---|---|---|\n"
         "| Caddy | h2 TLSv1.2 | **76,835** | 0 |\n| nginx | h2 TLSv1.3 | 80,112 | 31.11 |\n"
     )
-    (finding,) = found(text, "failures-column")
-    assert "31.1% failed" in finding.what
+    (warning,) = found(text, "failures-column")
+    assert "31.1% failed" in warning.what
     assert found(text.replace("31.11", "0"), "failures-column") == []
 
 
 def test_a_column_of_status_codes() -> None:
     rows = "".join(f"{n}\t{12.5 + n}\t{503 if n % 4 == 0 else 200}\n" for n in range(1, 9))
-    (finding,) = found("n\ttime (ms)\tstatus\n" + rows, "status-column")
-    assert finding.what.startswith("2 of 8 rows of “status” are no 2xx status (503)")
+    (warning,) = found("n\ttime (ms)\tstatus\n" + rows, "status-column")
+    assert warning.what.startswith("2 of 8 rows of “status” are no 2xx status (503)")
 
 
 @pytest.mark.parametrize("blank", [NBSP, "&nbsp;"])
@@ -194,8 +194,8 @@ def test_pipelining_on_one_side_of_a_redis_comparison() -> None:
         "redis-benchmark -p 6379 -n 100000 -q\nSET: 105273.69 requests per second\n"
         "redis-benchmark -p 6380 -n 100000 -P 16 -q\nSET: 1205273.69 requests per second\n"
     )
-    (finding,) = [each for each in found(text, "different-settings") if "pipelining" in each.what]
-    assert finding.severity == "serious"
+    (warning,) = [each for each in found(text, "different-settings") if "pipelining" in each.what]
+    assert warning.severity == "serious"
     assert not found(text.replace("-P 16 ", ""), "different-settings")
     both = text.replace("-p 6379", "-p 6379 -P 16")
     assert not found(both, "different-settings")
@@ -208,24 +208,24 @@ def test_a_pipelining_script_and_figures_that_only_it_explains() -> None:
     assert {"pipelining", "different-settings"} <= serious(
         command + pipelined + "wrk -t4 -c256 -d10s http://192.0.2.7:8081/\n" + plain
     )
-    (finding,) = found(pipelined, "too-many-under-way")
-    assert "2,800 requests under way at once, over 256 connections" in finding.what
+    (warning,) = found(pipelined, "too-many-under-way")
+    assert "2,800 requests under way at once, over 256 connections" in warning.what
     assert serious(plain) == set()
 
 
 def test_pipelining_in_a_command_whose_output_is_elsewhere() -> None:
     text = "autocannon -c 100 -d 40 -p 10 localhost:3000\n"
-    (finding,) = found(text, "pipelining")
-    assert "`-p 10`" in finding.what
+    (warning,) = found(text, "pipelining")
+    assert "`-p 10`" in warning.what
 
 
 def test_answers_of_wrk_that_differ_between_two_sides() -> None:
     text = wrk(url="http://192.0.2.7:8080/", size=331) + wrk(
         url="http://192.0.2.7:8081/", size=24_576
     )
-    (finding,) = found(text, "different-documents")
-    assert "192.0.2.7:8080 (line 1) answered with 331 bytes, heads included" in finding.what
-    assert "192.0.2.7:8081 with 24,576" in finding.what
+    (warning,) = found(text, "different-documents")
+    assert "192.0.2.7:8080 (line 1) answered with 331 bytes, heads included" in warning.what
+    assert "192.0.2.7:8081 with 24,576" in warning.what
     again = wrk(size=331) + wrk(size=24_576)
     assert [each.severity for each in found(again, "different-documents")] == ["note"]
     heads = wrk(size=238) + wrk(url="http://192.0.2.7:8081/", size=310)
@@ -238,9 +238,9 @@ def test_ports_tell_two_sides_of_one_machine_apart() -> None:
         + recorded("hey.txt").replace("13 bytes", f"{size} bytes").replace("12582", f"1{port}")
         for port, size in ((3000, 13), (4000, 156))
     ]
-    (finding,) = found("".join(sides), "different-documents")
-    assert "localhost:3000" in finding.what
-    assert "localhost:4000" in finding.what
+    (warning,) = found("".join(sides), "different-documents")
+    assert "localhost:3000" in warning.what
+    assert "localhost:4000" in warning.what
 
 
 def test_one_server_measured_twice_is_not_compared_with_itself() -> None:
@@ -279,8 +279,8 @@ def test_thousands_separators_in_failures_and_in_wrk() -> None:
     text = ab(requests=100_000, length_failures=0).replace(
         "Failed requests:        0", "Failed requests:        12,345"
     )
-    (finding,) = found(text, "failures")
-    assert (finding.severity, finding.what) == ("serious", "12,345 of 100,000 requests failed")
+    (warning,) = found(text, "failures")
+    assert (warning.severity, warning.what) == ("serious", "12,345 of 100,000 requests failed")
     bad = "  Non-2xx or 3xx responses: 1,469,004\n"
     text = wrk(requests=1_469_004, rate=146_900.4, more=bad).replace(
         "  1469004 requests", "  1,469,004 requests"
@@ -297,15 +297,15 @@ def test_addresses_of_version_6() -> None:
 
 def test_read_errors_of_answered_requests_are_no_share() -> None:
     errors = "  Socket errors: connect 0, read 166344, write 0, timeout 0\n"
-    (finding,) = found(wrk(requests=166_349, rate=16_634.9, more=errors), "failures")
-    assert finding.what.startswith("166,344 errors and 166,349 answers")
+    (warning,) = found(wrk(requests=166_349, rate=16_634.9, more=errors), "failures")
+    assert warning.what.startswith("166,344 errors and 166,349 answers")
 
 
 def test_the_rate_of_siege_is_that_of_hits() -> None:
     assert not found(recorded("siege-4.1.7.txt"), "rate-times-time")
     assert not found(recorded("h2load-no-reconnect.txt"), "rate-times-time")
-    (finding,) = found(recorded("h2load-no-reconnect.txt"), "failures")
-    assert "172,174 were never sent: h2load opens no new connection" in finding.what
+    (warning,) = found(recorded("h2load-no-reconnect.txt"), "failures")
+    assert "172,174 were never sent: h2load opens no new connection" in warning.what
 
 
 def test_words_alone_are_no_cache_and_no_loop() -> None:
@@ -375,8 +375,8 @@ def test_prose_and_settings_are_no_unread_output(prose: str) -> None:
 
 def test_counts_that_do_not_add_up() -> None:
     text = recorded("vegeta.txt").replace("200:1500", "200:900")
-    (finding,) = found(text, "counts-differ")
-    assert "900 together, and 1,500 are reported" in finding.what
+    (warning,) = found(text, "counts-differ")
+    assert "900 together, and 1,500 are reported" in warning.what
 
 
 def test_a_command_without_its_output_is_no_result() -> None:
@@ -397,8 +397,8 @@ def test_failures_are_among_the_requests_or_counted_apart() -> None:
 
 def test_a_run_that_was_broken_off_early_is_a_note() -> None:
     text = wrk(took="7.50s", requests=750_000)
-    (finding,) = found(text, "run-length")
-    assert (finding.severity, finding.what) == (
+    (warning,) = found(text, "run-length")
+    assert (warning.severity, warning.what) == (
         "note",
         "10 s were asked for, and the run took 7.5 s",
     )
@@ -445,8 +445,8 @@ def test_a_table_of_percentiles_in_boxes() -> None:
 
 def test_a_setting_above_a_table_says_that_requests_were_pipelined() -> None:
     table = "| server | req/s |\n|---|---|\n| a | 30541.91 |\n| b | 32489.7 |\n"
-    (finding,) = found("**Pipelining**: 10\n\n" + table, "pipelining")
-    assert (finding.line, finding.severity) == (1, "serious")
+    (warning,) = found("**Pipelining**: 10\n\n" + table, "pipelining")
+    assert (warning.line, warning.severity) == (1, "serious")
     assert found("**Pipelining**: 1\n\n" + table, "pipelining") == []
 
 
@@ -485,8 +485,8 @@ def test_a_row_of_failures_below_servers_as_headings() -> None:
         "| what | Caddy | nginx |\n|---|---|---|\n| protocol | h2 TLSv1.3 | h2 TLSv1.2 |\n"
         "| req/s | 76,835 | 80,112 |\n| requests | 100000 | 100000 |\n| failed | 0 | 31110 |\n"
     )
-    (finding,) = found(text, "failures-column")
-    assert "“failed” is 31110 for “nginx”: 31.1% failed" in finding.what
+    (warning,) = found(text, "failures-column")
+    assert "“failed” is 31110 for “nginx”: 31.1% failed" in warning.what
 
 
 def test_the_last_lines_of_autocannon_alone() -> None:
@@ -504,8 +504,8 @@ def test_httperf_whose_client_ran_out_of_descriptors() -> None:
         "Errors: fd-unavail 5890 addrunavail 0 ftab-full 0 other 0\n"
     )
     assert serious(text) == {"client-limit", "failures"}
-    (finding,) = found(text, "failures")
-    assert finding.what == "130 of 18,220 requests failed (130 timed out)"
+    (warning,) = found(text, "failures")
+    assert warning.what == "130 of 18,220 requests failed (130 timed out)"
 
 
 PROGRESS = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from audit.texts import RECORDED, ab, audited, outputs, recorded
 from variants import further
-from webdyno.audit.judge import MOST_FINDINGS, audit_lines
+from webdyno.audit.judge import MOST_WARNINGS, audit_lines
 from webdyno.readers.lines import LONGEST_LINE, NumberedLine
 
 TEXTS = [path.read_text(encoding="utf-8") for path in sorted(RECORDED.iterdir())]
@@ -44,8 +44,8 @@ def broken_lines(draw: st.DrawFn) -> str:
 def test_no_text_is_too_broken(parts: list[str]) -> None:
     found = audited("\n".join(parts).encode("utf-8", "surrogatepass"))
     lines = "\n".join(parts).count("\n") + 1
-    assert all(1 <= finding.line <= lines for finding in found.findings)
-    assert all(finding.what and finding.why and finding.instead for finding in found.findings)
+    assert all(1 <= warning.line <= lines for warning in found.warnings)
+    assert all(warning.what and warning.why and warning.instead for warning in found.warnings)
     assert found.model_validate_json(found.model_dump_json()) == found
 
 
@@ -61,8 +61,8 @@ def test_no_bytes_are_too_broken(content: bytes) -> None:
 @given(st.sampled_from(TEXTS), st.lists(st.sampled_from(["", "And then…", "# next"]), max_size=30))
 def test_prose_above_moves_lines_and_changes_nothing_else(text: str, above: list[str]) -> None:
     plain, moved = audited(text), audited("\n".join([*above, text]))
-    shifted = [each.model_copy(update={"line": each.line + len(above)}) for each in plain.findings]
-    assert moved.findings == shifted
+    shifted = [each.model_copy(update={"line": each.line + len(above)}) for each in plain.warnings]
+    assert moved.warnings == shifted
 
 
 @given(
@@ -93,7 +93,7 @@ def test_figures_that_agree_are_never_said_to_disagree(
     requests: int, took_s: float, document: int, head: int
 ) -> None:
     text = ab(requests=requests, took_s=took_s, document=document, head=head, concurrency=1)
-    rules = {each.rule for each in audited(text).findings}
+    rules = {each.rule for each in audited(text).warnings}
     assert not rules & {"rate-times-time", "transfer-times-time", "document-size"}
 
 
@@ -114,11 +114,11 @@ def test_memory_does_not_grow_with_the_text(name: str) -> None:
     assert peak_bytes(20_000) < 20e6
 
 
-def test_findings_are_listed_up_to_a_limit_and_then_counted() -> None:
+def test_warnings_are_listed_up_to_a_limit_and_then_counted() -> None:
     found = audited(recorded("ab-404.txt") * 80)
-    bad = [each for each in found.findings if each.rule == "non-2xx"]
-    assert len(bad) == MOST_FINDINGS
-    assert found.more["non-2xx"] == 80 - MOST_FINDINGS
+    bad = [each for each in found.warnings if each.rule == "non-2xx"]
+    assert len(bad) == MOST_WARNINGS
+    assert found.more["non-2xx"] == 80 - MOST_WARNINGS
 
 
 @pytest.mark.parametrize(

@@ -225,4 +225,4 @@ def test_prose_around_clean_runs_changes_nothing(name: str) -> None:
         "n\tvalue\n1\t2\n2\t3\n3\t4\n\nThe loop = 50 was in the test; a query cache was on.\n"
     )
     assert serious(prose + recorded(name) + prose) == set()
-    assert audited(prose + recorded(name)).findings
+    assert audited(prose + recorded(name)).warnings

@@ -7,7 +7,7 @@ from audit.texts import ab, audited, found, recorded, serious
 
 def test_a_clean_run_has_nothing_serious() -> None:
     assert serious(ab(kept=399_000)) == set()
-    assert {each.rule for each in audited(ab()).findings} == {"closed-loop"}
+    assert {each.rule for each in audited(ab()).warnings} == {"closed-loop"}
 
 
 @pytest.mark.parametrize(
@@ -64,46 +64,46 @@ def test_recorded_runs_that_went_wrong(name: str, rules: set[str]) -> None:
 
 
 def test_non_2xx_names_number_line_and_error_page() -> None:
-    (finding,) = found(recorded("ab-404.txt"), "non-2xx")
-    assert finding.what.startswith("1,000 of 1,000 answers")
-    assert "nginx's 404 page" in finding.what
-    assert finding.line == 30
-    assert finding.tool == "ab"
+    (warning,) = found(recorded("ab-404.txt"), "non-2xx")
+    assert warning.what.startswith("1,000 of 1,000 answers")
+    assert "nginx's 404 page" in warning.what
+    assert warning.line == 30
+    assert warning.tool == "ab"
     apache = ab(server="Apache/2.4.39 (Unix)", path="/a.php", document=203, non_2xx=5000)
-    (finding,) = found(apache, "non-2xx")
-    assert "Apache's 404 page for this path" in finding.what
+    (warning,) = found(apache, "non-2xx")
+    assert "Apache's 404 page for this path" in warning.what
 
 
 def test_one_bad_answer_in_many_is_a_note() -> None:
-    (finding,) = found(ab(non_2xx=3), "non-2xx")
-    assert finding.severity == "note"
+    (warning,) = found(ab(non_2xx=3), "non-2xx")
+    assert warning.severity == "note"
     assert found(ab(), "non-2xx") == []
 
 
 def test_an_error_page_with_status_200_is_a_note() -> None:
-    (finding,) = found(ab(document=153), "error-page-length")
-    assert finding.severity == "note"
+    (warning,) = found(ab(document=153), "error-page-length")
+    assert warning.severity == "note"
     assert found(ab(document=154), "error-page-length") == []
 
 
 def test_failures_by_length_and_what_they_hide() -> None:
     lengths = {"document": 1000, "requests": 10_000, "took_s": 10, "length_failures": 100}
     empty = ab(**lengths, body=9900 * 1000)  # type: ignore[arg-type]
-    (finding,) = found(empty, "failed-by-length")
-    assert finding.severity == "serious"
-    assert "empty" in finding.what
+    (warning,) = found(empty, "failed-by-length")
+    assert warning.severity == "serious"
+    assert "empty" in warning.what
     cut_off = ab(**lengths, body=9900 * 1000 + 100 * 300)  # type: ignore[arg-type]
-    (finding,) = found(cut_off, "failed-by-length")
-    assert finding.severity == "serious"
-    assert "300 bytes on average instead of 1" in finding.what
+    (warning,) = found(cut_off, "failed-by-length")
+    assert warning.severity == "serious"
+    assert "300 bytes on average instead of 1" in warning.what
     varying = ab(**lengths, body=9900 * 1000 + 100 * 1004)  # type: ignore[arg-type]
-    (finding,) = found(varying, "failed-by-length")
-    assert finding.severity == "note"
+    (warning,) = found(varying, "failed-by-length")
+    assert warning.severity == "note"
 
 
 def test_few_requests_per_connection() -> None:
-    (finding,) = found(ab(requests=1000, concurrency=200, took_s=6), "few-requests-per-connection")
-    assert finding.what.endswith("5 each")
+    (warning,) = found(ab(requests=1000, concurrency=200, took_s=6), "few-requests-per-connection")
+    assert warning.what.endswith("5 each")
     assert found(ab(requests=4000, concurrency=200), "few-requests-per-connection") == []
     assert found(ab(requests=5, concurrency=1), "few-requests-per-connection") == []
     offered = """oha -c 50 -z 30s {}http://x/
@@ -117,8 +117,8 @@ Status code distribution:
 """
     assert found(offered.format(""), "few-requests-per-connection")
     assert found(offered.format("-q 20 "), "few-requests-per-connection") == []
-    (finding,) = found("Then ab -n 1000 -c 200 http://x/ it was.\n", "few-requests-per-connection")
-    assert finding.line == 1
+    (warning,) = found("Then ab -n 1000 -c 200 http://x/ it was.\n", "few-requests-per-connection")
+    assert warning.line == 1
 
 
 def test_keepalive_asked_for_and_not_given() -> None:
@@ -129,8 +129,8 @@ def test_keepalive_asked_for_and_not_given() -> None:
 
 @pytest.mark.parametrize("most", [999, 1003, 2999, 3012, 7015, 15031])
 def test_connect_times_of_retransmissions(most: int) -> None:
-    (finding,) = found(ab(connect=(0, 8, most)), "syn-retransmission")
-    assert finding.severity == "serious"
+    (warning,) = found(ab(connect=(0, 8, most)), "syn-retransmission")
+    assert warning.severity == "serious"
 
 
 @pytest.mark.parametrize("connect", [(0, 1, 40), (0, 8, 1600), (900, 950, 1003), (96, 98, 107)])
@@ -139,8 +139,8 @@ def test_connect_times_of_distance_or_load(connect: tuple[int, int, int]) -> Non
 
 
 def test_rate_times_time_is_the_number_of_requests() -> None:
-    (finding,) = found(ab(rate=35_000), "rate-times-time")
-    assert finding.severity == "serious"
+    (warning,) = found(ab(rate=35_000), "rate-times-time")
+    assert warning.severity == "serious"
     assert not found(ab(rate=32_100), "rate-times-time")  # rounding
 
 
@@ -150,31 +150,31 @@ def test_transfer_rate_times_time_is_the_number_of_bytes() -> None:
 
 
 def test_answers_shorter_or_longer_than_the_document() -> None:
-    (finding,) = found(ab(document=4000, total=400_000 * 900), "document-size")
-    assert "shorter" in finding.what
-    (finding,) = found(ab(document=4000, total=400_000 * 90_000), "document-size")
-    assert "longer" in finding.what
+    (warning,) = found(ab(document=4000, total=400_000 * 900), "document-size")
+    assert "shorter" in warning.what
+    (warning,) = found(ab(document=4000, total=400_000 * 90_000), "document-size")
+    assert "longer" in warning.what
     assert not found(ab(document=4, head=900), "document-size")
 
 
 def test_a_full_link() -> None:
     full = ab(document=102_400, requests=11_400, took_s=100, host="192.0.2.7")  # 93 of 100 Mbit/s
-    (finding,) = found(full, "link-bound")
-    assert finding.severity == "serious"
-    assert "100 Mbit/s" in finding.what
+    (warning,) = found(full, "link-bound")
+    assert warning.severity == "serious"
+    assert "100 Mbit/s" in warning.what
     assert not found(full.replace("192.0.2.7", "127.0.0.1"), "link-bound")
     assert not found(ab(document=102_400, requests=9000, took_s=100), "link-bound")
 
 
 def test_an_offered_rate_that_was_missed() -> None:
     wrk2 = "wrk2 -R 3000 -c 32 http://127.0.0.1/\n" + recorded("wrk2.txt")
-    (finding,) = found(wrk2, "rate-missed")
-    assert finding.severity == "serious"
+    (warning,) = found(wrk2, "rate-missed")
+    assert warning.severity == "serious"
     assert not found(wrk2.replace("3000", "2000"), "rate-missed")
     assert not found(recorded("httperf-rate.txt"), "rate-missed")  # 250 connections × 10 calls
     sweep = recorded("autobench.csv").replace("4000,4006.0", "4000,2500.0")
-    (finding,) = found(sweep, "rate-missed")
-    assert (finding.severity, finding.line) == ("note", 9)
+    (warning,) = found(sweep, "rate-missed")
+    assert (warning.severity, warning.line) == ("note", 9)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +196,13 @@ Status Codes  [code:count]             200:200
 
 def test_errors_in_a_sweep() -> None:
     sweep = recorded("autobench.csv").replace("1251.9,0", "1251.9,12.5")
-    (finding,) = found(sweep, "sweep-errors")
-    assert (finding.severity, finding.line) == ("serious", 9)
+    (warning,) = found(sweep, "sweep-errors")
+    assert (warning.severity, warning.line) == ("serious", 9)
 
 
 def test_thin_tails_are_told_with_their_samples() -> None:
-    (finding,) = found(ab(requests=500, concurrency=5, took_s=9), "thin-tail")
-    assert "p99 of 500 requests has 5 of them above it" in finding.what
+    (warning,) = found(ab(requests=500, concurrency=5, took_s=9), "thin-tail")
+    assert "p99 of 500 requests has 5 of them above it" in warning.what
     assert not found(ab(requests=2000), "thin-tail")
 
 
@@ -213,8 +213,8 @@ def test_percentiles_of_an_open_loop_are_not_told_off() -> None:
 
 def test_short_runs_and_the_default_of_ab() -> None:
     command = "ab -k -c5 -t10000 http://<server>/100.html\n"
-    (finding,) = found(command + ab(requests=50_000, took_s=2.6), "short-run")
-    assert "instead of 10" in finding.what
+    (warning,) = found(command + ab(requests=50_000, took_s=2.6), "short-run")
+    assert "instead of 10" in warning.what
     assert not found(command + ab(requests=50_000, took_s=60), "short-run")
 
 

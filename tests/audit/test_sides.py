@@ -11,10 +11,10 @@ NGINX, APACHE = "nginx/1.22.1", "Apache/2.4.57"
 
 def test_documents_of_different_size() -> None:
     text = ab(server=APACHE, document=6573) + "prose\n" + ab(server=NGINX, document=25102, took_s=9)
-    (finding,) = found(text, "different-documents")
-    assert finding.severity == "serious"
-    assert "3.82" in finding.what
-    assert finding.line == 35
+    (warning,) = found(text, "different-documents")
+    assert warning.severity == "serious"
+    assert "3.82" in warning.what
+    assert warning.line == 35
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def test_paths_made_unreadable_may_be_the_same() -> None:
 
 def test_settings_that_two_sides_have_not_in_common() -> None:
     more = ab(server=APACHE, concurrency=64) + ab(server=NGINX, concurrency=8, took_s=9)
-    (finding,) = found(more, "different-settings")
-    assert "64" in finding.what
+    (warning,) = found(more, "different-settings")
+    assert "64" in warning.what
     kept = ab(server=APACHE) + ab(server=NGINX, took_s=9, kept=400_000)
-    (finding,) = found(kept, "different-settings")
-    assert "keep-alive" in finding.what
+    (warning,) = found(kept, "different-settings")
+    assert "keep-alive" in warning.what
 
 
 def test_the_same_sweep_on_both_sides_is_fair() -> None:
@@ -82,9 +82,9 @@ RATES = [
 
 def test_a_column_copied_from_one_table_to_the_next() -> None:
     text = table("Transfer rate [Kbytes/sec]:", SPEEDS) + table("Requests per second:", RATES)
-    (finding,) = found(text, "copied-column")
-    assert "“node.js”" in finding.what
-    assert finding.line == 11
+    (warning,) = found(text, "copied-column")
+    assert "“node.js”" in warning.what
+    assert warning.line == 11
     assert serious(text) == {"copied-column"}  # its size is not guessed from a copy
 
 
@@ -96,8 +96,8 @@ def test_a_table_shown_twice_is_no_copy() -> None:
 def test_a_column_copied_within_a_table() -> None:
     rows = [(n, 5040.83 + n, 77.1 * n, 5040.83 + n) for n in (50, 100, 200, 300)]
     text = table("Requests per second", rows, "c\tapache\tlatency\tnginx")
-    (finding,) = found(text, "copied-column")
-    assert "“apache” and “nginx”" in finding.what
+    (warning,) = found(text, "copied-column")
+    assert "“apache” and “nginx”" in warning.what
 
 
 @pytest.mark.parametrize(
@@ -122,31 +122,31 @@ def sizes(apache: float, nginx: float) -> str:
 
 
 def test_document_sizes_from_kilobytes_and_requests() -> None:
-    (finding,) = found(sizes(464, 3874), "different-documents")
-    assert "464 bytes per answer for “Apache”" in finding.what
-    assert "3,874 for “Nginx”" in finding.what
+    (warning,) = found(sizes(464, 3874), "different-documents")
+    assert "464 bytes per answer for “Apache”" in warning.what
+    assert "3,874 for “Nginx”" in warning.what
     assert serious(sizes(3874, 3900)) == set()  # heads differ a little
 
 
 def test_a_column_that_measured_the_error_page() -> None:
     errors = recorded("ab-404.txt")  # 303 bytes an answer
-    (finding,) = found(errors + sizes(303, 3874), "error-page-column")
-    assert "“Apache”" in finding.what
+    (warning,) = found(errors + sizes(303, 3874), "error-page-column")
+    assert "“Apache”" in warning.what
     assert found(ab(document=50, head=253) + sizes(303, 3874), "error-page-column") == []
 
 
 def test_loops_of_different_length() -> None:
     loops = "$loop=1000000;\nwhile($loop>0){\n$loop--;\n}\n\nlet loop=10000000;\n"
-    (finding,) = found(loops + ab(), "different-loops")
-    assert finding.line == 6
-    assert "10 times" in finding.what
+    (warning,) = found(loops + ab(), "different-loops")
+    assert warning.line == 6
+    assert "10 times" in warning.what
     assert found(loops.replace("10000000", "1000000") + ab(), "different-loops") == []
     assert found('$loop=1000000;\necho "loop=10000000"\n' + ab(), "different-loops") == []
 
 
 def test_one_url_from_a_page_cache() -> None:
-    (finding,) = found("With W3Total Cache on.\n" + ab(path="/"), "one-url-from-a-cache")
-    assert finding.severity == "serious"
+    (warning,) = found("With W3Total Cache on.\n" + ab(path="/"), "one-url-from-a-cache")
+    assert warning.severity == "serious"
     several = "A page cache was on.\n" + ab(path="/a") + ab(path="/b")
     assert found(several, "one-url-from-a-cache") == []
     assert found("The query cache was on.\n" + ab(), "one-url-from-a-cache") == []

@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from webdyno.audit.judge import Audit, AuditFinding, audit_lines
+from webdyno.audit.judge import Audit, AuditWarning, audit_lines
 from webdyno.audit.reader import read_items
 from webdyno.readers.lines import read_lines
 from webdyno.readers.output import Output
@@ -25,12 +25,12 @@ def audited(text: str | bytes) -> Audit:
     return audit_lines(read_lines(io.BufferedReader(io.BytesIO(content))))
 
 
-def found(text: str, rule: str) -> list[AuditFinding]:
-    return [finding for finding in audited(text).findings if finding.rule == rule]
+def found(text: str, rule: str) -> list[AuditWarning]:
+    return [warning for warning in audited(text).warnings if warning.rule == rule]
 
 
 def serious(text: str) -> set[str]:
-    return {each.rule for each in audited(text).findings if each.severity == "serious"}
+    return {each.rule for each in audited(text).warnings if each.severity == "serious"}
 
 
 def outputs(text: str) -> list[Output]:

@@ -13,9 +13,9 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.long_look import Growth
 
 
-def stalled(case: str, verdict: Verdict, findings: tuple[str, ...] = ()) -> Outcome:
+def stalled(case: str, verdict: Verdict, warnings: tuple[str, ...] = ()) -> Outcome:
     ratios = {"rate_rps": Interval(low=0.8, estimate=0.83, high=0.85)}
-    return outcome(case, verdict, metric="rate_rps", ratios=ratios, findings=findings)
+    return outcome(case, verdict, metric="rate_rps", ratios=ratios, warnings=warnings)
 
 
 def rows(table: object) -> list[list[str]]:

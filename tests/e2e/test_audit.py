@@ -49,9 +49,9 @@ def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> No
     text = ab("-q", "-c", "4", "-n", "500", f"{url.rstrip('/')}/missing")
     done = piped(text, "--json", folder=tmp_path)
     assert done.returncode == 1
-    (finding,) = [each for each in json.loads(done.stdout)["findings"] if each["rule"] == "non-2xx"]
-    assert finding["severity"] == "serious"
-    assert text.splitlines()[finding["line"] - 1].startswith("Non-2xx responses:")
+    (warning,) = [each for each in json.loads(done.stdout)["warnings"] if each["rule"] == "non-2xx"]
+    assert warning["severity"] == "serious"
+    assert text.splitlines()[warning["line"] - 1].startswith("Non-2xx responses:")
     shown = piped(text, folder=tmp_path)
     assert "Can't be believed" in shown.stdout
     assert "404 page" in shown.stdout
@@ -90,7 +90,7 @@ def test_a_pipe_that_ends_early_and_a_full_disk(tmp_path: Path) -> None:
     with started_webdyno("audit", "text", "--json", folder=tmp_path) as process:
         assert process.stdout
         process.stdout.close()
-        assert process.wait(timeout=30) == 1  # serious findings, as without the pipe
+        assert process.wait(timeout=30) == 1  # serious warnings, as without the pipe
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [WEBDYNO, "audit", tmp_path / "text"],

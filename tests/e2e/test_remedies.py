@@ -11,7 +11,7 @@ import pytest
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.judge import judge
 from webdyno.judge import settings as slots
-from webdyno.judge.validity import SLOT_RULES, findings_of
+from webdyno.judge.validity import SLOT_RULES, warnings_of
 from webdyno.lab.lines import LineProgress
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import RemedyRecord
@@ -68,7 +68,7 @@ def verdict(folder: RunFolder) -> Verdict:
 
 def broken(folder: RunFolder) -> set[tuple[str, str | None]]:
     """What is still wrong in the blocks that count."""
-    return {(it.rule, it.arm) for it in findings_of(folder.data().points[0])}
+    return {(it.rule, it.arm) for it in warnings_of(folder.data().points[0])}
 
 
 def skip_if_disturbed(folder: RunFolder, rule: str) -> None:

@@ -48,7 +48,7 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     blocks = [record for record in records if isinstance(record, BlockRecord)]
     slots = [record for record in records if isinstance(record, SlotRecord)]
     judgement = judge(PointData.of(folder.head, records))
-    assert {finding.rule for finding in judgement.findings} <= CAUSED_BY_NEIGHBOURS
+    assert {warning.rule for warning in judgement.warnings} <= CAUSED_BY_NEIGHBOURS
     # A neighbour can spoil blocks, which are replaced, or all slots of an arm, which ends a run.
     stop = decide(point_data(records, folder.head.experiment), elapsed_s=0.0)
     assert 6 <= len(blocks) <= 6 + SPARE_BLOCKS or (

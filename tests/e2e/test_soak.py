@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import environment
-from webdyno.judge.long_look import findings_words, look_at
+from webdyno.judge.long_look import look_at, warnings_words
 from webdyno.model.long_look import LongLook
 from webdyno.model.records import LongLookRecord
 
@@ -51,7 +51,7 @@ def test_a_server_that_is_killed_is_told_with_its_time_and_requests(open_folder:
     assert failing.to_the_end
     assert 0 < failing.answered_before < 500
     assert look.looked_s == pytest.approx(failing.at_s)
-    assert "signal 9" in findings_words(look)
+    assert "signal 9" in warnings_words(look)
 
 
 def test_descriptors_that_run_out_are_told_with_their_time_and_the_log(open_folder: Path) -> None:

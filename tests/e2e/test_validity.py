@@ -1,4 +1,4 @@
-"""Validity rules fire on real causes: each test makes one, and looks for the finding."""
+"""Validity rules fire on real causes: each test makes one, and looks for the warning."""
 
 import os
 import re
@@ -30,8 +30,8 @@ from e2e.commands import (
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.this_machine import Bench
-from webdyno.judge.validity import findings_of
-from webdyno.model.judgement import Finding
+from webdyno.judge.validity import warnings_of
+from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
@@ -47,12 +47,12 @@ QUOTA_US, PERIOD_US = 10_000, 100_000
 CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
 
 
-def found_in(folder: Path) -> dict[str, list[Finding]]:
-    """The findings of the run in a test's folder, by rule."""
+def found_in(folder: Path) -> dict[str, list[ValidityWarning]]:
+    """The warnings of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    by_rule: dict[str, list[Finding]] = {}
-    for finding in findings_of(run.data().points[0]):
-        by_rule.setdefault(finding.rule, []).append(finding)
+    by_rule: dict[str, list[ValidityWarning]] = {}
+    for warning in warnings_of(run.data().points[0]):
+        by_rule.setdefault(warning.rule, []).append(warning)
     return by_rule
 
 
@@ -75,10 +75,10 @@ def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
     odd = odd_nginx(tmp_path, "keepalive_requests 1000000000;", "keepalive_requests 10;")
     done = webdyno("run", *QUICK, *odd, "--out=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
-    (finding,) = found_in(tmp_path)["keep-alive"]
-    assert (finding.arm, finding.severity) == ("nginx", "invalid")
+    (warning,) = found_in(tmp_path)["keep-alive"]
+    assert (warning.arm, warning.severity) == ("nginx", "invalid")
     # Connections still open at a slot's end have answered, too.
-    (answers,) = re.findall(r"one in (\d+) answers", finding.what)
+    (answers,) = re.findall(r"one in (\d+) answers", warning.what)
     assert 10 <= int(answers) <= 12
 
 
@@ -86,7 +86,7 @@ def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
     short = "--set=arms.nginx.knobs.backlog=1"
     crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
     run_blocks(1, "run", *LONGER_SLOTS, short, *crowd, folder=tmp_path)
-    assert "nginx" in {finding.arm for finding in found_in(tmp_path)["listen-overflow"]}
+    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["listen-overflow"]}
 
 
 def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
     with hog(cpus.servers):
         run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
     # Where the hypervisor holds all CPUs back, Apache's threads can leave the others too little.
-    assert "nginx" in {finding.arm for finding in found_in(tmp_path)["other-work"]}
+    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["other-work"]}
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
         for pid in masters:
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
-    assert [finding.arm for finding in found_in(tmp_path)["incident"]] == ["nginx"]
+    assert [warning.arm for warning in found_in(tmp_path)["incident"]] == ["nginx"]
     assert left_behind(tmp_path) == []
 
 
@@ -168,7 +168,7 @@ def test_a_client_that_is_stopped_again_and_again(tmp_path: Path) -> None:
 def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "nginx"):
         run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
-    assert "nginx" in {finding.arm for finding in found_in(tmp_path)["servers-stopped"]}
+    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["servers-stopped"]}
 
 
 @contextmanager

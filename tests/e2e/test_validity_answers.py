@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno
-from webdyno.judge.validity import findings_of
-from webdyno.model.judgement import Finding
+from webdyno.judge.validity import warnings_of
+from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
@@ -25,10 +25,10 @@ def faulty(fault: str) -> list[str]:
     ]
 
 
-def found_of(arm: str, folder: Path) -> dict[str, Finding]:
-    """The findings about an arm of the run in a test's folder, by rule."""
+def found_of(arm: str, folder: Path) -> dict[str, ValidityWarning]:
+    """The warnings about an arm of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    return {it.rule: it for it in findings_of(run.data().points[0]) if it.arm == arm}
+    return {it.rule: it for it in warnings_of(run.data().points[0]) if it.arm == arm}
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def found_of(arm: str, folder: Path) -> dict[str, Finding]:
 )
 def test_wrong_answers_under_load(fault: str, rule: str, said: str, tmp_path: Path) -> None:
     run_blocks(1, "run", *QUICK, *faulty(fault), folder=tmp_path)
-    finding = found_of("apache-event", tmp_path)[rule]
-    assert finding.severity == "invalid"
-    assert said in finding.what
+    warning = found_of("apache-event", tmp_path)[rule]
+    assert warning.severity == "invalid"
+    assert said in warning.what
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_a_wrong_answer_ends_the_run_before_any_load(
     done = webdyno("run", *QUICK, *faulty(fault), "--out=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert left_behind(tmp_path) == []
-    finding = found_of("apache-event", tmp_path)[rule]
-    assert finding.severity == "invalid"
-    assert said in finding.what
+    warning = found_of("apache-event", tmp_path)[rule]
+    assert warning.severity == "invalid"
+    assert said in warning.what
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="memory limits take root")
@@ -71,15 +71,15 @@ def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
     assert left_behind(tmp_path) == []
     found = found_of("apache-event", tmp_path)
     killed = "memory-limit" not in found
-    finding = found["incident" if killed else "memory-limit"]
-    assert finding.severity == "invalid"
+    warning = found["incident" if killed else "memory-limit"]
+    assert warning.severity == "invalid"
     said = "the memory limit was reached, OOM kills: 1" if killed else "memory limit of 32 MB"
-    assert said in finding.what
+    assert said in warning.what
 
 
 def test_more_requests_are_due_than_can_be_answered(tmp_path: Path) -> None:
     too_many = ('--set=load.loop="open"', "--set=load.rate_per_s=200000")
     run_blocks(1, "run", *QUICK, *too_many, folder=tmp_path)
-    finding = found_of("apache-event", tmp_path)["offered-rate"]
-    assert finding.severity == "invalid"
-    assert "200,000 requests/s were offered" in finding.what
+    warning = found_of("apache-event", tmp_path)["offered-rate"]
+    assert warning.severity == "invalid"
+    assert "200,000 requests/s were offered" in warning.what

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, beside, run_blocks, slots, webdyno
-from webdyno.judge.validity import findings_of
-from webdyno.model.judgement import Finding
+from webdyno.judge.validity import warnings_of
+from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.measures
 
 
-def notes_on(arm: str, folder: Path) -> dict[str, Finding]:
+def notes_on(arm: str, folder: Path) -> dict[str, ValidityWarning]:
     """What was found about an arm of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    return {it.rule: it for it in findings_of(run.data().points[0]) if it.arm == arm}
+    return {it.rule: it for it in warnings_of(run.data().points[0]) if it.arm == arm}
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def seen(look: LongLook) -> set[str]:
 
 
 def shares(server: Server, how_many: int, seed: int = 0) -> dict[str, float]:
-    """Give by finding in which share of looks it is made."""
+    """Give by warning in which share of looks it is made."""
     found = [seen(look) for look in looks(server, how_many, seed)]
     kinds = ("stalls", "slow", "drift", "growth")
     return {kind: sum(kind in it for it in found) / how_many for kind in kinds}

@@ -368,5 +368,5 @@ def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:
 def test_a_verdict_that_hangs_on_what_was_left_out_is_told() -> None:
     found = disturbed(1.06, DISTURBANCES["steal"], effect=0.25, share_of_slots=0.4)
     assert on(found, "rate_rps").as_measured is Verdict.FASTER
-    findings = {(it.rule, *it.metrics): it for it in found.findings}
-    assert ("left-out-matters", "rate_rps") in findings
+    warnings = {(it.rule, *it.metrics): it for it in found.warnings}
+    assert ("left-out-matters", "rate_rps") in warnings

@@ -16,7 +16,7 @@ from webdyno.model.records import SlotRecord
 
 def rules(run: SimulatedRun) -> dict[str, str]:
     """What is found, by rule: how bad."""
-    return {it.rule: it.severity for it in judge(run.data).findings}
+    return {it.rule: it.severity for it in judge(run.data).warnings}
 
 
 def test_the_larger_capacity_wins_by_its_ratio() -> None:
@@ -27,7 +27,7 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
     assert ratio
     assert ratio.estimate == pytest.approx(50 / 15, rel=0.03)
     assert judged.headline.startswith("nginx can take 3.3")
-    assert judged.findings == []
+    assert judged.warnings == []
 
 
 def test_equal_capacities_are_not_told_apart() -> None:
@@ -66,13 +66,13 @@ def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
 
 def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
     run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
-    (found,) = (it for it in judge(run.data).findings if it.rule == "no-capacity")
+    (found,) = (it for it in judge(run.data).warnings if it.rule == "no-capacity")
     assert "load generator" not in found.what
     for number, it in enumerate(run.records):
         if isinstance(it, SlotRecord) and it.trial:
             late = it.trial.model_copy(update={"client_limited": True})
             run.records[number] = it.model_copy(update={"trial": late})
-    (found,) = (it for it in judge(run.data).findings if it.rule == "no-capacity")
+    (found,) = (it for it in judge(run.data).warnings if it.rule == "no-capacity")
     assert "where the load generator itself was still too late" in found.what
 
 
@@ -140,7 +140,7 @@ def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
     stalling = Truth(every_s=6.0, stall_s=1.0, looked_s=30.0)
     judged = judge(confirmed(run, stalling, beyond=1_600).data)
     assert judged.verdict is Verdict.INVALID
-    (found,) = (it for it in judged.findings if it.rule == "no-capacity")
+    (found,) = (it for it in judged.warnings if it.rule == "no-capacity")
     assert "stalls of" in found.what
 
 
@@ -155,7 +155,7 @@ def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), 300, client_limited=True).data)
     assert judged.verdict is Verdict.UNDECIDED
-    (found,) = (it for it in judged.findings if it.rule == "not-confirmed")
+    (found,) = (it for it in judged.warnings if it.rule == "not-confirmed")
     assert "load generator itself was too late" in found.what
 
 

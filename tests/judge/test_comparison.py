@@ -196,15 +196,15 @@ def test_equals_that_come_out_different_widen_delta_and_are_told() -> None:
     found = by_rate(judgement)
     assert found["apache"].delta == pytest.approx(0.1, abs=0.015)
     assert found["apache"].verdict is Verdict.EQUIVALENT
-    finding = next(
-        f for f in judgement.findings if f.rule == "same-arm" and "rate_rps" in f.metrics
+    warning = next(
+        f for f in judgement.warnings if f.rule == "same-arm" and "rate_rps" in f.metrics
     )
-    assert finding.severity == "note"
-    assert "defined like nginx" in finding.what
+    assert warning.severity == "note"
+    assert "defined like nginx" in warning.what
 
 
 def test_only_equals_are_compared_as_usual() -> None:
     judgement = judged({"nginx": SimulatedArm(), "again": SimulatedArm()}, noise=0.003)
     assert judgement.verdict is Verdict.EQUIVALENT
     assert by_rate(judgement)["again"].same_arm
-    assert judgement.findings == []
+    assert judgement.warnings == []

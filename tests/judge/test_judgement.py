@@ -88,7 +88,7 @@ def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
     assert found.verdict is Verdict.INVALID
     told = "no result: arm apache answered 404 to /hello.txt, 200 was expected; it says "
     assert found.headline.startswith(told)
-    rules = {finding.rule: finding for finding in found.findings}
+    rules = {warning.rule: warning for warning in found.warnings}
     assert rules.keys() == {"wrong-status"}
     assert {slot.arm for slot in found.left_out} == {"apache"}
 
@@ -152,9 +152,9 @@ def test_a_few_bad_slots_are_left_out_and_told() -> None:
     )
     found = judge(PointData.of(run.head, records))
     assert found.verdict is not Verdict.INVALID
-    (finding,) = found.findings
-    assert (finding.rule, finding.severity) == ("timeouts", "note")
-    assert "1 slot of 32, left out" in finding.what
+    (warning,) = found.warnings
+    assert (warning.rule, warning.severity) == ("timeouts", "note")
+    assert "1 slot of 32, left out" in warning.what
     assert [(left.block, left.slot) for left in found.left_out] == [(slot.block, slot.slot)]
 
 
@@ -198,7 +198,7 @@ def test_a_question_in_one_direction_is_answered(
 def test_an_unfinished_run_is_undecided_and_one_without_a_block_incomplete(blocks: int) -> None:
     found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
     assert found.verdict is (Verdict.UNDECIDED if blocks else Verdict.INCOMPLETE)
-    assert "few-blocks" in {finding.rule for finding in found.findings}
+    assert "few-blocks" in {warning.rule for warning in found.warnings}
 
 
 @given(st.integers(0, 10_000), st.integers(6, 9), st.floats(0.3, 3))

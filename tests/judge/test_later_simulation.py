@@ -14,7 +14,7 @@ def test_steady_servers_are_accused_of_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "finding"),
+    ("name", "warning"),
     [
         ("stalls of 50 ms every 2 s", "stalls"),
         ("a second at 40% every 6 s", "slow"),
@@ -22,8 +22,8 @@ def test_steady_servers_are_accused_of_nothing(name: str) -> None:
         ("leak of 10 kB beside a neighbour", "growth"),
     ],
 )
-def test_what_is_there_is_seen(name: str, finding: str) -> None:
-    assert shares(THERE[name], 15)[finding] >= 0.9
+def test_what_is_there_is_seen(name: str, warning: str) -> None:
+    assert shares(THERE[name], 15)[warning] >= 0.9
 
 
 def test_what_a_neighbour_takes_is_no_drift() -> None:

@@ -111,7 +111,7 @@ def test_an_arm_that_left_keeps_its_place_and_has_no_fault() -> None:
     ]
     found = judge(PointData.of(run.head, records))
     assert places_of(found.league)["apache"] == (4, 4)
-    assert not [it for it in found.findings if it.severity == "invalid"]
+    assert not [it for it in found.warnings if it.severity == "invalid"]
 
 
 def test_an_arm_whose_server_died_is_out_and_the_others_have_places() -> None:

@@ -9,7 +9,7 @@ import pytest
 from builders import SimulatedArm, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge import judge
-from webdyno.judge.long_look import findings_words, look_at
+from webdyno.judge.long_look import look_at, warnings_words
 from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import Record
@@ -122,20 +122,20 @@ def test_memory_that_grows_while_nothing_is_answered_is_judged() -> None:
 
 
 def test_stalls_that_others_caused_are_told_as_left_out() -> None:
-    said = findings_words(look_at(stretch(replace(PERIODIC, waited=True))))
+    said = warnings_words(look_at(stretch(replace(PERIODIC, waited=True))))
     assert said.startswith("no stalls of 50 ms or more")
     assert said.endswith("left out: 2 stalls, 2 s in all, as other programs had the servers' CPUs")
 
 
 def test_only_what_could_be_seen_is_said_to_be_absent() -> None:
     whole = look_at(stretch(Truth(looked_s=20.0)))
-    assert findings_words(whole).startswith("no stalls of 50 ms or more, drift or leak in 20 s;")
+    assert warnings_words(whole).startswith("no stalls of 50 ms or more, drift or leak in 20 s;")
     rare = look_at(stretch(Truth(looked_s=20.0, rate_rps=2.0)))
-    assert findings_words(rare).startswith(
+    assert warnings_words(rare).startswith(
         "no leak in 20 s, too little to tell of stalls and drift;"
     )
     unread = stretch(Truth(looked_s=0.05)).model_copy(update={"samples": []})
-    assert "too little to tell of stalls, drift and leak;" in findings_words(look_at(unread))
+    assert "too little to tell of stalls, drift and leak;" in warnings_words(look_at(unread))
 
 
 def test_a_step_is_a_drift() -> None:
@@ -161,7 +161,7 @@ def test_stalls_of_one_variant_are_counted_in() -> None:
     assert rate.ratio.estimate == pytest.approx(unseen.ratio.estimate * 5 / 6, rel=0.01)
     assert rate.verdict is Verdict.SLOWER
     assert "stalls of" in after.headline
-    assert [it.rule for it in after.findings if it.arm == "apache"].count("stalls") == 1
+    assert [it.rule for it in after.warnings if it.arm == "apache"].count("stalls") == 1
     assert len(after.looks) == 2
 
 

@@ -40,7 +40,7 @@ def test_it_is_told_when_all_requests_began_to_fail() -> None:
     assert found.answered_before == sum(record.responses)
     answer = judged(record)
     assert answer.comparisons[0].verdict is Verdict.INVALID
-    (said,) = [it for it in answer.findings if it.rule == "fails-later"]
+    (said,) = [it for it in answer.warnings if it.rule == "fails-later"]
     assert "after 14 s" in said.what
     assert "100% of the requests fail, to the end: accept: Too many open files" in said.what
 
@@ -66,7 +66,7 @@ def test_failures_for_a_while_are_no_stall_and_spoil_nothing() -> None:
     assert look_at(record).stalls is None
     answer = judged(record)
     assert answer.comparisons[0].verdict is not Verdict.INVALID
-    assert [it.severity for it in answer.findings if it.rule == "fails-later"] == ["note"]
+    assert [it.severity for it in answer.warnings if it.rule == "fails-later"] == ["note"]
 
 
 def test_failures_far_apart_are_told_apart() -> None:
@@ -84,14 +84,14 @@ def test_a_client_without_ports_is_blamed_itself(words: str) -> None:
     load = record.load.model_copy(update={"failure_samples": [sample]})
     answer = judged(record.model_copy(update={"load": load}))
     assert answer.comparisons[0].verdict is not Verdict.INVALID
-    (said,) = [it for it in answer.findings if it.rule == "client-out-of-ports"]
+    (said,) = [it for it in answer.warnings if it.rule == "client-out-of-ports"]
     assert "after 14 s" in said.what
-    assert not [it for it in answer.findings if it.rule == "fails-later"]
+    assert not [it for it in answer.warnings if it.rule == "fails-later"]
 
 
 def test_how_servers_died_is_told_with_its_time() -> None:
     answer = judged(failing(14.0, 20.0, died="app ended by itself with signal 9"))
-    (said,) = [it for it in answer.findings if it.rule == "died-later"]
+    (said,) = [it for it in answer.warnings if it.rule == "died-later"]
     assert "signal 9, after 14 s of load" in said.what
     assert answer.comparisons[0].verdict is Verdict.INVALID
 
@@ -157,6 +157,6 @@ def test_slow_stretches_count_against_the_verdict() -> None:
     rate = judged.comparisons[0]
     assert rate.verdict is Verdict.UNDECIDED
     assert [bias.cause for bias in rate.biases] == ["slow-stretches"]
-    (said,) = [it for it in judged.findings if it.rule == "slow-stretches"]
+    (said,) = [it for it in judged.warnings if it.rule == "slow-stretches"]
     assert "slow times of 1" in said.what
     assert "% of the usual throughput" in said.what

@@ -32,7 +32,7 @@ def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
     assert result.verdict is Verdict.FASTER
     assert result.headline == judgement.headline
     assert result.ratio == judgement.comparisons[0].ratio
-    assert result.findings == judgement.findings
+    assert result.warnings == judgement.warnings
     assert result.gate is None
     assert repr(result).startswith(f"<Result {tmp_path}/run: nginx")
 

@@ -57,9 +57,9 @@ def test_a_percentile_of_a_typical_block(
     assert within_a_block(value) == said
 
 
-def test_findings_of_several_points_are_told_once() -> None:
+def test_warnings_of_several_points_are_told_once() -> None:
     view = runs.seen(runs.broken_point())
-    groups = {group.name: group for group in view.findings}
+    groups = {group.name: group for group in view.warnings}
     assert groups["wrong-status"].tone is Verdict.INVALID
     assert groups["wrong-status"].told[0] == (
         "nginx at 1 of 6 points (connections = 1, keepalive = always)"
@@ -68,11 +68,11 @@ def test_findings_of_several_points_are_told_once() -> None:
     assert view.counts[Verdict.INVALID] == 1
 
 
-def test_at_one_point_a_finding_says_what_was_found_and_no_place() -> None:
-    findings = runs.seen(runs.invalid()).findings
-    assert findings
-    assert all(" point" not in line for found in findings for line in found.told)
-    assert any("404" in line for found in findings for line in found.told)
+def test_at_one_point_a_warning_says_what_was_found_and_no_place() -> None:
+    warnings = runs.seen(runs.invalid()).warnings
+    assert warnings
+    assert all(" point" not in line for found in warnings for line in found.told)
+    assert any("404" in line for found in warnings for line in found.told)
 
 
 def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
@@ -87,7 +87,7 @@ def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
     assert view.deciding == []
     assert (
         why_no_figures(view.points)
-        == "No slot counts for what decides: each broke a rule, as the findings say."
+        == "No slot counts for what decides: each broke a rule, as the warnings say."
     )
     assert "ended before" in why_no_figures(runs.seen(runs.no_block()).points)
 

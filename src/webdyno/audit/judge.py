@@ -36,11 +36,11 @@ DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
     *tables.RULES,
     *connections.DOCUMENT_RULES,
 )
-MOST_FINDINGS = 50
-"""Findings of one rule and severity that are listed; the rest is counted."""
+MOST_WARNINGS = 50
+"""Warnings of one rule and severity that are listed; the rest is counted."""
 
 
-class AuditFinding(Model):
+class AuditWarning(Model):
     """Something about a benchmark that can't be believed, or that says less than it seems to."""
 
     rule: str
@@ -70,10 +70,10 @@ class Read(Model):
 class Audit(Model):
     """The whole answer."""
 
-    findings: list[AuditFinding]
+    warnings: list[AuditWarning]
     """Serious ones first, then by line."""
     more: dict[str, int]
-    """Findings that are not listed because their rule has too many: rule -> how many."""
+    """Warnings that are not listed because their rule has too many: rule -> how many."""
     read: list[Read]
     unread: int
     """Outputs, tables and commands beyond those listed in `read`."""
@@ -82,7 +82,7 @@ class Audit(Model):
 
     @property
     def serious(self) -> bool:
-        return any(finding.severity == "serious" for finding in self.findings)
+        return any(warning.severity == "serious" for warning in self.warnings)
 
     @property
     def outputs(self) -> list[Read]:
@@ -102,7 +102,7 @@ class Audit(Model):
 
 def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
     """Read a text in one pass and judge it."""
-    document, found = AuditedText(), _Findings()
+    document, found = AuditedText(), _Warnings()
     for item in read_items(lines):
         if isinstance(item, Output):
             for rule in OUTPUT_RULES:
@@ -113,7 +113,7 @@ def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
         for seen in text_rule.check(document):
             found.add(text_rule, seen, seen.tool)
     return Audit(
-        findings=sorted(found.listed, key=lambda each: (each.severity == "note", each.line)),
+        warnings=sorted(found.listed, key=lambda each: (each.severity == "note", each.line)),
         more=dict(found.more),
         read=_read(document),
         unread=document.left_out,
@@ -122,19 +122,19 @@ def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
 
 
 @dataclass
-class _Findings:
-    listed: list[AuditFinding] = field(default_factory=list)
+class _Warnings:
+    listed: list[AuditWarning] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
     counts: Counter[tuple[str, Severity]] = field(default_factory=Counter)
 
     def add(self, rule: AuditRule[Evidence], seen: Violation, tool: str | None) -> None:
         severity: Severity = "serious" if seen.serious else "note"
         self.counts[rule.name, severity] += 1
-        if self.counts[rule.name, severity] > MOST_FINDINGS:
+        if self.counts[rule.name, severity] > MOST_WARNINGS:
             self.more[rule.name] += 1
             return
         self.listed.append(
-            AuditFinding(
+            AuditWarning(
                 rule=rule.name,
                 severity=severity,
                 line=seen.line,

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from webdyno.audit.judge import COMMAND, TABLE, Audit, AuditFinding, Read
+from webdyno.audit.judge import COMMAND, TABLE, Audit, AuditWarning, Read
 from webdyno.audit.unread import FIGURES
 from webdyno.model.command import as_called
 from webdyno.readers.tools import TOOLS
@@ -28,12 +28,12 @@ def audit_shown(audit: Audit, name: str) -> RenderableType:
         *(Text(f"Not read: {unread_words(each)}", style="bold yellow") for each in audit.not_read),
         Text(),
         _headline(audit),
-        *(part for group in _by_rule(audit.findings) for part in (Text(), _rule(group, audit))),
+        *(part for group in _by_rule(audit.warnings) for part in (Text(), _rule(group, audit))),
     )
 
 
 def _headline(audit: Audit) -> Text:
-    rules = {each.rule for each in audit.findings if each.severity == "serious"}
+    rules = {each.rule for each in audit.warnings if each.severity == "serious"}
     if rules:
         words = "reason" if len(rules) == 1 else "reasons"
         return Text(f"Can't be believed as it stands: {len(rules)} {words}.", style="bold red")
@@ -42,7 +42,7 @@ def _headline(audit: Audit) -> Text:
         return Text(words, style="bold yellow")
     if audit.not_read:
         return Text("Nothing serious in what was read; not all was.", style="bold yellow")
-    if audit.findings:
+    if audit.warnings:
         return Text("Nothing serious; some things to know.", style="bold green")
     if any(each.kind == TABLE for each in audit.read):
         words = "Nothing to object to in the outputs. Of tables only a few things can be checked."
@@ -79,17 +79,17 @@ def _what_was_read(audit: Audit) -> str:
     return f"Read: {', '.join(parts)}{left}{lines}"
 
 
-def _by_rule(findings: list[AuditFinding]) -> list[list[AuditFinding]]:
-    """Group findings by rule, in the order of their first line; serious ones first."""
+def _by_rule(warnings: list[AuditWarning]) -> list[list[AuditWarning]]:
+    """Group warnings by rule, in the order of their first line; serious ones first."""
 
-    def key(each: AuditFinding) -> tuple[bool, str, str]:
+    def key(each: AuditWarning) -> tuple[bool, str, str]:
         return (each.severity == "note", each.rule, each.why)
 
-    groups = [list(group) for _, group in groupby(sorted(findings, key=key), key)]
+    groups = [list(group) for _, group in groupby(sorted(warnings, key=key), key)]
     return sorted(groups, key=lambda group: (group[0].severity == "note", group[0].line))
 
 
-def _rule(group: list[AuditFinding], audit: Audit) -> Padding:
+def _rule(group: list[AuditWarning], audit: Audit) -> Padding:
     first = group[0]
     places = [
         Text.assemble((f"line {each.line}: ", "dim"), each.what) for each in group[:MOST_PLACES]

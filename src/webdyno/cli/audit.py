@@ -30,7 +30,7 @@ def audit(
         ),
     ],
     *,
-    json: Annotated[bool, Parameter(help="Print the findings as JSON.")] = False,
+    json: Annotated[bool, Parameter(help="Print the warnings as JSON.")] = False,
 ) -> Exit:
     """Say what can't be believed about a benchmark, why, and how to measure it instead.
 
@@ -78,7 +78,7 @@ def _nothing_to_judge(found: "Audit") -> str | None:
     """Say why there is nothing to show; None when there is."""
     from webdyno.audit.show import lines_of, unread_words
 
-    if found.findings or found.outputs or len(found.read) > len(found.commands):
+    if found.warnings or found.outputs or len(found.read) > len(found.commands):
         return None
     if found.not_read:
         return f"nothing in it can be judged: {unread_words(found.not_read[0])}"

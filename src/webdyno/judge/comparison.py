@@ -25,10 +25,10 @@ from webdyno.model.format import ratio, ratio_range
 from webdyno.model.judgement import (
     ArmValue,
     Comparison,
-    Finding,
     Metric,
     OneSidedAnswer,
     QuantileRange,
+    ValidityWarning,
     Verdict,
 )
 from webdyno.model.measure import Measure
@@ -89,12 +89,12 @@ def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:
     return [comparison for comparison in compared if not comparison.same_arm] or list(compared)
 
 
-def same_arm_findings(compared: Sequence[Comparison]) -> list[Finding]:
+def same_arm_warnings(compared: Sequence[Comparison]) -> list[ValidityWarning]:
     """Note doubles that came out different although other arms were asked about."""
     if all(comparison.same_arm for comparison in compared):
         return []
     return [
-        Finding(
+        ValidityWarning(
             rule="same-arm",
             severity="note",
             arm=comparison.a,

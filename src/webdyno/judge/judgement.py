@@ -1,4 +1,4 @@
-"""The whole judgement of a run: comparisons on every metric, findings, one sentence."""
+"""The whole judgement of a run: comparisons on every metric, warnings, one sentence."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -7,7 +7,7 @@ from webdyno.judge.comparison import (
     arm_value,
     asked_about,
     compare_with_baseline,
-    same_arm_findings,
+    same_arm_warnings,
 )
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.point_data import PointData
@@ -28,9 +28,9 @@ from webdyno.model.judgement import (
     ArmValue,
     Comparison,
     EndpointJudgement,
-    Finding,
     Judgement,
     LeftOutSlot,
+    ValidityWarning,
     Verdict,
 )
 from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule, metrics_told_by
@@ -47,11 +47,11 @@ WEIGHT = (
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
-def judge_comparisons(data: PointData, broken: Sequence[Finding]) -> Judgement:
+def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Judgement:
     """Compare each arm with the first one on every metric; `broken` are rules of validity."""
     experiment = data.experiment
     decide_on = experiment.measure.decide_on
-    findings = list(broken)
+    warnings = list(broken)
     left_out = left_out_slots(data)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
@@ -60,9 +60,9 @@ def judge_comparisons(data: PointData, broken: Sequence[Finding]) -> Judgement:
         valid = valid_for(data, rule.name)
         arms += [arm_value(valid, arm, rule) for arm in experiment.arms]
         compared = compare_with_baseline(valid, rule)
-        findings += same_arm_findings(compared)
-        findings += _flips(compared, _with_all_slots(data, left_out, rule))
-        comparisons += _with_findings(compared, findings)
+        warnings += same_arm_warnings(compared)
+        warnings += _flips(compared, _with_all_slots(data, left_out, rule))
+        comparisons += _with_warnings(compared, warnings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
@@ -72,14 +72,14 @@ def judge_comparisons(data: PointData, broken: Sequence[Finding]) -> Judgement:
         metrics=[rule.metric for rule in metrics],
         arms=arms,
         comparisons=comparisons,
-        findings=findings,
+        warnings=warnings,
         variance=variance_splits(
             valid_for(data, decide_on), list(experiment.arms), metric_rule(decide_on)
         ),
         left_out=left_out,
         looks=list(data.looks),
         facts=[_facts(data, arm) for arm in experiment.arms] if data.blocks else [],
-        endpoints=[_endpoint_unless_invalid(it, findings) for it in apart],
+        endpoints=[_endpoint_unless_invalid(it, warnings) for it in apart],
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
         saturation=list(saturation(data, arms)),
@@ -99,11 +99,11 @@ def _with_all_slots(
     return compare_with_baseline(all_of_them, rule)
 
 
-def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[Finding]:
+def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[ValidityWarning]:
     """Tell verdicts that hang on the slots that were left out: that choice may mislead."""
     whole = {comparison.a: comparison for comparison in kept}
     return [
-        Finding(
+        ValidityWarning(
             rule="left-out-matters",
             severity="note",
             arm=it.a,
@@ -177,28 +177,30 @@ def ratios_so_far(data: PointData) -> list[Comparison]:
     return compare_with_baseline(valid_for(data, rule.name), rule)
 
 
-def judge_deciding_metric(data: PointData, findings: Sequence[Finding]) -> list[Comparison]:
+def judge_deciding_metric(data: PointData, warnings: Sequence[ValidityWarning]) -> list[Comparison]:
     """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
 
     For who asks that of many runs: it takes a fraction of the time. A league's arms are compared
     with the experiment's first one.
     """
-    return _with_findings(ratios_so_far(data), findings)
+    return _with_warnings(ratios_so_far(data), warnings)
 
 
-def _with_findings(compared: Sequence[Comparison], findings: Sequence[Finding]) -> list[Comparison]:
-    judged = [_unless_invalid(comparison, findings) for comparison in compared]
-    return [_with_reason(comparison, findings) for comparison in judged]
+def _with_warnings(
+    compared: Sequence[Comparison], warnings: Sequence[ValidityWarning]
+) -> list[Comparison]:
+    judged = [_unless_invalid(comparison, warnings) for comparison in compared]
+    return [_with_reason(comparison, warnings) for comparison in judged]
 
 
-def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
-    """Withdraw the verdict when a finding spoils its metric in either arm."""
-    for finding in findings:
-        if finding.spoils(comparison.metric, (comparison.a, comparison.b)):
+def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
+    """Withdraw the verdict when a warning spoils its metric in either arm."""
+    for warning in warnings:
+        if warning.spoils(comparison.metric, (comparison.a, comparison.b)):
             return comparison.replace(
                 verdict=Verdict.INVALID,
                 negligible=False,
-                why=f"{finding.what[:1].upper()}{finding.what[1:]}.",
+                why=f"{warning.what[:1].upper()}{warning.what[1:]}.",
                 more_blocks=None,
                 more_minutes=None,
             )
@@ -206,15 +208,15 @@ def _unless_invalid(comparison: Comparison, findings: Sequence[Finding]) -> Comp
 
 
 def _endpoint_unless_invalid(
-    judged: EndpointJudgement, findings: Sequence[Finding]
+    judged: EndpointJudgement, warnings: Sequence[ValidityWarning]
 ) -> EndpointJudgement:
-    compared = [_unless_invalid(comparison, findings) for comparison in judged.comparisons]
+    compared = [_unless_invalid(comparison, warnings) for comparison in judged.comparisons]
     return judged.replace(comparisons=compared)
 
 
-def _with_reason(comparison: Comparison, findings: Sequence[Finding]) -> Comparison:
+def _with_reason(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
     """Say what held both arms back alike, where that is known."""
-    reason = both_filled_link(comparison, findings)
+    reason = both_filled_link(comparison, warnings)
     if reason is None:
         return comparison
     why = f"{comparison.why} {reason[0].upper()}{reason[1:]}."

@@ -249,7 +249,7 @@ def _around(centre: float, relative_error: float, n: int) -> Interval:
     return Interval(low=centre / factor, estimate=centre, high=centre * factor)
 
 
-def findings_words(look: LongLook) -> str:
+def warnings_words(look: LongLook) -> str:
     """Say what a long look found, how far it looked, and how it went."""
     return "; ".join([_found_words(look), *_how_it_went(look)])
 
@@ -299,7 +299,7 @@ def _none_words(look: LongLook) -> str:
     }
     looked = duration(look.looked_s)
     seen = [words[what] for what in words if what not in look.unseen]
-    *others, last = seen or ["finding"]
+    *others, last = seen or ["warning"]
     said = f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
     if look.unseen:
         said += f", too little to tell of {listed(look.unseen)}"

@@ -60,7 +60,7 @@ def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd
     """Say why a look ends after these parts; None: it goes on.
 
     One whose length was given ends earlier where nothing was found, and where it is sure that in
-    all of that length nothing would change by much. So an early end never adds a finding.
+    all of that length nothing would change by much. So an early end never adds a warning.
     """
     if parts[-1].died:
         return "died"

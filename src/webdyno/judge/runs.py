@@ -15,7 +15,7 @@ from webdyno.judge.questions import judge
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import percent, ratio_range, times
-from webdyno.model.judgement import Finding, Judgement, Metric, Verdict
+from webdyno.model.judgement import Judgement, Metric, ValidityWarning, Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import (
     Change,
@@ -174,8 +174,8 @@ def _values(judgement: Judgement, metric: str, arm: str) -> dict[int, float]:
     }
 
 
-def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> Finding | None:
-    spoiling = (it for it in judgement.findings if it.spoils(metric.name, subject.arms))
+def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
+    spoiling = (it for it in judgement.warnings if it.spoils(metric.name, subject.arms))
     return next(spoiling, None)
 
 

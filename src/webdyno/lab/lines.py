@@ -109,10 +109,10 @@ class LineProgress:
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
         if not self._quiet:
-            from webdyno.judge.long_look import findings_words, look_at
+            from webdyno.judge.long_look import look_at, warnings_words
 
             look = look_at(*parts)
-            self.notice(f"{look.arm}, longer load: {findings_words(look)}")
+            self.notice(f"{look.arm}, longer load: {warnings_words(look)}")
 
     def block_ends(self, block: BlockRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""

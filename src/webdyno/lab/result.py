@@ -10,7 +10,7 @@ from webdyno.model.base import Interval
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import writing
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
-from webdyno.model.judgement import ArmValue, Comparison, Finding, Judgement, Verdict
+from webdyno.model.judgement import ArmValue, Comparison, Judgement, ValidityWarning, Verdict
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
@@ -155,9 +155,9 @@ class Result:
         return found.ratio
 
     @property
-    def findings(self) -> list[Finding]:
+    def warnings(self) -> list[ValidityWarning]:
         """What disturbed the run or makes it invalid, and what can be done."""
-        return [it for judged in self.points for it in judged.findings]
+        return [it for judged in self.points for it in judged.warnings]
 
     @property
     def gate(self) -> "GateResult | None":

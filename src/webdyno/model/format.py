@@ -1,4 +1,4 @@
-"""Figures as people read them, the same wherever they stand: verdict, tables, charts, findings.
+"""Figures as people read them, the same wherever they stand: verdict, tables, charts, warnings.
 
 No more digits than an interval bears; an estimate and its interval always have the same ones, so
 that rounding never puts one outside the other. Numbers and units are parted by a plain space; the

@@ -149,7 +149,7 @@ class Comparison(Model):
         return list(self.limited_by.values()) == ["client", "client"]
 
 
-class Finding(Model):
+class ValidityWarning(Model):
     """A validity rule that fired: what is wrong, why it matters, what to do."""
 
     rule: str
@@ -261,7 +261,7 @@ class Judgement(Model):
     metrics: list[Metric]
     arms: list[ArmValue]
     comparisons: list[Comparison]
-    findings: list[Finding]
+    warnings: list[ValidityWarning]
     variance: list[VarianceSplit] = []
     """Of the deciding metric, by arm; empty before there are two blocks."""
     left_out: list[LeftOutSlot] = []

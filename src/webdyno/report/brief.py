@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from webdyno.judge.judgement import decisive
-from webdyno.judge.long_look import findings_words
+from webdyno.judge.long_look import warnings_words
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import verdict_word
 from webdyno.judge.time_spent import explanation_in_short, what_waits
@@ -75,7 +75,7 @@ def _load(load: Load) -> Iterator[str]:
 def _blocks(view: RunView) -> Iterator[doc.Block]:
     yield outcome(view)
     if view.several:
-        yield from view.findings
+        yield from view.warnings
         yield from _sweep(view)
         return
     point = view.points[0]
@@ -84,7 +84,7 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     if point.deciding and not _is_invalid(view):
         yield _table(point, point.deciding)
         yield from cause_sections(point.judgement, brief=True)
-    elif not view.findings:
+    elif not view.warnings:
         yield from said_of_deciding(view)
     yield from tuning(view)
     if _is_invalid(view):
@@ -128,7 +128,7 @@ def _callouts(view: RunView) -> Iterator[doc.Block]:
     """Give the warnings; of one that the headline has said only what to do."""
     said = " ".join(it.sentence for it in view.answers).casefold()
     incomplete = any(it.tone is Verdict.INCOMPLETE for it in view.answers)
-    for found in view.findings:
+    for found in view.warnings:
         told = [line for line in found.told if line.casefold().rstrip(".") not in said]
         if told and not (incomplete and found.name == SHORT_RUN):
             yield replace(found, told=told)
@@ -258,7 +258,7 @@ def _facts(point: PointView) -> Iterator[tuple[str, str]]:
             yield "Limit", _limit(point.data)
         yield "Trust", _trust(point)
     if judged.looks:
-        yield "Longer load", "; ".join(f"{it.arm}: {findings_words(it)}" for it in judged.looks)
+        yield "Longer load", "; ".join(f"{it.arm}: {warnings_words(it)}" for it in judged.looks)
 
 
 def _endpoints(judged: Judgement) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import prod
 from statistics import median
 
-from webdyno.judge.long_look import findings_words
+from webdyno.judge.long_look import warnings_words
 from webdyno.judge.point_data import RunData
 from webdyno.judge.questions import question_of
 from webdyno.judge.validity import counting_share
@@ -174,7 +174,7 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
 
 def _long_looks(judged: Sequence[Judgement]) -> list[str]:
     """Say what one long stretch of load on each arm showed, and how far it looked."""
-    return [f"{it.arm}: {findings_words(it)}" for judgement in judged for it in judgement.looks]
+    return [f"{it.arm}: {warnings_words(it)}" for judgement in judged for it in judgement.looks]
 
 
 def _time_that_counts(share: float | None) -> list[str]:

@@ -44,7 +44,7 @@ def digest(view: RunView) -> doc.Document:
 
 def _digest(view: RunView) -> Iterator[doc.Block]:
     yield outcome(view)
-    yield from view.findings
+    yield from view.warnings
     if view.deciding:
         yield _deciding(view)
     yield from said_of_deciding(view)
@@ -68,7 +68,7 @@ def summary(view: RunView) -> str:
     experiment = view.head.experiment
     beside = [] if view.several else view.points[0].beside[:MOST_BESIDE]
     blocks: list[doc.Block] = [outcome(view), *([_deciding(view)] if view.deciding else [])]
-    blocks += [*([beside_table(beside)] if beside else []), *view.findings, doc.FactList(view.how)]
+    blocks += [*([beside_table(beside)] if beside else []), *view.warnings, doc.FactList(view.how)]
     return markdown(doc.Document(experiment.title, experiment.question, blocks))
 
 

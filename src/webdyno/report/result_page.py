@@ -94,8 +94,8 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     if view.gate:
         note = small_print(view.gate)
         yield doc.Section("What was claimed", list(claimed(view.gate)), note=note)
-    if view.findings:
-        yield doc.Section("Findings", view.findings)
+    if view.warnings:
+        yield doc.Section("Warnings", view.warnings)
     figures = _result_figures(view)
     yield _deciding(view, figures[:1])
     yield from tuning(view, to_paste=True)

@@ -22,9 +22,9 @@ from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import (
     ArmValue,
     Comparison,
-    Finding,
     Judgement,
     League,
+    ValidityWarning,
     Verdict,
 )
 from webdyno.model.point import PointJudgement, SweepJudgement
@@ -74,7 +74,7 @@ class RunView:
     """How often each verdict was found over all points and arms, most frequent first."""
     sentences: list[str]
     """What the points say together; empty where there is only one, and for a gate."""
-    findings: list[Callout]
+    warnings: list[Callout]
     """Those that spoil a verdict come first."""
     factors: list[str]
     """What was varied, by short names."""
@@ -96,7 +96,7 @@ class RunView:
     def undisturbed(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
         compared = chain.from_iterable(table.compared for table in self.deciding)
-        return not self.findings and not any(it.biases or it.limited_by for it in compared)
+        return not self.warnings and not any(it.biases or it.limited_by for it in compared)
 
     @property
     def deciding(self) -> list[MetricTable]:
@@ -129,7 +129,7 @@ def run_view(run: RunData, judged: SweepJudgement) -> RunView:
         answers=[] if several or gate else list(_answers(points[0])),
         counts=_counts(points),
         sentences=judged.sentences if several and not gate else [],
-        findings=grouped(judged.points),
+        warnings=grouped(judged.points),
         factors=list(text.factor_names(head.experiment.factors).values()),
         how=factor_facts(head.experiment)
         + how_measured(run, [at.judgement for at in judged.points]),
@@ -233,7 +233,7 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
 def why_no_figures(points: Sequence[PointView]) -> str:
     """Say why there are no figures."""
     if any(point.judgement.blocks for point in points):
-        return "No slot counts for what decides: each broke a rule, as the findings say."
+        return "No slot counts for what decides: each broke a rule, as the warnings say."
     return "Nothing was measured: the run ended before its first block was finished."
 
 
@@ -242,16 +242,16 @@ NAMED_POINTS = 4
 
 
 def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
-    """Put findings of the same rule together, those that spoil a verdict first."""
-    by_rule: dict[str, list[tuple[PointJudgement, Finding]]] = {}
+    """Put warnings of the same rule together, those that spoil a verdict first."""
+    by_rule: dict[str, list[tuple[PointJudgement, ValidityWarning]]] = {}
     for at in points:
-        for found in at.judgement.findings:
+        for found in at.judgement.warnings:
             by_rule.setdefault(found.rule, []).append((at, found))
     groups = [_group(found, len(points)) for found in by_rule.values()]
     return sorted(groups, key=lambda group: group.tone is not Verdict.INVALID)
 
 
-def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Callout:
+def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Callout:
     at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
     whats = list(dict.fromkeys(as_called(each.what) for _, each in found))
     return Callout(
@@ -265,7 +265,7 @@ def _group(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Call
     )
 
 
-def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Iterator[str]:
+def _places(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Iterator[str]:
     """Say for each arm at which points a rule fired."""
     by_arm: dict[str | None, dict[str, None]] = {}
     for at, each in found:
@@ -277,8 +277,8 @@ def _places(found: Sequence[tuple[PointJudgement, Finding]], points: int) -> Ite
         yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
 
 
-def _meaning(found: Finding, judgement: Judgement) -> str:
-    """Say what a finding means for the reader."""
+def _meaning(found: ValidityWarning, judgement: Judgement) -> str:
+    """Say what a warning means for the reader."""
     if found.severity == "note":
         return "to keep in mind"
     if not found.metrics:

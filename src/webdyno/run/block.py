@@ -12,7 +12,7 @@ from webdyno.judge import Stop, question_of
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.validity import certificate as fairness
 from webdyno.model.errors import OperationError
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load import unpacked
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import BlockRecord, CertificateRecord
@@ -91,7 +91,7 @@ def run_block(point: RunningPoint, number: int) -> None:
     point.progress.block_ends(ended, point.data)
 
 
-def give_up(point: RunningPoint, number: int, differences: Sequence[Finding]) -> None:
+def give_up(point: RunningPoint, number: int, differences: Sequence[ValidityWarning]) -> None:
     """Stop the point, or go on without the arms that answer otherwise, if enough stay."""
     unlike = {
         difference.arm: difference.what

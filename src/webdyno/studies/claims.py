@@ -94,7 +94,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         for value in judgement.arms:
             if value.metric != claim.metric or value.arm not in claim.arms:
                 continue
-            whys = [it.what for it in judgement.findings if it.spoils(value.metric, [value.arm])]
+            whys = [it.what for it in judgement.warnings if it.spoils(value.metric, [value.arm])]
             spoilt += whys
             if value.interval is not None and not whys:
                 found.append(value.interval)

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from builders import START, SimulatedArm, SimulatedRun, simulated_run
-from webdyno.judge.validity import findings_of
-from webdyno.model.judgement import Finding
+from webdyno.judge.validity import warnings_of
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load_result import Window
 from webdyno.model.readings import CpuUse, HostUse, NetworkUse, PressureUse, Readings
 from webdyno.model.records import IncidentRecord, Record, SlotRecord
@@ -105,10 +105,10 @@ def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object)
     )
 
 
-def found_in(run: SimulatedRun) -> dict[str, Finding]:
-    """The findings by rule; each rule at most once."""
-    found = findings_of(run.data)
-    by_rule = {finding.rule: finding for finding in found}
+def found_in(run: SimulatedRun) -> dict[str, ValidityWarning]:
+    """The warnings by rule; each rule at most once."""
+    found = warnings_of(run.data)
+    by_rule = {warning.rule: warning for warning in found}
     assert len(by_rule) == len(found)
     return by_rule
 

@@ -4,15 +4,15 @@ import pytest
 
 from builders import SimulatedArm, SimulatedRun, simulated_run
 from judge.validity.broken import ARMS, found_in, load_with, run_with
-from webdyno.judge.validity import answers, findings_of
+from webdyno.judge.validity import answers, warnings_of
 from webdyno.judge.validity.rule import SlotRule
 from webdyno.model.load_result import Failures
 from webdyno.model.records import Record, SlotRecord
 
 
-def test_a_clean_run_has_no_findings() -> None:
+def test_a_clean_run_has_no_warnings() -> None:
     run = simulated_run(ARMS, blocks=6)
-    assert findings_of(run.data) == []
+    assert warnings_of(run.data) == []
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,11 @@ def test_each_kind_of_failure_breaks_its_own_rule(kind: str, rule: SlotRule) -> 
     change = load_with(
         failures={kind: 7}, failure_samples=["GET /hello.txt: what went wrong in words"]
     )
-    (finding,) = found_in(run_with(change)).values()
-    assert (finding.rule, finding.severity, finding.arm) == (rule.name, "invalid", "apache")
-    assert finding.what.startswith("arm apache: 168 ")
-    assert "what went wrong in words" in finding.what
-    assert finding.remedy
+    (warning,) = found_in(run_with(change)).values()
+    assert (warning.rule, warning.severity, warning.arm) == (rule.name, "invalid", "apache")
+    assert warning.what.startswith("arm apache: 168 ")
+    assert "what went wrong in words" in warning.what
+    assert warning.remedy
 
 
 def test_every_kind_of_failure_has_a_rule() -> None:

@@ -3,40 +3,40 @@
 import pytest
 
 from builders import SimulatedArm, answer, simulated_run
-from webdyno.judge.validity import findings_of, without_consequences
+from webdyno.judge.validity import warnings_of, without_consequences
 from webdyno.judge.validity.answers import leads_to, remedy_of_status
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import Answer
 
 
-def finding(rule: str, severity: str = "invalid", arm: str | None = "a") -> Finding:
+def warning(rule: str, severity: str = "invalid", arm: str | None = "a") -> ValidityWarning:
     if severity == "invalid":
-        return Finding(rule=rule, severity="invalid", arm=arm, what="w", remedy="r")
-    return Finding(rule=rule, severity="note", arm=arm, what="w", remedy="r")
+        return ValidityWarning(rule=rule, severity="invalid", arm=arm, what="w", remedy="r")
+    return ValidityWarning(rule=rule, severity="note", arm=arm, what="w", remedy="r")
 
 
-def kept(*found: Finding) -> list[str]:
+def kept(*found: ValidityWarning) -> list[str]:
     return [it.rule for it in without_consequences(found, "rate_rps")]
 
 
 def test_a_wrong_status_is_one_warning() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(wrong_status=404)}, blocks=6)
-    assert [it.rule for it in findings_of(run.data)] == ["wrong-status"]
+    assert [it.rule for it in warnings_of(run.data)] == ["wrong-status"]
 
 
 def test_what_other_arms_do_explains_nothing() -> None:
-    assert kept(finding("wrong-status", arm="b"), finding("non-2xx")) == ["wrong-status", "non-2xx"]
+    assert kept(warning("wrong-status", arm="b"), warning("non-2xx")) == ["wrong-status", "non-2xx"]
 
 
 def test_what_spoils_nothing_explains_nothing() -> None:
-    assert kept(finding("non-2xx", "note"), finding("few-samples")) == ["non-2xx", "few-samples"]
+    assert kept(warning("non-2xx", "note"), warning("few-samples")) == ["non-2xx", "few-samples"]
 
 
 def test_a_short_run_is_told_unless_more_of_it_would_show_the_same() -> None:
-    short = finding("few-blocks", "note", None)
-    assert kept(finding("steal", "note"), short) == ["steal", "few-blocks"]
-    assert kept(finding("resets"), short) == ["resets"]
-    of_p99 = finding("few-samples").model_copy(update={"metrics": ["response_p99_us"]})
+    short = warning("few-blocks", "note", None)
+    assert kept(warning("steal", "note"), short) == ["steal", "few-blocks"]
+    assert kept(warning("resets"), short) == ["resets"]
+    of_p99 = warning("few-samples").model_copy(update={"metrics": ["response_p99_us"]})
     assert kept(of_p99, short) == ["few-samples", "few-blocks"]
 
 

@@ -7,9 +7,9 @@ import pytest
 from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import findings_of
+from webdyno.judge.validity import warnings_of
 from webdyno.judge.validity.certificate import answer_differences
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import Answer, CertificateRecord
 from webdyno.model.run import RunHead
 from webdyno.model.why import Intervention
@@ -20,13 +20,13 @@ FORBIDDEN = """<?xml version="1.0"?>
 HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
 
 
-def found(*answers: tuple[Answer, Answer]) -> list[Finding]:
+def found(*answers: tuple[Answer, Answer]) -> list[ValidityWarning]:
     """What the rules say of certificates: the answers of nginx and apache in each block."""
     records = [
         CertificateRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
         for block, (nginx, apache) in enumerate(answers)
     ]
-    return [f for f in findings_of(PointData.of(HEAD, records)) if f.rule != "few-blocks"]
+    return [f for f in warnings_of(PointData.of(HEAD, records)) if f.rule != "few-blocks"]
 
 
 def answered(**changes: Any) -> Answer:  # noqa: ANN401
@@ -39,9 +39,9 @@ def test_equal_answers_are_fine() -> None:
 
 
 def test_a_wrong_status_names_arm_path_and_code() -> None:
-    (finding,) = found((answered(), answered(path="/missing.txt", status=404)))
-    assert (finding.rule, finding.severity, finding.arm) == ("wrong-status", "invalid", "apache")
-    assert finding.what == (
+    (warning,) = found((answered(), answered(path="/missing.txt", status=404)))
+    assert (warning.rule, warning.severity, warning.arm) == ("wrong-status", "invalid", "apache")
+    assert warning.what == (
         "arm apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
     )
 
@@ -55,20 +55,20 @@ def test_a_wrong_status_names_arm_path_and_code() -> None:
     ],
 )
 def test_a_wrong_page_is_shown_without_its_markup(page: str, words: str) -> None:
-    (finding,) = found((answered(), answered(status=403, body_start=page)))
-    assert finding.what.endswith(f"200 was expected{words}")
+    (warning,) = found((answered(), answered(status=403, body_start=page)))
+    assert warning.what.endswith(f"200 was expected{words}")
 
 
 def test_no_answer_tells_why() -> None:
-    (finding,) = found((answered(status=None, error="connection refused"), answered()))
-    assert (finding.rule, finding.arm) == ("no-answer", "nginx")
-    assert "connection refused" in finding.what
+    (warning,) = found((answered(status=None, error="connection refused"), answered()))
+    assert (warning.rule, warning.arm) == ("no-answer", "nginx")
+    assert "connection refused" in warning.what
 
 
 def test_another_body_is_told_with_its_size() -> None:
-    (finding,) = found((answered(), answered(body_sha256="0" * 64, body_bytes=12)))
-    assert (finding.rule, finding.arm) == ("different-body", "apache")
-    assert "12 bytes, 13 were expected" in finding.what
+    (warning,) = found((answered(), answered(body_sha256="0" * 64, body_bytes=12)))
+    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert "12 bytes, 13 were expected" in warning.what
 
 
 def test_a_mistake_in_every_block_is_told_once() -> None:
@@ -84,16 +84,16 @@ def free(body_bytes: int, body: str) -> Answer:
 
 
 def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
-    (finding,) = found((free(10_000, "1"), free(3_000, "3")))
-    assert (finding.rule, finding.severity) == ("different-body", "invalid")
-    assert "10,000 and 3,000 bytes" in finding.what
+    (warning,) = found((free(10_000, "1"), free(3_000, "3")))
+    assert (warning.rule, warning.severity) == ("different-body", "invalid")
+    assert "10,000 and 3,000 bytes" in warning.what
 
 
 def test_bodies_that_differ_from_arm_to_arm_where_they_may_are_told() -> None:
     pair = free(785, "1"), free(784, "2")
-    (finding,) = found(pair, pair, pair)
-    assert (finding.rule, finding.severity, finding.arm) == ("unlike-bodies", "note", "apache")
-    assert "/hello.txt with another body than nginx (785 and 784 bytes)" in finding.what
+    (warning,) = found(pair, pair, pair)
+    assert (warning.rule, warning.severity, warning.arm) == ("unlike-bodies", "note", "apache")
+    assert "/hello.txt with another body than nginx (785 and 784 bytes)" in warning.what
 
 
 def test_bodies_that_differ_from_answer_to_answer_are_not() -> None:
@@ -102,23 +102,23 @@ def test_bodies_that_differ_from_answer_to_answer_are_not() -> None:
 
 def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:
     other = {"path": "/100.txt", "body_bytes": 100, "body_sha256": "4" * 64}
-    (finding,) = found((answered(), answered(**other, expected_sha256="4" * 64)))
-    assert (finding.rule, finding.arm) == ("different-body", "apache")
-    assert "/hello.txt and /100.txt" in finding.what
+    (warning,) = found((answered(), answered(**other, expected_sha256="4" * 64)))
+    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert "/hello.txt and /100.txt" in warning.what
 
 
 def test_arms_must_be_asked_for_equally_many_paths() -> None:
     records = [CertificateRecord(block=0, answers={"nginx": [answered()], "apache": []})]
-    rules = [finding.rule for finding in findings_of(PointData.of(HEAD, records))]
+    rules = [warning.rule for warning in warnings_of(PointData.of(HEAD, records))]
     assert "different-body" in rules
 
 
 def test_arms_that_rightly_serve_different_pages_are_told_apart() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
-    (finding,) = found((answered(), answered(**other, body_bytes=100)))
-    assert (finding.rule, finding.arm) == ("different-body", "apache")
-    assert "/100.txt" in finding.what
-    assert "13 and 100 bytes" in finding.what
+    (warning,) = found((answered(), answered(**other, body_bytes=100)))
+    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert "/100.txt" in warning.what
+    assert "13 and 100 bytes" in warning.what
 
 
 def asked_for(**of_apache: Any) -> RunHead:  # noqa: ANN401
@@ -136,7 +136,7 @@ def certificate(nginx: Answer, apache: Answer) -> CertificateRecord:
 def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
     head = asked_for(load={"paths": ["/100.txt"], "connections": 8})
-    found = findings_of(
+    found = warnings_of(
         PointData.of(head, [certificate(answered(), answered(**other, body_bytes=100))])
     )
     (noted,) = (f for f in found if f.rule != "few-blocks")
@@ -145,22 +145,22 @@ def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> No
     assert "load.connections: 8, not 64" in noted.what
 
 
-def test_what_an_arm_has_less_of_on_purpose_is_no_finding() -> None:
+def test_what_an_arm_has_less_of_on_purpose_is_no_warning() -> None:
     head = asked_for(load={"connections": 8})
     less = {"apache": Intervention(resource="connections", share=8 / 64)}
     experiment = head.experiment.model_copy(update={"interventions": less})
     head = head.model_copy(update={"experiment": experiment})
-    found = findings_of(PointData.of(head, [certificate(answered(), answered())]))
+    found = warnings_of(PointData.of(head, [certificate(answered(), answered())]))
     assert [it.rule for it in found if it.rule != "few-blocks"] == []
 
 
 def test_what_is_not_asked_to_differ_is_still_checked() -> None:
     other_load, other_page = asked_for(load={"connections": 8}), asked_for(paths=["/100.txt"])
     pair = certificate(free(10_000, "1"), free(3_000, "3"))
-    assert "different-body" in {f.rule for f in findings_of(PointData.of(other_load, [pair]))}
-    assert "different-body" not in {f.rule for f in findings_of(PointData.of(other_page, [pair]))}
+    assert "different-body" in {f.rule for f in warnings_of(PointData.of(other_load, [pair]))}
+    assert "different-body" not in {f.rule for f in warnings_of(PointData.of(other_page, [pair]))}
     wrong = certificate(answered(), answered(path="/100.txt", status=404))
-    assert "wrong-status" in {f.rule for f in findings_of(PointData.of(other_page, [wrong]))}
+    assert "wrong-status" in {f.rule for f in warnings_of(PointData.of(other_page, [wrong]))}
 
 
 def test_another_cipher_than_the_baseline_s_is_told() -> None:
@@ -173,17 +173,17 @@ def test_another_cipher_than_the_baseline_s_is_told() -> None:
         for arm, told in certificate.answers.items()
     }
     other = certificate.model_copy(update={"answers": answers})
-    found = judge(PointData.of(run.head, [other, *run.records[1:]])).findings
+    found = judge(PointData.of(run.head, [other, *run.records[1:]])).warnings
     (noted,) = [it for it in found if it.rule == "unlike-tls"]
     assert noted.arm == "b"
     assert "TLS_AES_128_GCM_SHA256" in noted.what
-    assert not [it for it in judge(run.data).findings if it.rule == "unlike-tls"]
+    assert not [it for it in judge(run.data).warnings if it.rule == "unlike-tls"]
 
 
 def test_a_program_sent_as_its_source_is_no_answer() -> None:
     source = answered(body_start="\ufeff<?php\necho 1;", expected_sha256=None, expected_bytes=None)
-    findings = found((source, source))
-    assert [(it.rule, it.arm) for it in findings] == [
+    warnings = found((source, source))
+    assert [(it.rule, it.arm) for it in warnings] == [
         ("source-code", "nginx"),
         ("source-code", "apache"),
     ]
@@ -195,7 +195,7 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     experiment = HEAD.experiment.model_copy(update={"same_bodies": False})
     changed = free(10_000, "1"), free(3_000, "3")
     records = [certificate(*changed)]
-    found = findings_of(PointData.of(HEAD.model_copy(update={"experiment": experiment}), records))
+    found = warnings_of(PointData.of(HEAD.model_copy(update={"experiment": experiment}), records))
     (noted,) = (it for it in found if it.rule != "few-blocks")
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
     assert "10,000 and 3,000 bytes" in noted.what

@@ -4,7 +4,7 @@ import pytest
 
 from builders import SimulatedArm, service_use, simulated_run
 from judge.validity.broken import found_in, load_with, readings_with, run_with
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load_result import Window
 from webdyno.model.machine import Ceiling, Limit
 from webdyno.model.readings import CpuUse, StoppedUse
@@ -20,12 +20,12 @@ def test_a_busy_client_is_the_bottleneck(busy: float, fires: bool) -> None:
 
 def test_client_bound_spoils_what_the_client_times_only() -> None:
     arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm()}
-    finding = found_in(simulated_run(arms, blocks=6))["client-bound"]
-    assert "97%" in finding.what
-    assert "server_cpu_us" not in finding.metrics
-    assert finding.metrics == ["response_p50_us", "response_p99_us"]
-    assert "its rate is at least what was measured" in finding.what
-    assert "server_cpu_us" in finding.remedy
+    warning = found_in(simulated_run(arms, blocks=6))["client-bound"]
+    assert "97%" in warning.what
+    assert "server_cpu_us" not in warning.metrics
+    assert warning.metrics == ["response_p50_us", "response_p99_us"]
+    assert "its rate is at least what was measured" in warning.what
+    assert "server_cpu_us" in warning.remedy
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_client_that_did_not_get_its_cpu_is_told(
         assert f"{waiting:.0%}"[:2] in found["client-held-back"].what
 
 
-def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Finding]:
-    """Findings of slots of four seconds in windows of one."""
+def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, ValidityWarning]:
+    """Warnings of slots of four seconds in windows of one."""
     windows = [
         Window(at_s=float(at), length_s=1.0, completed=count) for at, count in enumerate(completed)
     ]
@@ -78,9 +78,9 @@ def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, Findi
 
 
 def test_a_stretch_without_answers_in_a_closed_loop_is_told() -> None:
-    finding = with_windows(9_112, 0, 0, 0)["stalls"]
-    assert "for 3 s of a slot next to nothing was answered" in finding.what
-    assert finding.severity == "note"
+    warning = with_windows(9_112, 0, 0, 0)["stalls"]
+    assert "for 3 s of a slot next to nothing was answered" in warning.what
+    assert warning.severity == "note"
 
 
 def test_answers_in_slow_bursts_are_no_standstill() -> None:
@@ -139,8 +139,8 @@ def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, f
 
 def in_thirds(
     *completed: int, drained: int, drain_s: float, median_us: float
-) -> dict[str, Finding]:
-    """Findings of an open loop at 5,000/s over half a second."""
+) -> dict[str, ValidityWarning]:
+    """Warnings of an open loop at 5,000/s over half a second."""
     windows = [
         Window(at_s=at / 6, length_s=1 / 6, completed=count) for at, count in enumerate(completed)
     ]

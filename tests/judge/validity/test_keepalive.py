@@ -5,7 +5,7 @@ import pytest
 from builders import SimulatedRun
 from judge.validity.broken import found_in, load_with, run_with
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import findings_of
+from webdyno.judge.validity import warnings_of
 from webdyno.model.load_result import IdleConnections
 from webdyno.model.records import SlotRecord
 
@@ -51,7 +51,7 @@ def test_connections_that_reach_a_limit_together_are_no_early_closing() -> None:
         theirs if isinstance(theirs, SlotRecord) and number % 2 else ours
         for number, (ours, theirs) in enumerate(zip(bunched.records, usual, strict=True))
     ]
-    (told,) = [it for it in findings_of(PointData.of(bunched.head, odd)) if it.rule == "keep-alive"]
+    (told,) = [it for it in warnings_of(PointData.of(bunched.head, odd)) if it.rule == "keep-alive"]
     assert (told.severity, told.arm) == ("note", "apache")
 
 
@@ -64,7 +64,7 @@ def test_arms_that_close_equally_often_are_alike(other: int, alike: bool) -> Non
         theirs if isinstance(theirs, SlotRecord) and theirs.arm == "apache" else ours
         for ours, theirs in zip(run.records, records, strict=True)
     ]
-    told = [it for it in findings_of(PointData.of(run.head, changed)) if it.rule == "keep-alive"]
+    told = [it for it in warnings_of(PointData.of(run.head, changed)) if it.rule == "keep-alive"]
     assert [it.severity for it in told] == (["note"] if alike else ["invalid", "invalid"])
     if alike:
         assert told[0].arm is None
@@ -89,7 +89,7 @@ def test_arms_whose_shares_vary_are_alike_unless_they_surely_differ(
         for number, it in enumerate(most)
     ]
     told = [
-        it for it in findings_of(PointData.of(theirs[0].head, records)) if it.rule == "keep-alive"
+        it for it in warnings_of(PointData.of(theirs[0].head, records)) if it.rule == "keep-alive"
     ]
     assert {it.severity for it in told} == ({"note"} if alike else {"invalid"})
 

@@ -8,12 +8,12 @@ from builders import simulated_run
 from judge.validity.broken import ARMS, found_in, readings_with, run_with
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
-from webdyno.model.judgement import Finding, Judgement, Verdict
+from webdyno.model.judgement import Judgement, ValidityWarning, Verdict
 from webdyno.model.records import SlotRecord
 
 
-def found(**network: Any) -> dict[str, Finding]:  # noqa: ANN401
-    """Findings of a run with these network readings."""
+def found(**network: Any) -> dict[str, ValidityWarning]:  # noqa: ANN401
+    """Warnings of a run with these network readings."""
     return found_in(run_with(readings_with(network=network)))
 
 
@@ -22,9 +22,9 @@ def test_a_quiet_network_is_fine() -> None:
 
 
 def test_a_full_listen_queue_is_told() -> None:
-    finding = found(dropped=5, listen_drops=7)["listen-overflow"]
-    assert "120 connections found the listen queue full" in finding.what
-    assert "backlog" in finding.remedy
+    warning = found(dropped=5, listen_drops=7)["listen-overflow"]
+    assert "120 connections found the listen queue full" in warning.what
+    assert "backlog" in warning.remedy
 
 
 @pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops", "syn_retransmits"])
@@ -39,9 +39,9 @@ def test_in_a_namespace_of_our_own_its_counts_serve_as_well(kind: str) -> None:
 
 
 def test_repeated_connection_attempts_are_told() -> None:
-    finding = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
-    assert "48 connection attempts" in finding.what
-    assert "rate_rps" in finding.metrics
+    warning = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
+    assert "48 connection attempts" in warning.what
+    assert "rate_rps" in warning.metrics
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
     one_only = judged("apache")
     assert one_only.verdict is Verdict.EQUIVALENT
     assert "link-bound" not in one_only.headline
-    assert {f.arm for f in one_only.findings if f.rule == "link-bound"} == {"apache"}
+    assert {f.arm for f in one_only.warnings if f.rule == "link-bound"} == {"apache"}
 
 
 def test_acknowledgements_that_a_listener_defers_are_no_overflow() -> None:

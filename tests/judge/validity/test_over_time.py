@@ -32,11 +32,11 @@ def test_a_trend_over_the_block_is_told(change_per_slot: float, severity: str | 
         )
         return slot.model_copy(update={"load": load})
 
-    finding = found_in(run_with(drift)).get("trend")
-    assert (finding.severity if finding else None) == severity
-    if finding:
-        assert finding.arm == "apache"
-        assert ("rises" if change_per_slot > 0 else "falls") in finding.what
+    warning = found_in(run_with(drift)).get("trend")
+    assert (warning.severity if warning else None) == severity
+    if warning:
+        assert warning.arm == "apache"
+        assert ("rises" if change_per_slot > 0 else "falls") in warning.what
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -
         last = round(THIRD * (1 + change + 0.002 * (slot.block % 3)))
         return with_thirds(slot, (THIRD, THIRD, last))
 
-    finding = found_in(run_with(drift)).get("slot-trend")
-    assert (finding.severity if finding else None) == severity
-    if finding:
-        assert finding.arm == "apache"
-        assert ("rises" if change > 0 else "falls") in finding.what
+    warning = found_in(run_with(drift)).get("slot-trend")
+    assert (warning.severity if warning else None) == severity
+    if warning:
+        assert warning.arm == "apache"
+        assert ("rises" if change > 0 else "falls") in warning.what
 
 
 def test_two_slots_of_a_block_show_a_trend_as_well() -> None:
@@ -97,8 +97,8 @@ def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> No
         load = slot.load.model_copy(update={"loop": "open", "offered_rps": slot.load.rate_rps})
         return slot.model_copy(update={"servers": servers, "load": load})
 
-    finding = found_in(run_with(cheaper))["trend"]
-    assert "what a second of its CPU time answers rises" in finding.what
+    warning = found_in(run_with(cheaper))["trend"]
+    assert "what a second of its CPU time answers rises" in warning.what
 
 
 def test_thirds_of_a_few_response_times_tell_nothing() -> None:
@@ -150,4 +150,4 @@ def slot_trends(records: list[Record]) -> list[str]:
     evidence = PointData.of(HEAD, records)
     assert len(evidence.blocks) == BLOCKS
     (rule,) = (rule for rule in TRENDS if rule.name == "slot-trend")
-    return [finding.arm for finding in rule.findings(evidence) if finding.arm]
+    return [warning.arm for warning in rule.warnings(evidence) if warning.arm]

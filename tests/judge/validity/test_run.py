@@ -11,7 +11,7 @@ from judge.validity.broken import ARMS, found_in, incident
 from webdyno.judge import judge
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import findings_of
+from webdyno.judge.validity import warnings_of
 from webdyno.judge.validity.run import starts_that_differ
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import CPU_TIME, metric_rule
@@ -32,26 +32,26 @@ def resumed_after(*incidents: IncidentRecord) -> SimulatedRun:
 
 def test_a_server_that_died_makes_its_arm_invalid() -> None:
     run = with_incidents(incident(block=7, log_tail=["starting", "worker exited on signal 9"]))
-    (finding,) = found_in(run).values()
-    assert (finding.rule, finding.severity, finding.arm) == ("incident", "invalid", "apache")
-    assert "block 7: service apache ended with signal 9" in finding.what
-    assert "worker exited on signal 9" in finding.remedy
-    assert "webdyno resume" in finding.remedy
+    (warning,) = found_in(run).values()
+    assert (warning.rule, warning.severity, warning.arm) == ("incident", "invalid", "apache")
+    assert "block 7: service apache ended with signal 9" in warning.what
+    assert "worker exited on signal 9" in warning.remedy
+    assert "webdyno resume" in warning.remedy
 
 
 def test_a_block_measured_again_leaves_the_run_whole() -> None:
     run = resumed_after(incident(block=0))
-    (finding,) = found_in(run).values()
-    assert finding.severity == "note"
-    assert "measured again since" in finding.what
+    (warning,) = found_in(run).values()
+    assert warning.severity == "note"
+    assert "measured again since" in warning.what
     assert judge(run.data).verdict is not Verdict.INVALID
 
 
 def test_a_server_that_dies_again_and_again_spoils_its_arm_all_the_same() -> None:
     run = resumed_after(incident(block=0), incident(block=0), incident(block=1))
-    finding = found_in(run)["incident"]
-    assert finding.severity == "invalid"
-    assert "2 more incidents" in finding.what
+    warning = found_in(run)["incident"]
+    assert warning.severity == "invalid"
+    assert "2 more incidents" in warning.what
 
 
 def test_slots_before_an_incident_count_for_nothing() -> None:
@@ -64,10 +64,10 @@ def test_slots_before_an_incident_count_for_nothing() -> None:
 
 def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
     run = with_incidents(incident(None, block=6, log_tail=["thread panicked"]))
-    (finding,) = found_in(run).values()
-    assert (finding.severity, finding.arm) == ("note", None)
-    assert "the load generator, block 6" in finding.what
-    assert "webdyno resume" in finding.remedy
+    (warning,) = found_in(run).values()
+    assert (warning.severity, warning.arm) == ("note", None)
+    assert "the load generator, block 6" in warning.what
+    assert "webdyno resume" in warning.remedy
 
 
 def session(**changes: Any) -> SessionRecord:  # noqa: ANN401
@@ -111,8 +111,8 @@ def test_a_little_more_memory_is_the_same_machine() -> None:
 )
 def test_other_conditions_are_never_mixed_in_silence(changes: dict[str, Any], told: str) -> None:
     run = resumed(session(**changes))
-    finding = found_in(run)["mixed-sessions"]
-    assert told in finding.what
+    warning = found_in(run)["mixed-sessions"]
+    assert told in warning.what
     assert judge(run.data).verdict is Verdict.INVALID
 
 
@@ -123,15 +123,15 @@ def test_samples_follow_the_binomial_bound(quantile: float, needed: int) -> None
 
 def test_a_slow_site_has_too_few_answers_for_its_99th_percentile() -> None:
     arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=100)}
-    finding = found_in(simulated_run(arms, blocks=6))["few-samples"]
-    assert finding.metrics == ["response_p99_us"]
-    assert "needs 299" in finding.what
+    warning = found_in(simulated_run(arms, blocks=6))["few-samples"]
+    assert warning.metrics == ["response_p99_us"]
+    assert "needs 299" in warning.what
 
 
 def test_too_few_blocks_are_noted() -> None:
-    finding = found_in(simulated_run(ARMS, blocks=5))["few-blocks"]
-    assert finding.severity == "note"
-    assert "5 finished blocks" in finding.what
+    warning = found_in(simulated_run(ARMS, blocks=5))["few-blocks"]
+    assert warning.severity == "note"
+    assert "5 finished blocks" in warning.what
 
 
 RULE = metric_rule(CPU_TIME)
@@ -166,9 +166,9 @@ def test_ordinary_noise_is_not_taken_for_starts_that_differ() -> None:
         assert starts_that_differ(run.data, "nginx", RULE) is None
 
 
-def test_the_finding_names_both_states_and_helps() -> None:
+def test_the_warning_names_both_states_and_helps() -> None:
     run = bimodal(3)
-    (found,) = (it for it in findings_of(run.data) if it.rule == "starts-differ")
+    (found,) = (it for it in warnings_of(run.data) if it.rule == "starts-differ")
     assert found.arm == "nginx"
     assert "two states, 1.00 and 1.3" in found.what
     assert "More starts help" in found.remedy

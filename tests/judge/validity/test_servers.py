@@ -113,14 +113,14 @@ def test_requests_that_wait_for_a_worker(status: ServerStatus, fires: bool) -> N
 
 def test_servers_that_were_seen_stopped_are_told() -> None:
     found = found_in(run_with(readings_with(stopped=StoppedUse(servers_s=0.2))))
-    finding = found["servers-stopped"]
-    assert "processes of its servers were stopped for 4.8 s" in finding.what
-    assert "server_cpu_us" in finding.metrics
-    assert "memory_mib" not in finding.metrics
+    warning = found["servers-stopped"]
+    assert "processes of its servers were stopped for 4.8 s" in warning.what
+    assert "server_cpu_us" in warning.metrics
+    assert "memory_mib" not in warning.metrics
 
 
 def run_on(servers_cpu_s: float, **readings: Any) -> Any:  # noqa: ANN401
-    """Findings of a run whose servers used this CPU time, on a host with these readings."""
+    """Warnings of a run whose servers used this CPU time, on a host with these readings."""
 
     def change(slot: SlotRecord) -> SlotRecord:
         used = slot.model_copy(update={"servers": server_use(servers_cpu_s)})
@@ -179,7 +179,7 @@ def test_passing_disturbances_are_left_out(disturbed: int, kept: bool) -> None:
         slot = slot.model_copy(update={"servers": server_use(used)})
         return readings_with(host=BUSY)(slot)
 
-    finding = found_in(run_with(change))["other-work"]
-    assert finding.severity == "note"
-    assert ("kept: how far" in finding.what) == kept
-    assert ("left out" in finding.what) != kept
+    warning = found_in(run_with(change))["other-work"]
+    assert warning.severity == "note"
+    assert ("kept: how far" in warning.what) == kept
+    assert ("left out" in warning.what) != kept

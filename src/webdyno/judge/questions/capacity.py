@@ -26,7 +26,7 @@ from webdyno.model.base import Interval
 from webdyno.model.capacity import CapacitySettings, Level, Objective
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, number, percent, quantity_bounds
-from webdyno.model.judgement import ArmValue, Finding, Judgement, Verdict
+from webdyno.model.judgement import ArmValue, Judgement, ValidityWarning, Verdict
 from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import CAPACITY, capacity_rps, metric_rule
 from webdyno.model.records import SlotRecord
@@ -56,17 +56,17 @@ def held(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.holds
 
 
-def _kept_alike(data: PointData) -> Iterable[Finding]:
+def _kept_alike(data: PointData) -> Iterable[ValidityWarning]:
     """Connections have to be kept as asked where the load can be carried."""
     passing = _only_held(data)
-    return [it for rule in keepalive.RULES for it in rule.findings(passing)]
+    return [it for rule in keepalive.RULES for it in rule.warnings(passing)]
 
 
 def _only_held(data: PointData) -> PointData:
     return data.without((it.block, it.slot) for it in data.slots if not held(it))
 
 
-def _nothing_holds(data: PointData) -> Iterable[Finding]:
+def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
     """An arm whose answers are beyond the objectives at every rate has no capacity."""
     for arm in data.experiment.arms:
         slots = data.of_arm(arm)
@@ -75,7 +75,7 @@ def _nothing_holds(data: PointData) -> Iterable[Finding]:
         objectives = " and ".join(it.text for it in data.experiment.objectives)
         lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
         late = lowest.client_limited
-        yield Finding(
+        yield ValidityWarning(
             rule="no-capacity",
             severity="invalid",
             arm=arm,
@@ -85,7 +85,7 @@ def _nothing_holds(data: PointData) -> Iterable[Finding]:
         )
 
 
-def _not_confirmed(data: PointData) -> Iterable[Finding]:
+def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
     """An arm whose objectives don't hold for longer has less capacity than found, or none.
 
     A stall makes all late that come in it, but those that it ends soon enough for: the same share
@@ -109,7 +109,7 @@ def _not_confirmed(data: PointData) -> Iterable[Finding]:
                 [CAPACITY],
             )
         elif late:
-            yield Finding(
+            yield ValidityWarning(
                 rule="no-capacity",
                 severity="invalid",
                 arm=look.arm,
@@ -142,7 +142,7 @@ def _stalls_break(look: LongLook, objective: Objective) -> bool:
     return late_share > objective.allowed
 
 
-def _client_ends_it(data: PointData) -> Iterable[Finding]:
+def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
     for arm in data.experiment.arms:
         if data.of_arm(arm) and client_was_the_limit(data, arm):
             yield note(
@@ -156,7 +156,7 @@ def _client_ends_it(data: PointData) -> Iterable[Finding]:
             )
 
 
-def _wrong_answers(data: PointData) -> Iterable[Finding]:
+def _wrong_answers(data: PointData) -> Iterable[ValidityWarning]:
     """Wrong answers that the objectives let pass are told all the same."""
     for arm in data.experiment.arms:
         passing = [slot for slot in data.of_arm(arm) if held(slot)]
@@ -167,7 +167,7 @@ def _wrong_answers(data: PointData) -> Iterable[Finding]:
                 )
 
 
-def _collapses(data: PointData) -> Iterable[Finding]:
+def _collapses(data: PointData) -> Iterable[ValidityWarning]:
     """Tell servers that fail after an overload at a rate that they had carried before."""
     for arm in data.experiment.arms:
         tried = [slot for slot in data.of_arm(arm) if _is_recovery(slot)]
@@ -189,7 +189,7 @@ def _is_recovery(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.purpose == "recovery"
 
 
-def _without_end(data: PointData) -> Iterable[Finding]:
+def _without_end(data: PointData) -> Iterable[ValidityWarning]:
     """Blocks whose search came to no end have no value; say how many."""
     for arm in data.experiment.arms:
         without = [
@@ -291,7 +291,7 @@ class AloneQuestion(Question):
     def judge(self, data: PointData) -> Judgement:
         """Say what the arm can take, or why that isn't known."""
         judged = super().judge(data)
-        verdict, said = _answer(data, judged.arms, judged.findings)
+        verdict, said = _answer(data, judged.arms, judged.warnings)
         return judged.replace(verdict=verdict, headline=said)
 
     def so_far(self, data: PointData) -> str:
@@ -305,13 +305,13 @@ class AloneQuestion(Question):
 
 
 def _answer(
-    data: PointData, arms: Sequence[ArmValue], findings: Sequence[Finding]
+    data: PointData, arms: Sequence[ArmValue], warnings: Sequence[ValidityWarning]
 ) -> tuple[Verdict, str]:
     """Say what the only arm can take, or why that isn't known."""
     (arm,) = data.experiment.arms
-    for finding in findings:
-        if finding.spoils(CAPACITY, (arm, arm)):
-            return Verdict.INVALID, f"{finding.what[:1].upper()}{finding.what[1:]}."
+    for warning in warnings:
+        if warning.spoils(CAPACITY, (arm, arm)):
+            return Verdict.INVALID, f"{warning.what[:1].upper()}{warning.what[1:]}."
     value = next(it for it in arms if it.metric == CAPACITY)
     if not value.by_block:
         return Verdict.INCOMPLETE, f"no block found a capacity of {arm}"

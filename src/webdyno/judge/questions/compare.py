@@ -27,17 +27,17 @@ from webdyno.judge.stop import (
 )
 from webdyno.judge.validity import (
     all_rules,
-    findings_of,
     left_out_slots,
     rule_of_most,
     valid_for,
+    warnings_of,
     without_slots,
 )
 from webdyno.judge.validity.rule import Rule
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.format import count, percent
 from webdyno.model.gate import GateJudgement
-from webdyno.model.judgement import Comparison, Finding, Judgement
+from webdyno.model.judgement import Comparison, Judgement, ValidityWarning
 
 HOPELESS_AFTER = 2
 """Blocks after which an arm without one valid slot isn't expected to have any."""
@@ -242,13 +242,13 @@ class Question:
 
     # The answer.
 
-    def findings(self, data: PointData) -> list[Finding]:
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Apply the rules of validity."""
-        return findings_of(data, self.loading.rules())
+        return warnings_of(data, self.loading.rules())
 
     def judge(self, data: PointData) -> Judgement:
         """Judge a point, finished or not."""
-        return judge_comparisons(data, self.findings(data))
+        return judge_comparisons(data, self.warnings(data))
 
     def judge_all_points(self, run: RunData) -> GateJudgement | None:
         """Give the one answer for all points of a run; None where each has its own."""
@@ -260,7 +260,7 @@ class Question:
 
     def compare(self, data: PointData) -> list[Comparison]:
         """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
-        return judge_deciding_metric(data, self.findings(data))
+        return judge_deciding_metric(data, self.warnings(data))
 
     def ratios_so_far(self, data: PointData) -> list[Comparison]:
         """Compare on the deciding metric while a run goes on; empty where that isn't the point."""

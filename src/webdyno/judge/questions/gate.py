@@ -41,7 +41,7 @@ from webdyno.model.gate import (
     GateJudgement,
     GateSettings,
 )
-from webdyno.model.judgement import Finding, OneSidedAnswer
+from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import metric_rule
 
@@ -61,7 +61,7 @@ class FoundAt:
     """A validity rule that fired at an endpoint."""
 
     endpoint: str
-    finding: Finding
+    warning: ValidityWarning
 
 
 class GateQuestion(Question):
@@ -155,13 +155,13 @@ class GateQuestion(Question):
         at_point = self.of(run.points[0].experiment)
         among = at_point._claims_in_all
         claims: list[MeasuredClaim] = []
-        findings: list[FoundAt] = []
+        warnings: list[FoundAt] = []
         spoilt: list[FoundAt | None] = []
         for data in run.points:
             endpoint = _endpoint(data)
-            found = [FoundAt(endpoint, it) for it in self.findings(data)]
+            found = [FoundAt(endpoint, it) for it in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
-            findings += found
+            warnings += found
             claims += mine
             spoilt += [
                 None
@@ -182,12 +182,12 @@ class GateQuestion(Question):
             claims=told,
             notes=[
                 *_differing(claims, among),
-                *notes_on(causes, findings, in_headline),
+                *notes_on(causes, warnings, in_headline),
                 *remedies(
                     {it.claim.left_out_by for it in answered if it.found is None},
-                    [it for it in findings if it not in causes],
+                    [it for it in warnings if it not in causes],
                 ),
-                *_starts_that_differ(findings),
+                *_starts_that_differ(warnings),
             ],
             took_s=used_s(run),
             machine=run.head.machine,
@@ -221,7 +221,7 @@ def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
         metric=claim.rule.name,
         tolerance=claim.tolerance,
         answer=answer,
-        why=_why(answered, among) if spoilt is None else spoilt.finding.what,
+        why=_why(answered, among) if spoilt is None else spoilt.warning.what,
         worse=_worse(claim, found) if found else None,
         noise=expm1(same.noise) if same else None,
         base=claim.base,
@@ -253,11 +253,11 @@ def _why(answered: Answered, among: int) -> str:
     return f"inconclusive after {count(len(claim.d), 'round')}"
 
 
-def _starts_that_differ(findings: Sequence[FoundAt]) -> list[str]:
+def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
     """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
     rule = START_RULES[0].name
-    seen = {it.finding.arm: it for it in reversed(findings) if it.finding.rule == rule}
-    return [f"{it.endpoint}: {it.finding.what}. {it.finding.remedy}" for it in seen.values()]
+    seen = {it.warning.arm: it for it in reversed(warnings) if it.warning.rule == rule}
+    return [f"{it.endpoint}: {it.warning.what}. {it.warning.remedy}" for it in seen.values()]
 
 
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
@@ -272,7 +272,7 @@ def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
 
 def spoiling(found: Sequence[FoundAt], metric: str, arms: Sequence[str]) -> FoundAt | None:
     """Give the first that spoils a metric of some arms."""
-    return next((it for it in found if it.finding.spoils(metric, arms)), None)
+    return next((it for it in found if it.warning.spoils(metric, arms)), None)
 
 
 def notes_on(
@@ -282,23 +282,23 @@ def notes_on(
 
     The headline's cause isn't told again, nor is what merely follows from a cause.
     """
-    rules = dict.fromkeys(it.finding.rule for it in spoilt)
-    broken = [it for it in found if it.finding.severity == "invalid"]
-    return [_note([it for it in broken if it.finding.rule == rule], headline) for rule in rules]
+    rules = dict.fromkeys(it.warning.rule for it in spoilt)
+    broken = [it for it in found if it.warning.severity == "invalid"]
+    return [_note([it for it in broken if it.warning.rule == rule], headline) for rule in rules]
 
 
 def remedies(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
     """Give a note for each rule that left too few blocks: what it found, and what to do."""
-    by_rule = {it.finding.rule: it.finding for it in reversed(found) if it.finding.rule in rules}
+    by_rule = {it.warning.rule: it.warning for it in reversed(found) if it.warning.rule in rules}
     return [f"{_sentence(first_line(it.what))} {it.remedy}" for it in by_rule.values()]
 
 
 def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
     told = headline if headline in those else None
     first = told or those[0]
-    what = first.finding.what
+    what = first.warning.what
     said = what if told is None or what != first_line(what) else ""
-    parts = [_sentence(said), _elsewhere(first, those), first.finding.remedy]
+    parts = [_sentence(said), _elsewhere(first, those), first.warning.remedy]
     return ("\n" if "\n" in said else " ").join(filter(None, parts))
 
 
@@ -308,7 +308,7 @@ def _sentence(text: str) -> str:
 
 def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
     """Name the other arms and endpoints of which the same is found."""
-    arms = {it.finding.arm: None for it in those if it.finding.arm != first.finding.arm}
+    arms = {it.warning.arm: None for it in those if it.warning.arm != first.warning.arm}
     endpoints = {it.endpoint: None for it in those if it.endpoint != first.endpoint}
     of_arms = f" for {' and '.join(map(str, filter(None, arms)))}" if arms else ""
     at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""

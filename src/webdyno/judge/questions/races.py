@@ -33,7 +33,14 @@ from webdyno.judge.sentences import league_headline
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import Comparison, Finding, Judgement, League, LeaguePlace, Verdict
+from webdyno.model.judgement import (
+    Comparison,
+    Judgement,
+    League,
+    LeaguePlace,
+    ValidityWarning,
+    Verdict,
+)
 from webdyno.model.metrics import MetricRule, metric_rule
 from webdyno.model.race import HALVING, LEAGUE
 from webdyno.model.records import BlockRecord
@@ -140,14 +147,16 @@ def _valid(data: PointData, blocks: int, rule: MetricRule) -> PointData:
     return valid_for(there, rule.name)
 
 
-def judge_league(data: PointData, findings: Sequence[Finding]) -> tuple[League, list[Comparison]]:
+def judge_league(
+    data: PointData, warnings: Sequence[ValidityWarning]
+) -> tuple[League, list[Comparison]]:
     """Give the places, and the comparison of each arm with the one that is shown first."""
     metric = data.measure.decide_on
     spoilt = {
-        arm: finding.what
+        arm: warning.what
         for arm in data.experiment.arms
-        for finding in reversed(findings)
-        if finding.spoils(metric, [arm])
+        for warning in reversed(warnings)
+        if warning.spoils(metric, [arm])
     }
     found = standings(data, spoilt, to_the_end=True)
     typical = _typical_gains(data)
@@ -288,11 +297,11 @@ class LeagueQuestion(RaceQuestion):
 
     def judge(self, data: PointData) -> Judgement:
         """Judge places; beside them, each arm is compared with the first one of these."""
-        findings = self.findings(data)
-        league, compared = judge_league(data, findings)
+        warnings = self.warnings(data)
+        league, compared = judge_league(data, warnings)
         first = compared[0].b
         others = (arm for arm in self.experiment.arms if arm != first)
-        judged = judge_comparisons(data.among([first, *others]), findings)
+        judged = judge_comparisons(data.among([first, *others]), warnings)
         decide_on = data.measure.decide_on
         beside = [it for it in judged.comparisons if it.metric != decide_on]
         return judged.replace(

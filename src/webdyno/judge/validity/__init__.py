@@ -16,7 +16,7 @@ from webdyno.judge.validity import (
     servers,
 )
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
-from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.judgement import LeftOutSlot, ValidityWarning
 from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.records import BlockRecord, PilotRecord
 
@@ -67,31 +67,33 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 @derived
-def findings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[Finding]:
+def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[ValidityWarning]:
     """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
-    found = [finding for rule in rules or all_rules() for finding in rule.findings(data)]
+    found = [warning for rule in rules or all_rules() for warning in rule.warnings(data)]
     causes = without_consequences(found, data.measure.decide_on)
-    return sorted(causes, key=lambda finding: finding.severity != "invalid")
+    return sorted(causes, key=lambda warning: warning.severity != "invalid")
 
 
-def without_consequences(findings: Sequence[Finding], decide_on: str) -> list[Finding]:
-    """Leave out what has its cause among the findings.
+def without_consequences(
+    warnings: Sequence[ValidityWarning], decide_on: str
+) -> list[ValidityWarning]:
+    """Leave out what has its cause among the warnings.
 
     That a run is short isn't worth a word where it has no verdict for another reason: more of it
     would show the same.
     """
-    causes = {(it.rule, it.arm) for it in findings if it.severity == "invalid"}
-    spoilt = any(_spoils(it, decide_on) for it in findings)
+    causes = {(it.rule, it.arm) for it in warnings if it.severity == "invalid"}
+    spoilt = any(_spoils(it, decide_on) for it in warnings)
     return [
         it
-        for it in findings
+        for it in warnings
         if not (it.rule == SHORT_RUN and spoilt)
         and not any((cause, it.arm) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
     ]
 
 
-def _spoils(finding: Finding, metric: str) -> bool:
-    return finding.severity == "invalid" and (not finding.metrics or metric in finding.metrics)
+def _spoils(warning: ValidityWarning, metric: str) -> bool:
+    return warning.severity == "invalid" and (not warning.metrics or metric in warning.metrics)
 
 
 @derived

@@ -9,7 +9,7 @@ from webdyno.judge.validity.answers import leads_to, remedy_of_status
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import Answer, CertificateRecord
 
 CORRECT = (
@@ -39,13 +39,13 @@ SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
 
-def _certificate(data: PointData) -> list[Finding]:
+def _certificate(data: PointData) -> list[ValidityWarning]:
     """Check every certificate; what several blocks show is told once."""
     experiment = data.experiment
-    found: dict[tuple[str, str | None, str], Finding] = {}
+    found: dict[tuple[str, str | None, str], ValidityWarning] = {}
     for certificate in data.certificates:
-        for finding in answer_differences(certificate, experiment):
-            found.setdefault((finding.rule, finding.arm, finding.what), finding)
+        for warning in answer_differences(certificate, experiment):
+            found.setdefault((warning.rule, warning.arm, warning.what), warning)
     alike = asked_alike(experiment)
     return [
         *found.values(),
@@ -59,7 +59,9 @@ def _certificate(data: PointData) -> list[Finding]:
 CERTIFICATE = RunRule("certificate", _certificate)
 
 
-def answer_differences(certificate: CertificateRecord, experiment: Experiment) -> list[Finding]:
+def answer_differences(
+    certificate: CertificateRecord, experiment: Experiment
+) -> list[ValidityWarning]:
     """Give what keeps the arms' answers from being compared.
 
     Arms that are asked for other pages than the baseline are only held to what their site promises.
@@ -81,7 +83,7 @@ def asked_alike(experiment: Experiment) -> list[str]:
     return [arm for arm in experiment.arms if pages[arm] == pages[baseline]]
 
 
-def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
+def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
     """Note what differs because the question says so: the verdict is about that, too.
 
     Of an arm that has less of one thing on purpose that is the question.
@@ -102,7 +104,7 @@ def _asked_differences(experiment: Experiment) -> Iterator[Finding]:
 
 def _unlike_tls(
     certificates: Sequence[CertificateRecord], experiment: Experiment
-) -> Iterator[Finding]:
+) -> Iterator[ValidityWarning]:
     """Note arms that agree upon another version of TLS or another cipher than the baseline."""
     agreed = {
         arm: next(
@@ -122,7 +124,7 @@ def _unlike_tls(
             )
 
 
-def _ran_before(certificates: Sequence[CertificateRecord]) -> Iterator[Finding]:
+def _ran_before(certificates: Sequence[CertificateRecord]) -> Iterator[ValidityWarning]:
     """Note what is watched only: its blocks are no fresh starts, so that they are too alike."""
     for arm in dict.fromkeys(arm for it in certificates for arm in it.ran_before):
         yield note(
@@ -160,11 +162,11 @@ def _shown(value: object) -> str:
     return "none" if value in (None, {}) else str(value)
 
 
-def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
+def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[ValidityWarning]:
     for arm, answers in by_arm.items():
         for at, answer in enumerate(answers):
             if answer.status is None:
-                yield _finding(
+                yield _warning(
                     "no-answer",
                     arm,
                     f"arm {arm} gave no usable answer to {answer.path}: "
@@ -173,7 +175,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 )
             elif not answer.has_right_status:
                 wanted = answer.expected_status or "a status from 200 to 299"
-                yield _finding(
+                yield _warning(
                     "wrong-status",
                     arm,
                     f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
@@ -183,7 +185,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     ),
                 )
             elif _is_source(answer):
-                yield _finding(
+                yield _warning(
                     "source-code",
                     arm,
                     f"arm {arm} answered {answer.path} with the source of a program, not with what "
@@ -191,7 +193,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     "Have the server run such files: set up PHP for it (its module, or PHP-FPM).",
                 )
             elif answer.lacks is not None:
-                yield _finding(
+                yield _warning(
                     "different-body",
                     arm,
                     f"arm {arm} answered {answer.path} without {answer.lacks!r:.60}, which its "
@@ -203,7 +205,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                     if answer.expected_bytes in {None, answer.body_bytes}
                     else f", {number(answer.expected_bytes)} were expected"
                 )
-                yield _finding(
+                yield _warning(
                     "different-body",
                     arm,
                     f"arm {arm} answered {answer.path} with another body than the site's "
@@ -211,14 +213,16 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[Finding]:
                 )
 
 
-def _unlike_each_other(by_arm: dict[str, list[Answer]], *, same_bodies: bool) -> Iterator[Finding]:
+def _unlike_each_other(
+    by_arm: dict[str, list[Answer]], *, same_bodies: bool
+) -> Iterator[ValidityWarning]:
     """Compare the arms' answers one by one, in the order in which the load asks for them."""
     if not by_arm:
         return
     baseline, *others = by_arm
     for arm in others:
         if len(by_arm[baseline]) != len(by_arm[arm]):
-            yield _finding(
+            yield _warning(
                 "different-body",
                 arm,
                 f"arms {baseline} and {arm} are asked for different numbers of paths: "
@@ -230,14 +234,14 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]], *, same_bodies: bool) ->
                 continue
             paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
             if ours.status != theirs.status:
-                yield _finding(
+                yield _warning(
                     "wrong-status",
                     arm,
                     f"arms {baseline} and {arm} answered {paths} with different statuses: "
                     f"{ours.status} and {theirs.status}",
                 )
             elif not _may_be_compared(ours, theirs, same_bodies=same_bodies):
-                yield _finding(
+                yield _warning(
                     "different-body",
                     arm,
                     f"arms {baseline} and {arm} answered {paths} with different bodies: "
@@ -249,7 +253,7 @@ def _unlike_each_other(by_arm: dict[str, list[Answer]], *, same_bodies: bool) ->
 
 def _unlike_but_allowed(
     certificates: Sequence[CertificateRecord], arms: Sequence[str], experiment: Experiment
-) -> Iterator[Finding]:
+) -> Iterator[ValidityWarning]:
     """Note pages whose bodies differ from arm to arm, where the site doesn't say what is right.
 
     Pages that also differ from answer to answer of the same arm, as those with a date or a random
@@ -336,8 +340,8 @@ def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
     return f" (- {baseline}, + {arm}):\n" + "\n".join(lines) if lines else ""
 
 
-def _finding(rule: str, arm: str, what: str, remedy: str = CORRECT) -> Finding:
-    return Finding(
+def _warning(rule: str, arm: str, what: str, remedy: str = CORRECT) -> ValidityWarning:
+    return ValidityWarning(
         rule=rule,
         severity="invalid",
         arm=arm,

@@ -9,7 +9,7 @@ from webdyno.judge.interval import welch
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, SlotRule, note
 from webdyno.model.format import count, number
-from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.judgement import LeftOutSlot, ValidityWarning
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
 
@@ -66,7 +66,7 @@ def _one_in(share: float) -> str:
     return f"one in {number(1 / share)} answers"
 
 
-def _retried(data: PointData) -> Iterator[Finding]:
+def _retried(data: PointData) -> Iterator[ValidityWarning]:
     """Note arms whose servers closed kept connections just as they were used again."""
     for arm in data.experiment.arms:
         slots = data.of_arm(arm)
@@ -119,7 +119,7 @@ class _KeptAlike(SlotRule):
         closing = _closing(slots)
         return super().left_out([slot for slot in slots if slot.arm in closing])
 
-    def findings(self, data: PointData) -> list[Finding]:
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Tell of arms that close connections; notes where they are alike, or close few."""
         if _are_alike(data.slots):
             return [self._alike(list(_by_arm(data.slots).values()))]
@@ -133,10 +133,10 @@ class _KeptAlike(SlotRule):
             note(self.name, arm, f"{_closed(data.of_arm(arm))}; its figures include that", SAME)
             for arm in shares
         ]
-        told = [it for it in super().findings(data) if it.arm in closing]
+        told = [it for it in super().warnings(data) if it.arm in closing]
         return [*told, *notes]
 
-    def _alike(self, arms: Sequence[Sequence[SlotRecord]]) -> Finding:
+    def _alike(self, arms: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:
         shares = sorted({_one_in(_closed_share(slots)) for slots in arms})
         if all(_closed_share(slots) >= ALL_CLOSED for slots in arms):
             what = "no arm keeps connections: each request opened its own"
@@ -144,7 +144,7 @@ class _KeptAlike(SlotRule):
         else:
             what = f"the arms close kept connections alike, after {' or '.join(shares)}"
             remedy = SAME
-        return Finding(
+        return ValidityWarning(
             rule=self.name,
             severity="note",
             arm=None,

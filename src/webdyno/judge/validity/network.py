@@ -13,7 +13,7 @@ from webdyno.judge.validity.rule import (
     with_readings,
 )
 from webdyno.model.format import count, number, percent
-from webdyno.model.judgement import Comparison, Finding, Verdict
+from webdyno.model.judgement import Comparison, ValidityWarning, Verdict
 from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
@@ -105,7 +105,7 @@ PORTS_USED_UP = SlotRule(
 SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
 
 
-def _link_bound(data: PointData) -> Iterable[Finding]:
+def _link_bound(data: PointData) -> Iterable[ValidityWarning]:
     """Note each arm that filled the link in at least half of its slots.
 
     A link with a limit is part of the experiment, so a full one spoils nothing: it is the reason
@@ -135,9 +135,9 @@ def link_limited(slots: Sequence[SlotRecord]) -> bool:
 LINK_BOUND = RunRule("link-bound", _link_bound)
 
 
-def both_filled_link(comparison: Comparison, findings: Iterable[Finding]) -> str | None:
+def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]) -> str | None:
     """Say that the link made two arms equivalent, if it did."""
-    bound = {finding.arm for finding in findings if finding.rule == LINK_BOUND.name}
+    bound = {warning.arm for warning in warnings if warning.rule == LINK_BOUND.name}
     if (
         comparison.verdict is Verdict.EQUIVALENT
         and comparison.metric in metrics_of_kind(TIMING)

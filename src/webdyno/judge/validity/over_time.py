@@ -29,7 +29,7 @@ from webdyno.judge.stalls import gone
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.format import count, duration, number, percent
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.long_look import Failing, LongLook
 from webdyno.model.metrics import rate_rps, server_cpu_us
 from webdyno.model.quantities import memory_words
@@ -68,14 +68,14 @@ class Trend:
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
-    def findings(self, data: PointData) -> list[Finding]:
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Tell the arms that have one.
 
         Each block gives one change; their t interval tells whether they have a direction in common.
         """
         arms = list(data.experiment.arms)
         found = (self._of_arm(data, arm, TREND_ALPHA / len(arms)) for arm in arms)
-        return [finding for finding in found if finding is not None]
+        return [warning for warning in found if warning is not None]
 
     def sure_change(self, data: PointData, arm: str, alpha: float = TREND_ALPHA) -> Estimate | None:
         """Give the change of ln(rate), or of ln(`work_rate`), where it is sure and worth a word."""
@@ -86,13 +86,13 @@ class Trend:
         large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
         return mean if large and mean.excludes_zero() else None
 
-    def _of_arm(self, data: PointData, arm: str, alpha: float) -> Finding | None:
+    def _of_arm(self, data: PointData, arm: str, alpha: float) -> ValidityWarning | None:
         mean = self.sure_change(data, arm, alpha)
         if mean is None:
             return None
         change = expm1(min(mean.centre, LARGEST_CHANGE))
         direction = "rises" if change > 0 else "falls"
-        return Finding(
+        return ValidityWarning(
             rule=self.name,
             severity="note",
             arm=arm,
@@ -165,7 +165,7 @@ TRENDS = (
 )
 
 
-def _stalls(data: PointData) -> Iterator[Finding]:
+def _stalls(data: PointData) -> Iterator[ValidityWarning]:
     yield from _in_slots(data)
     for look in data.looks:
         if look.stalls is None:
@@ -181,7 +181,7 @@ def _stalls(data: PointData) -> Iterator[Finding]:
         )
 
 
-def _slow(data: PointData) -> Iterator[Finding]:
+def _slow(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         if look.slow:
             yield note(
@@ -193,7 +193,7 @@ def _slow(data: PointData) -> Iterator[Finding]:
             )
 
 
-def _in_slots(data: PointData) -> Iterator[Finding]:
+def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
     """Tell of stalls in slots, where no long look tells more of them."""
     known = {look.arm for look in data.looks if look.stalls}
     for arm in data.experiment.arms:
@@ -209,7 +209,7 @@ def _in_slots(data: PointData) -> Iterator[Finding]:
         )
 
 
-def _drifts(data: PointData) -> Iterator[Finding]:
+def _drifts(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         for drift in look.drifts:
             yield note(
@@ -222,7 +222,7 @@ def _drifts(data: PointData) -> Iterator[Finding]:
             )
 
 
-def _growth(data: PointData) -> Iterator[Finding]:
+def _growth(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         if look.growth is None:
             continue
@@ -243,7 +243,7 @@ def _longer(look: LongLook) -> str:
     return next((it for it, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST)
 
 
-def _more_open(data: PointData) -> Iterator[Finding]:
+def _more_open(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         if look.more_open is None:
             continue
@@ -260,7 +260,7 @@ def _more_open(data: PointData) -> Iterator[Finding]:
         )
 
 
-def _failing(data: PointData) -> Iterator[Finding]:
+def _failing(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         end = gone(look.failing)
         if look.failing:
@@ -276,7 +276,7 @@ def _failing(data: PointData) -> Iterator[Finding]:
             yield died.replace(severity="invalid")
 
 
-def _of_failures(look: LongLook, worst: Failing) -> Finding:
+def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
     more = f" (and {count(len(look.failing) - 1, 'time')} more)" if len(look.failing) > 1 else ""
     if worst.by_client:
         return note(

@@ -1,4 +1,4 @@
-"""What a validity rule is, and how broken slots become findings."""
+"""What a validity rule is, and how broken slots become warnings."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Protocol
 
 from webdyno.judge.point_data import PointData
 from webdyno.model.format import count
-from webdyno.model.judgement import Finding, LeftOutSlot
+from webdyno.model.judgement import LeftOutSlot, ValidityWarning
 from webdyno.model.metrics import Kind, metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
@@ -29,9 +29,9 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str:
-        """Short and stable, such as `non-2xx`; a rule with several findings names them after it."""
+        """Short and stable, such as `non-2xx`; a rule with several warnings names them after it."""
 
-    def findings(self, data: PointData) -> Iterable[Finding]:
+    def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
         """Tell where it doesn't hold, with figures and a remedy."""
 
 
@@ -40,10 +40,10 @@ class RunRule:
     """A rule about a run as a whole, or about its blocks."""
 
     name: str
-    look: Callable[[PointData], Iterable[Finding]]
+    look: Callable[[PointData], Iterable[ValidityWarning]]
     """No slot is left out of what it looks at."""
 
-    def findings(self, data: PointData) -> Iterable[Finding]:
+    def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
         """Tell where it doesn't hold."""
         return self.look(data)
 
@@ -107,15 +107,15 @@ class SlotRule:
         """Whether more of an arm's slots break it than may be left out."""
         return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
 
-    def findings(self, data: PointData) -> list[Finding]:
-        """Give a finding for each arm with broken slots: invalid when they are too many."""
+    def warnings(self, data: PointData) -> list[ValidityWarning]:
+        """Give a warning for each arm with broken slots: invalid when they are too many."""
         return [
-            self._finding(arm, bad, total=len(mine))
+            self._warning(arm, bad, total=len(mine))
             for arm in data.experiment.arms
             if (mine := data.of_arm(arm)) and (bad := [it for it in mine if self.broken(it)])
         ]
 
-    def _finding(self, arm: str, bad: Sequence[SlotRecord], total: int) -> Finding:
+    def _warning(self, arm: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
         too_many = self._too_many(bad, total)
         share = f"{count(len(bad), 'slot')} of {total}"
         if not too_many:
@@ -126,7 +126,7 @@ class SlotRule:
             scope = f" ({share}): its rate is at least what was measured"
         else:
             scope = ""
-        return Finding(
+        return ValidityWarning(
             rule=self.name,
             severity="invalid" if too_many and not self.bounded else "note",
             arm=arm,
@@ -136,9 +136,11 @@ class SlotRule:
         )
 
 
-def note(rule: str, arm: str, what: str, remedy: str, metrics: Sequence[str] = ()) -> Finding:
-    """Make a finding about an arm that spoils nothing."""
-    return Finding(
+def note(
+    rule: str, arm: str, what: str, remedy: str, metrics: Sequence[str] = ()
+) -> ValidityWarning:
+    """Make a warning about an arm that spoils nothing."""
+    return ValidityWarning(
         rule=rule,
         severity="note",
         arm=arm,

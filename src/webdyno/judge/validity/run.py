@@ -17,7 +17,7 @@ from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT, RunRule, note
 from webdyno.model.format import count, number, percent
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule, metric_rule
 from webdyno.model.records import IncidentRecord
 
@@ -31,7 +31,7 @@ GAP_SDS = 6.0
 """Between two states, in standard deviations within them: a normal sample seldom has such a gap."""
 
 
-def _sessions(data: PointData) -> Iterator[Finding]:
+def _sessions(data: PointData) -> Iterator[ValidityWarning]:
     """Find what changed between the starts of measuring: figures across it can't be compared."""
     told = {
         difference.what: f"{difference.what} was {difference.before}, then {difference.after}"
@@ -41,7 +41,7 @@ def _sessions(data: PointData) -> Iterator[Finding]:
     if told:
         more = len(told) - SHOWN_DIFFERENCES
         shown = "; ".join(list(told.values())[:SHOWN_DIFFERENCES])
-        yield Finding(
+        yield ValidityWarning(
             rule=SESSIONS.name,
             severity="invalid",
             arm=None,
@@ -55,8 +55,8 @@ def _sessions(data: PointData) -> Iterator[Finding]:
 SESSIONS = RunRule("mixed-sessions", _sessions)
 
 
-def _incidents(data: PointData) -> Iterator[Finding]:
-    """Give a finding for the load generator and each arm with incidents; the first is told.
+def _incidents(data: PointData) -> Iterator[ValidityWarning]:
+    """Give a warning for the load generator and each arm with incidents; the first is told.
 
     An incident spoils its block. Where that was measured again from its start, the run is whole:
     unless it happens so often that what is left was chosen by luck.
@@ -73,7 +73,7 @@ def _incidents(data: PointData) -> Iterator[Finding]:
         nobody = "between hosts" if first.of_hosts else "the load generator"
         whose = nobody if arm is None else f"arm {arm}"
         again = "" if lost else "; measured again since, from the block's start"
-        yield Finding(
+        yield ValidityWarning(
             rule=INCIDENT.name,
             severity="invalid" if arm is not None and (lost or too_many) else "note",
             arm=arm,
@@ -101,7 +101,7 @@ def _remedy(incident: IncidentRecord, *, resume: bool) -> str:
 INCIDENT = RunRule("incident", _incidents)
 
 
-def _few_samples(data: PointData) -> Iterator[Finding]:
+def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
     """Find arms whose percentiles stand on too few requests in some block."""
     if not any(slot.load.response_time_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
@@ -114,7 +114,7 @@ def _few_samples(data: PointData) -> Iterator[Finding]:
         short = {name: it for name, it in quantiles.items() if fewest < exceeded_by_largest(it)}
         if short:
             highest = max(short.values())
-            yield Finding(
+            yield ValidityWarning(
                 rule=FEW_SAMPLES.name,
                 severity="invalid",
                 arm=arm,
@@ -129,13 +129,13 @@ def _few_samples(data: PointData) -> Iterator[Finding]:
 FEW_SAMPLES = RunRule("few-samples", _few_samples)
 
 
-def _few_blocks(data: PointData) -> Sequence[Finding]:
+def _few_blocks(data: PointData) -> Sequence[ValidityWarning]:
     """Note a run that ended before a verdict was possible."""
     finished, fewest = len(data.blocks), data.measure.min_blocks
     if finished >= fewest:
         return []
     return [
-        Finding(
+        ValidityWarning(
             rule=FEW_BLOCKS.name,
             severity="note",
             arm=None,
@@ -215,7 +215,7 @@ def arms_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule,
             yield arm, *told
 
 
-def _starts(data: PointData) -> Iterator[Finding]:
+def _starts(data: PointData) -> Iterator[ValidityWarning]:
     for arm, rule, found in arms_whose_starts_differ(data):
         yield note("starts-differ", arm, _words_of_starts(found, rule), MORE_STARTS_HELP)
 

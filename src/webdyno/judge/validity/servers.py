@@ -17,7 +17,7 @@ from webdyno.judge.validity.rule import (
     with_readings,
 )
 from webdyno.model.format import count, duration, number, percent
-from webdyno.model.judgement import Finding
+from webdyno.model.judgement import ValidityWarning
 from webdyno.model.metrics import answers
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
@@ -219,7 +219,7 @@ def counted_by_front(slot: SlotRecord) -> int | None:
     return slot.readings.status[slot.readings.front].requests
 
 
-def _miscounted(data: PointData) -> Iterator[Finding]:
+def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
     """Compare the servers' own counts with the load's."""
     for arm in data.experiment.arms:
         load = data.experiment.load_of(arm)
@@ -248,7 +248,7 @@ def _accounted_for(slot: SlotRecord, counted: int) -> bool:
     return abs(counted - whole.sent) <= (slot.load.requests.unanswered or 0) + whole.failures.total
 
 
-def _waited(data: PointData) -> Iterator[Finding]:
+def _waited(data: PointData) -> Iterator[ValidityWarning]:
     """Find services all of whose workers were taken, or in whose queue connections stood."""
     for arm in data.experiment.arms:
         connections = data.experiment.load_of(arm).connections
