@@ -41,8 +41,8 @@ from webdyno.model.readings import ServiceUse
 from webdyno.model.records import (
     Answer,
     BlockRecord,
-    CertificateRecord,
     PilotRecord,
+    PreflightRecord,
     Record,
     ServerUse,
     SlotRecord,
@@ -133,7 +133,7 @@ def simulated_run(
     measure = measure or Measure(seed=seed)
     head = run_head({name: arm.stack for name, arm in arms.items()}, measure=measure, title=title)
     random = Random(seed)
-    records: list[Record] = [certificate_record(arms)]
+    records: list[Record] = [preflight_record(arms)]
     clock = START
     for block in range(blocks):
         began = clock
@@ -228,9 +228,9 @@ def machine() -> Machine:
     )
 
 
-def certificate_record(arms: dict[str, SimulatedArm], block: int = 0) -> CertificateRecord:
+def preflight_record(arms: dict[str, SimulatedArm], block: int = 0) -> PreflightRecord:
     """What the arms answered before the load."""
-    return CertificateRecord(
+    return PreflightRecord(
         block=block,
         answers={name: [answer(arm)] for name, arm in arms.items()},
         settings={name: {"workers": "2", "sendfile": "on", "access log": "off"} for name in arms},
@@ -238,7 +238,7 @@ def certificate_record(arms: dict[str, SimulatedArm], block: int = 0) -> Certifi
 
 
 def answer(arm: SimulatedArm, path: str = "/hello.txt") -> Answer:
-    """An arm's answer to one request of the certificate."""
+    """An arm's answer to one request of the pre-flight check."""
     return Answer(
         path=path,
         expected_status=200,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from e2e.commands import QUICK, run_blocks, webdyno_here
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 TWO_PAGES = """
@@ -37,8 +37,8 @@ def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Pat
     assert "differs from small" in told
     assert "load.paths: /100KB.txt, not /100.txt" in " ".join(told.split())
     records = RunFolder.open(tmp_path / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    paths = {arm: [it.path for it in answers] for arm, answers in certificate.answers.items()}
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    paths = {arm: [it.path for it in answers] for arm, answers in preflight.answers.items()}
     assert paths == {"small": ["/100.txt"], "large": ["/100KB.txt"]}
     slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
     completed = {

@@ -27,7 +27,7 @@ from e2e.commands import (
 )
 from variants import further
 from webdyno.model.errors import OperationError
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.own.podman import podman
 from webdyno.run.folder import RunFolder
 
@@ -125,8 +125,8 @@ def test_a_secret_reaches_a_container_and_no_file(
     monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
     run_blocks(1, "duel", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
     records = RunFolder.open(home / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    assert {it.body_start for its in certificate.answers.values() for it in its} == {"…hidden…"}
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    assert {it.body_start for its in preflight.answers.values() for it in its} == {"…hidden…"}
     files = [it for it in (home / "run").rglob("*") if it.is_file()]
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
@@ -148,8 +148,8 @@ def test_a_container_is_measured_beside_a_process(home: Path) -> None:
     assert all(it.services["web"].processes == 1 for it in readings), "Podman's own don't count"
     assert all(it.memory and it.memory.limit_bytes <= 64_000_000 for it in readings)
     assert all(it.network.own_namespace for it in readings)
-    (certificate, *_) = (it for it in records if isinstance(it, CertificateRecord))
-    assert "Ethernet" in str(certificate.model_dump()), "how it is reached is told"
+    (preflight, *_) = (it for it in records if isinstance(it, PreflightRecord))
+    assert "Ethernet" in str(preflight.model_dump()), "how it is reached is told"
 
 
 def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> None:

@@ -25,7 +25,9 @@ def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
 ) -> None:
     arguments = ["run", *QUICK, *load, f"--generator={name}", "--out=run"]
     with started_webdyno(*arguments, folder=tmp_path) as process:
-        wait_for(tmp_path / "run/slots.jsonl", lines=3)  # the certificate, and a slot of each arm
+        wait_for(
+            tmp_path / "run/slots.jsonl", lines=3
+        )  # the pre-flight check, and a slot of each arm
         os.kill(process.pid, signal.SIGINT)
         process.communicate(timeout=60)
     assert left_behind(tmp_path) == []

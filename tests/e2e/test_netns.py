@@ -16,7 +16,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(
@@ -43,8 +43,8 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
     slots = [record for record in folder.records() if isinstance(record, SlotRecord)]
     assert {slot.load.failures.total for slot in slots} == {0}
     assert all(slot.readings and slot.readings.network.link_bytes_per_s == 1.25e6 for slot in slots)
-    certificates = [r for r in folder.records() if isinstance(r, CertificateRecord)]
-    assert {a.status for c in certificates for side in c.answers.values() for a in side} == {200}
+    preflights = [r for r in folder.records() if isinstance(r, PreflightRecord)]
+    assert {a.status for c in preflights for side in c.answers.values() for a in side} == {200}
 
 
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:

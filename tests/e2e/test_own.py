@@ -29,7 +29,7 @@ from e2e.commands import (
     webdyno_here,
 )
 from e2e.own import CMD, SERVER, check_refusal, commit
-from webdyno.model.records import CertificateRecord
+from webdyno.model.records import PreflightRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
 from webdyno.stack.sockets import free_port
@@ -181,8 +181,8 @@ def test_what_runs_already_is_watched_and_left_alone(
     services = [it.readings.services["web"] for it in watched if it.readings]
     assert all(it.processes == 1 and (it.pss_bytes or 0) > 1_000_000 for it in services)
     records = RunFolder.open(home / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    assert certificate.ran_before == [url]
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    assert preflight.ran_before == [url]
     told = webdyno("report", "run", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
     assert "a fresh start of every arm but url:" in " ".join(told.split())

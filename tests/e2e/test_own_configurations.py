@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import FEW, run_blocks, statuses, webdyno
 from variants import further
-from webdyno.model.records import CertificateRecord
+from webdyno.model.records import PreflightRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack import certificates
 
@@ -199,8 +199,8 @@ def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
     arm = "conf:caddy:Caddyfile"
     run_blocks(1, "duel", arm, arm, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    assert {it.body_start for its in certificate.answers.values() for it in its} == {"…hidden…"}
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    assert {it.body_start for its in preflight.answers.values() for it in its} == {"…hidden…"}
     files = [it for it in (open_folder / "run").rglob("*") if it.is_file()]
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
@@ -233,8 +233,8 @@ def test_the_host_that_is_asked_for_is_the_one_measured(
     run_blocks(1, "duel", arm, arm, *flags, *FEW, folder=open_folder)
     assert statuses(open_folder) == {"200"}
     records = RunFolder.open(open_folder / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    assert {it.body_start for its in certificate.answers.values() for it in its} == {answer}
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    assert {it.body_start for its in preflight.answers.values() for it in its} == {answer}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")

@@ -10,7 +10,7 @@ import pytest
 
 from e2e.commands import FEW, run_blocks, statuses, webdyno
 from variants import further
-from webdyno.model.records import CertificateRecord
+from webdyno.model.records import PreflightRecord
 from webdyno.run.folder import RunFolder
 
 DEBIANS_APACHE = Path(__file__).parents[2] / ".dyno/debian/apache2/etc/apache2"
@@ -341,8 +341,8 @@ def test_a_host_with_php_runs_it(open_folder: Path) -> None:
     arm = "conf:site.conf"
     run_blocks(1, "duel", arm, arm, "--path=/hello.php", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    bodies = {it.body_start for its in certificate.answers.values() for it in its}
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    bodies = {it.body_start for its in preflight.answers.values() for it in its}
     assert bodies == {"dynamic 42"}
 
 

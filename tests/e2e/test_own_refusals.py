@@ -115,7 +115,7 @@ def test_what_can_be_known_before_measuring_is_known_before_the_pilots(home: Pat
     assert "answered 302 to /" in " ".join(done.stdout.split())
     assert "few-blocks" not in done.stdout
     kinds = [it.kind for it in RunFolder.open(home / "run").records()]
-    assert kinds == ["session", "certificate", "stop"]
+    assert kinds == ["session", "preflight", "stop"]
 
 
 def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path) -> None:

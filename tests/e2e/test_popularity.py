@@ -49,7 +49,7 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
         assert abs(seen - asked * share) < 6 * error, (first, last)
 
 
-def test_the_certificate_looks_at_some_of_very_many(tmp_path: Path) -> None:
+def test_the_preflight_check_looks_at_some_of_very_many(tmp_path: Path) -> None:
     catalogue = own_catalogue(tmp_path / "own")
     arm = plan_arms(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
     certified = [asked.path for asked in arm.certified]

@@ -7,7 +7,7 @@ import pytest
 
 from e2e.commands import left_behind, run_blocks
 from variants import further
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 VERSIONS = {"https": "HTTP/1.1", "h2": "HTTP/2", "h2c": "HTTP/2"}
@@ -29,8 +29,8 @@ def first_block(
     keepalive: str = '"always"',
     more: str = "",
     knobs: Mapping[str, str] = KNOBS,
-) -> tuple[CertificateRecord, list[SlotRecord]]:
-    """Run servers, by their knobs, until they have a block; give certificate and slots."""
+) -> tuple[PreflightRecord, list[SlotRecord]]:
+    """Run servers, by their knobs, until they have a block; give pre-flight check and slots."""
     text = EXPERIMENT.format(protocol=protocol, keepalive=keepalive, more=more)
     text += "".join(
         f'[arms.{stack}]\nstack = "{stack}"\nknobs = {{ {given} }}\n'
@@ -39,15 +39,15 @@ def first_block(
     (folder / "protocols.toml").write_text(text)
     run_blocks(1, "run", "protocols.toml", "--yes", folder=folder)
     records = RunFolder.open(folder / "run").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
     assert left_behind(folder) == []
-    return certificate, [it for it in records if isinstance(it, SlotRecord)]
+    return preflight, [it for it in records if isinstance(it, SlotRecord)]
 
 
 @pytest.mark.parametrize("protocol", ["https", "h2", further("h2c")])
 def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: str) -> None:
-    certificate, slots = first_block(tmp_path, protocol)
-    answers = {arm: told[0] for arm, told in certificate.answers.items()}
+    preflight, slots = first_block(tmp_path, protocol)
+    answers = {arm: told[0] for arm, told in preflight.answers.items()}
     assert list(answers) == list(STACKS)
     for arm, answer in answers.items():
         assert (arm, answer.status, answer.http_version) == (arm, 200, VERSIONS[protocol])
@@ -80,8 +80,8 @@ def test_servers_choose_the_cipher_and_whether_sessions_are_resumed(
     knobs = {name: f"{chosen}, tls_resumption = false" for name in STACKS if name != "caddy"}
     if version == "1.2":
         knobs["caddy"] = chosen  # it has no say in ciphers of 1.3, and none in resumption
-    certificate, slots = first_block(tmp_path, "https", '"never"', knobs=knobs)
-    for arm, answers in certificate.answers.items():
+    preflight, slots = first_block(tmp_path, "https", '"never"', knobs=knobs)
+    for arm, answers in preflight.answers.items():
         assert answers[0].tls.startswith(f"TLSv{version}"), arm
         assert "CHACHA20" in answers[0].tls, (arm, answers[0].tls)
     for slot in slots:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
-from webdyno.model.records import CertificateRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 ECHO = ("--catalog", str(Path(__file__).parent / "echo"), "--yes")
@@ -48,8 +48,8 @@ def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
     done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     records = RunFolder.open(tmp_path / "r").records()
-    certificate = next(it for it in records if isinstance(it, CertificateRecord))
-    page, order = certificate.answers["before"]
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    page, order = preflight.answers["before"]
     assert (page.path, page.status, page.body_start) == ("/", 200, "GET /\n\n")
     assert (order.path, order.status) == ("order", 201)
     assert "Bearer …hidden…" in order.body_start

@@ -390,7 +390,7 @@ def test_a_server_that_dies_later_is_noticed(
 
 
 def test_a_wrong_answer_counts_as_started(bench: Bench, tmp_path: Path) -> None:
-    """The fairness certificate will say what is wrong with the answer."""
+    """The pre-flight check will say what is wrong with the answer."""
     catalogue = own_nginx(tmp_path / "own", **{"root {{ site.root }}": "root /nowhere"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench) as running:

@@ -92,10 +92,10 @@ def one_block() -> SimulatedRun:
 
 @cache
 def no_block() -> SimulatedRun:
-    """Stopped after the fairness certificate, before any slot."""
+    """Stopped after the pre-flight check, before any slot."""
     run = one_block()
-    certificate: list[Record] = run.records[:1]
-    return SimulatedRun(run.head, certificate)
+    preflight: list[Record] = run.records[:1]
+    return SimulatedRun(run.head, preflight)
 
 
 @cache

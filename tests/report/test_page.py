@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, certificate_record
+from builders import SimulatedArm, SimulatedRun, preflight_record
 from report import runs
 from webdyno.model.errors import OperationError
 from webdyno.report.page import prose
@@ -112,8 +112,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -> None:
     half = SimulatedArm(headers=(("ETag", "half \ud83d"),))
-    certificate = certificate_record({"nginx": SimulatedArm(), "apache": half})
-    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_block().head, [certificate])))
+    preflight = preflight_record({"nginx": SimulatedArm(), "apache": half})
+    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_block().head, [preflight])))
     assert "half \\ud83d" in page.read_text()
 
 

@@ -92,7 +92,7 @@ def test_the_interval_with_all_bounds_stands_beside_the_one_as_measured() -> Non
 
 def test_what_arms_answered_differently_is_told() -> None:
     report = printed(runs.decided())
-    assert "Not the same on all arms" in report
+    assert "Differences found in the pre-flight check" in report
     assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
 
 

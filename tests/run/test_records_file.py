@@ -46,7 +46,7 @@ def test_records_are_not_held_with_their_file_nor_with_names_of_their_own(
 
 def test_a_line_with_more_objects_than_any_of_ours_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "slots.jsonl"
-    file.write_text('{"kind": "certificate", "a": [' + "{}," * MOST_OBJECTS + "{}]}\n")
+    file.write_text('{"kind": "preflight", "a": [' + "{}," * MOST_OBJECTS + "{}]}\n")
     with pytest.raises(UserError, match=r"slots\.jsonl:1: .*so much in it"):
         list(records_of(file))
 

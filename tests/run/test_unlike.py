@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from webdyno.model.records import Answer
 from webdyno.model.request import Ignored
-from webdyno.run.precheck import with_differences, without_ignored
+from webdyno.run.preflight import with_differences, without_ignored
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def up(
     from webdyno.host.this_machine import Bench
     from webdyno.host.workspace import Workspace
     from webdyno.run.planned import first_request, planned_requests
-    from webdyno.run.precheck import ask_all
+    from webdyno.run.preflight import ask_all
     from webdyno.stack.starting import start_stack
 
     of_load = [text for text in set_ if text.startswith(LOAD)]

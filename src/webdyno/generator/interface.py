@@ -38,8 +38,8 @@ class Expectation:
     def under(self, headers: Mapping[str, str]) -> "Expectation":
         """Give what can be expected of answers on the wire to requests with such headers.
 
-        Length and sum are the page's: where bodies may come compressed, only the certificate, which
-        decodes them, can compare them with the page.
+        Length and sum are the page's: where bodies may come compressed, only the pre-flight check,
+        which decodes them, can compare them with the page.
         """
         return Expectation(self.status) if may_be_compressed(headers) else self
 

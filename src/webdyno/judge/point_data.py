@@ -22,9 +22,9 @@ from webdyno.model.metrics import MetricRule
 from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
     BlockRecord,
-    CertificateRecord,
     IncidentRecord,
     LongLookRecord,
+    PreflightRecord,
     Record,
     RemedyRecord,
     SessionRecord,
@@ -63,7 +63,7 @@ class PointData:
     """Its experiment is that of the point."""
     records: Sequence[Record] = ()
     blocks: tuple[Block, ...] = ()
-    certificates: tuple[CertificateRecord, ...] = ()
+    preflights: tuple[PreflightRecord, ...] = ()
     incidents: tuple[IncidentRecord, ...] = ()
     sessions: tuple[SessionRecord, ...] = ()
     looks: tuple[LongLook, ...] = ()
@@ -84,7 +84,7 @@ class PointData:
         """
         open_slots: dict[int, list[SlotRecord]] = {}
         blocks: dict[int, Block] = {}
-        certificates: dict[int, CertificateRecord] = {}
+        preflights: dict[int, PreflightRecord] = {}
         incidents: list[IncidentRecord] = []
         sessions: list[SessionRecord] = []
         looks: dict[str, list[LongLookRecord]] = {}
@@ -101,8 +101,8 @@ class PointData:
                     measured = tuple(slot for slot in attempt if slot.phase != "warmup")
                     blocks[record.block] = Block(record, measured)
                     stop = None
-                case CertificateRecord():
-                    certificates[record.block] = record
+                case PreflightRecord():
+                    preflights[record.block] = record
                 case LongLookRecord():
                     looks.setdefault(record.arm, []).append(record)
                 case IncidentRecord():
@@ -121,7 +121,7 @@ class PointData:
             records=records,
             point=point,
             blocks=tuple(blocks[number] for number in sorted(blocks)),
-            certificates=tuple(certificates[number] for number in sorted(certificates)),
+            preflights=tuple(preflights[number] for number in sorted(preflights)),
             incidents=tuple(incidents),
             sessions=tuple(sessions),
             looks=tuple(look_at(*parts) for parts in looks.values()),

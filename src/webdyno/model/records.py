@@ -81,7 +81,7 @@ class SlotRecord(Model):
 
 
 class Answer(Model):
-    """One answer of an arm to a request of the certificate."""
+    """One answer of an arm to a request of the pre-flight check."""
 
     path: str
     """With the method before it where that isn't GET; or the request's name."""
@@ -122,10 +122,10 @@ class Answer(Model):
         return self.status == self.expected_status
 
 
-class CertificateRecord(Model):
-    """What each arm answered to the same requests before the load: the fairness certificate."""
+class PreflightRecord(Model):
+    """What each arm answered to the same requests before the load: the pre-flight check."""
 
-    kind: Literal["certificate"] = "certificate"
+    kind: Literal["preflight"] = "preflight"
     point: Count = 0
     block: Count
     answers: dict[str, list[Answer]]
@@ -277,7 +277,7 @@ Record = Annotated[
     | LongLookRecord
     | RemedyRecord
     | SlotRecord
-    | CertificateRecord
+    | PreflightRecord
     | IncidentRecord
     | BlockRecord
     | StopRecord,

@@ -21,7 +21,7 @@ _FIELD_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,4000}[\x21-\x7e])?")
 OWN_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "te", "upgrade"})
 """What the load generator itself says in its requests."""
 READABLE_ENCODINGS = frozenset({"gzip", "deflate", "identity"})
-"""Encodings of bodies that the certificate can look into."""
+"""Encodings of bodies that the pre-flight check can look into."""
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:

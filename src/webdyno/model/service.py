@@ -184,7 +184,7 @@ class Service(Model):
     status: StatusSource | None = None
     """None where it doesn't tell."""
     settings: dict[str, Text] = {}
-    """What the fairness certificate says of it: name, and value as a template."""
+    """What the pre-flight check says of it: name, and value as a template."""
     own: Own | None = None
     """None in a catalogue, whose servers all run alike."""
 

@@ -183,7 +183,7 @@ class Web(Model):
 
 
 ANYTHING = "anything"
-"""What a program serves of which nobody knows what it can serve: the certificate will tell."""
+"""What a program serves of which nobody knows what it can serve: the pre-flight check will tell."""
 
 
 class Site(Model):

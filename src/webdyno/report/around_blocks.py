@@ -1,4 +1,7 @@
-"""What came before, between and after the blocks: the certificate, pilots, remedies, long looks."""
+"""What came before, between and after the blocks.
+
+The pre-flight check, pilots, remedies, long looks.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.files import MIB
 from webdyno.model.long_look import LongLook, LookPart, Slope
-from webdyno.model.records import Answer, CertificateRecord, PilotRecord, RemedyRecord
+from webdyno.model.records import Answer, PilotRecord, PreflightRecord, RemedyRecord
 from webdyno.report import document as doc
 
 Tell = Callable[[PilotRecord], float | None]
@@ -90,7 +93,7 @@ HEADERS_THAT_MATTER = (
 
 
 @dataclass(frozen=True)
-class FairnessRow:
+class PreflightRow:
     """One thing that was looked at, as each arm had it."""
 
     about: str
@@ -107,14 +110,14 @@ class FairnessRow:
 
 
 @dataclass(frozen=True)
-class Fairness:
+class Preflight:
     """Everything that was looked at before the load."""
 
     arms: list[str]
-    lines: list[FairnessRow]
+    lines: list[PreflightRow]
 
     @property
-    def shown(self) -> list[FairnessRow]:
+    def shown(self) -> list[PreflightRow]:
         """What differs between arms, or is wrong on all of them."""
         return [line for line in self.lines if line.differs or line.wrong]
 
@@ -126,23 +129,23 @@ class Fairness:
         return [name for name in names if name != "path" and name not in different]
 
 
-def fairness(data: PointData) -> Fairness:
-    """Give the certificate of the first block, and what differed in later blocks only.
+def preflight_of(data: PointData) -> Preflight:
+    """Give the pre-flight check of the first block, and what differed in later blocks only.
 
     There are no arms in it when the run ended before any was asked.
     """
-    found = [record for record in data.records if isinstance(record, CertificateRecord)]
-    lines: dict[tuple[str, str], FairnessRow] = {}
+    found = [record for record in data.records if isinstance(record, PreflightRecord)]
+    lines: dict[tuple[str, str], PreflightRow] = {}
     for record in found:
         for line in _lines(record):
             known = lines.get((line.about, line.what))
             if known is None or (line.differs and not known.differs):
                 lines[line.about, line.what] = line
     arms = list(found[0].answers) if found else []
-    return Fairness(arms, lines=list(lines.values()))
+    return Preflight(arms, lines=list(lines.values()))
 
 
-def _lines(record: CertificateRecord) -> list[FairnessRow]:
+def _lines(record: PreflightRecord) -> list[PreflightRow]:
     lines = [
         _line(by_arm, what, tell, wrong)
         for by_arm in _by_request(record.answers)
@@ -150,7 +153,7 @@ def _lines(record: CertificateRecord) -> list[FairnessRow]:
     ]
     for name in dict.fromkeys(name for each in record.settings.values() for name in each):
         by_arm = {arm: each.get(name) or text.MISSING for arm, each in record.settings.items()}
-        lines.append(FairnessRow("settings", name, by_arm, wrong=False))
+        lines.append(PreflightRow("settings", name, by_arm, wrong=False))
     return [line for line in lines if set(line.by_arm.values()) != {text.MISSING}]
 
 
@@ -168,8 +171,8 @@ def _line(
     what: str,
     tell: Callable[[Answer], str],
     wrong: Callable[[Answer], bool],
-) -> FairnessRow:
-    return FairnessRow(
+) -> PreflightRow:
+    return PreflightRow(
         about=", ".join(dict.fromkeys(answer.path for answer in by_arm.values() if answer)),
         what=what,
         by_arm={arm: tell(answer) if answer else text.MISSING for arm, answer in by_arm.items()},

@@ -24,7 +24,7 @@ from webdyno.model.load import Load
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.report import document as doc
-from webdyno.report.around_blocks import fairness
+from webdyno.report.around_blocks import preflight_of
 from webdyno.report.gate import gate_document
 from webdyno.report.ratio_tables import MetricTable
 from webdyno.report.result import cause_sections, deciding_table, outcome, said_of_deciding, tuning
@@ -111,7 +111,7 @@ def _is_invalid(view: RunView) -> bool:
 
 def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
     """Show what variants responded before the load where that isn't what was to be measured."""
-    wrong = [line for line in fairness(point.data).lines if line.wrong]
+    wrong = [line for line in preflight_of(point.data).lines if line.wrong]
     if wrong:
         names = list(wrong[0].by_arm)
         columns = [

@@ -18,7 +18,7 @@ from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import TIME, memory_words
-from webdyno.model.records import BlockRecord, CertificateRecord, SlotRecord
+from webdyno.model.records import BlockRecord, PreflightRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
@@ -79,8 +79,8 @@ def _blocks(counted: int, run: RunData) -> str:
     measured = [record for record in records if isinstance(record, SlotRecord)]
     if not measured:
         return f"{text.count(counted, 'block')} counted"
-    certificates = [record for record in records if isinstance(record, CertificateRecord)]
-    ran_before = list(dict.fromkeys(arm for it in certificates for arm in it.ran_before))
+    preflights = [record for record in records if isinstance(record, PreflightRecord)]
+    ran_before = list(dict.fromkeys(arm for it in preflights for arm in it.ran_before))
     left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     if experiment.objectives:
         return (

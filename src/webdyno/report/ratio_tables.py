@@ -159,7 +159,7 @@ def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Tabl
 def by_arm_table(
     arms: Iterable[str],
     groups: Mapping[str, Sequence[tuple[Cell | str, Mapping[str, str]]]],
-    style: Literal["costs", "certificate"],
+    style: Literal["costs", "preflight"],
 ) -> Table:
     """Give what was looked at, in groups, as each arm had it."""
     arms = list(arms)

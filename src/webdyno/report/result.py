@@ -15,10 +15,10 @@ from webdyno.judge.time_spent import explanation_sentence, what_waits
 from webdyno.model.judgement import Judgement
 from webdyno.report import document as doc
 from webdyno.report.around_blocks import (
-    FairnessRow,
-    fairness,
+    PreflightRow,
     how_it_changes,
     pilot_sections,
+    preflight_of,
     remedies_taken,
 )
 from webdyno.report.gate import gate_document, gate_outcome
@@ -210,16 +210,16 @@ def remedy_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
 def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:
     """Say what the arms answered differently before the load, what is wrong first."""
     found = {
-        (line.about, line.what): line for point in points for line in fairness(point.data).shown
+        (line.about, line.what): line for point in points for line in preflight_of(point.data).shown
     }
     if found:
         lines = sorted(found.values(), key=lambda line: not line.wrong)
         more = len(lines) - MOST_DIFFERENCES
         rest = [doc.Paragraph(f"… and {more} more, in the report", look="soft")] if more > 0 else []
         shown = doc.FactList([_difference(line) for line in lines[:MOST_DIFFERENCES]])
-        yield doc.Section("Not the same on all arms before the load", [shown, *rest])
+        yield doc.Section("Differences found in the pre-flight check", [shown, *rest])
 
 
-def _difference(line: FairnessRow) -> tuple[str, str]:
+def _difference(line: PreflightRow) -> tuple[str, str]:
     by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
     return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_arm

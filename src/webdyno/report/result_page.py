@@ -15,7 +15,7 @@ from webdyno.model.files import write_whole, writing
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead
 from webdyno.report import document as doc
-from webdyno.report.around_blocks import Fairness, fairness, pilot_sections
+from webdyno.report.around_blocks import Preflight, pilot_sections, preflight_of
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, configuration_differences, costs, of_endpoints
@@ -148,8 +148,8 @@ def _point(point: PointView, view: RunView) -> Iterator[doc.Section]:
     yield from (doc.Section("", [figure]) for figure in _figures_of(point, view))
     if found := costs(point.data, point.judgement.facts):
         yield doc.Section("What a request costs", [_counted(point, found)], note=COSTS)
-    if (before := fairness(point.data)).arms:
-        yield _certificate(before)
+    if (before := preflight_of(point.data)).arms:
+        yield _preflight(before)
 
 
 def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
@@ -157,7 +157,7 @@ def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table
     return by_arm_table(point.data.experiment.arms, groups, "costs")
 
 
-def _certificate(found: Fairness) -> doc.Section:
+def _preflight(found: Preflight) -> doc.Section:
     """Say what the arms answered before the load: of what differs what each of them did."""
     groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
     for line in found.shown:
@@ -173,12 +173,12 @@ def _certificate(found: Fairness) -> doc.Section:
         doc.Paragraph(f"Before any load, the same requests went to every arm. {shows}")
     ]
     if groups:
-        blocks.append(by_arm_table(found.arms, groups, "certificate"))
+        blocks.append(by_arm_table(found.arms, groups, "preflight"))
     if found.alike:
         blocks.append(
             doc.Paragraph(f"The same on every arm: {', '.join(found.alike)}.", look="soft")
         )
-    return doc.Section("Fairness certificate", blocks)
+    return doc.Section("Pre-flight check", blocks)
 
 
 def _elsewhere(folder: Path) -> Iterator[doc.Section]:

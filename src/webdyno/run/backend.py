@@ -49,7 +49,7 @@ class StartedArm(NamedTuple):
     is_counted: bool
     """Whether its CPU time can be read often without disturbing it."""
     settings: Mapping[str, str]
-    """What the fairness certificate says of its services."""
+    """What the pre-flight check says of its services."""
 
 
 class SlotUsage(NamedTuple):
@@ -146,7 +146,7 @@ class ClientsHost(Protocol):
     """A host that makes load."""
 
     def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
-        """Ask an arm's servers each of these once, as a load would; see `precheck`."""
+        """Ask an arm's servers each of these once, as a load would; see `run.preflight`."""
 
     def get_ready(self, arm: str) -> None:
         """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""

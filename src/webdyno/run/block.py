@@ -1,4 +1,4 @@
-"""One block: a fresh start of all arms, the certificate, warm-ups, then slots in balanced order."""
+"""One block: all arms start, the pre-flight check, warm-ups, then slots in balanced order."""
 
 import time
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from typing import NamedTuple
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.judge import Stop, question_of
 from webdyno.judge.settings import slot_settings, slots_per_arm
-from webdyno.judge.validity import certificate as fairness
+from webdyno.judge.validity.preflight import answer_differences
 from webdyno.model.errors import OperationError
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load import unpacked
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import BlockRecord, CertificateRecord
+from webdyno.model.records import BlockRecord, PreflightRecord
 from webdyno.run.arm import Phase, RunningBlock
 from webdyno.run.backend import Questions
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedArm
 from webdyno.run.point import RunningPoint, prepared, rng_of
-from webdyno.run.precheck import with_differences
+from webdyno.run.preflight import with_differences
 from webdyno.stack.service import StackDied
 
 LONGEST_COUNT_S = 60.0
@@ -46,9 +46,9 @@ class PlannedSlot(NamedTuple):
 def run_block(point: RunningPoint, number: int) -> None:
     """Run one block; whatever fails is put on record.
 
-    The point stops when the certificate shows answers that can't be compared (no load is made then)
-    and when a server died under load, unless the run goes on without such arms. Servers that don't
-    start raise OperationError, a load generator that fails GeneratorError.
+    The point stops when the pre-flight check shows answers that can't be compared (no load is made
+    then) and when a server died under load, unless the run goes on without such arms. Servers that
+    don't start raise OperationError, a load generator that fails GeneratorError.
     """
     began, began_at = time.monotonic(), datetime.now(UTC)
     rng = rng_of(point.experiment.measure.seed, point.number, number)
@@ -62,9 +62,9 @@ def run_block(point: RunningPoint, number: int) -> None:
     with prepared(point, number), RunningBlock(point, number) as running:
         for arm in rng.sample(arms, len(arms)):
             running.start(arm)
-        certificate = certify(arms, running)
-        point.keep(certificate)
-        if differences := fairness.answer_differences(certificate, point.experiment):
+        preflight = run_preflight(arms, running)
+        point.keep(preflight)
+        if differences := answer_differences(preflight, point.experiment):
             give_up(point, number, differences)
             return
         ready_s = {name: up.ready_s for name, up in running.up.items()}
@@ -148,7 +148,7 @@ def plan_slots(
     ]
 
 
-def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRecord:
+def run_preflight(arms: Sequence[PlannedArm], running: RunningBlock) -> PreflightRecord:
     """Ask all arms the same before the load, where they speak HTTP."""
     point, up = running.point, running.up
     answers = {
@@ -160,7 +160,7 @@ def certify(arms: Sequence[PlannedArm], running: RunningBlock) -> CertificateRec
         for arm in arms
         if arm.stack.protocol == "http"
     }
-    return CertificateRecord(
+    return PreflightRecord(
         block=running.number,
         answers=with_differences(answers),
         settings={arm.name: dict(up[arm.name].settings) for arm in arms},

@@ -1,8 +1,8 @@
 """Looks at the arms before anything is measured: what can't be compared is known then.
 
-`look_first` asks what a certificate asks, before the pilots of each point. `unlike_requests` asks
-for everything that a load from a log asks for: of thousands of paths, of which a certificate looks
-at some, one that is missing here spoils a whole run.
+`look_first` asks what a pre-flight check asks, before the pilots of each point. `unlike_requests`
+asks for everything that a load from a log asks for: of thousands of paths, of which a pre-flight
+check looks at some, one that is missing here spoils a whole run.
 """
 
 import time
@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.host.users import caller
-from webdyno.judge.validity import certificate as fairness
+from webdyno.judge.validity.preflight import answer_differences
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
-from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.records import Answer, PreflightRecord
 from webdyno.run.arm import RunningBlock
 from webdyno.run.backend import Questions
-from webdyno.run.block import certify, give_up
+from webdyno.run.block import give_up, run_preflight
 from webdyno.run.local_backend import Agent, OpenBenches
 from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
 from webdyno.run.point import RunningPoint, in_state, prepared
-from webdyno.run.precheck import with_differences
+from webdyno.run.preflight import with_differences
 from webdyno.stack.service import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
@@ -44,10 +44,10 @@ def look_first(point: RunningPoint) -> None:
                 if not point.goes_on_without(point.failed):
                     raise
                 point.progress.notice(f"{death.what}: the run goes on without it")
-        certificate = certify([arm for arm in arms if arm.name in running.up], running)
+        preflight = run_preflight([arm for arm in arms if arm.name in running.up], running)
     point.used_s += time.monotonic() - began
-    if differences := fairness.answer_differences(certificate, point.experiment):
-        point.keep(certificate)
+    if differences := answer_differences(preflight, point.experiment):
+        point.keep(preflight)
         give_up(point, 0, differences)
 
 
@@ -62,7 +62,7 @@ class Unlike(NamedTuple):
 
 
 def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike]:
-    """Start all arms once, ask each for everything, and give what the certificate would refuse.
+    """Start all arms once, ask each for everything, and give what the check would refuse.
 
     Raises UserError or OperationError where they don't start.
     """
@@ -88,7 +88,7 @@ def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike
 def _differences(
     agent: Agent, arms: Sequence[PlannedArm], urls: dict[str, str], experiment: Experiment
 ) -> Iterator[tuple[int, str]]:
-    """Ask for as much at a time as a certificate does: no more bodies are held."""
+    """Ask for as much at a time as a pre-flight check does: no more bodies are held."""
     for begin in range(0, len(arms[0].asked), MOST_CERTIFIED):
         some = slice(begin, begin + MOST_CERTIFIED)
         answers = {
@@ -103,10 +103,10 @@ def _differences(
             by_arm: dict[str, list[Answer]] = {
                 name: [answer] for name, answer in zip(answers, of_one, strict=True)
             }
-            certificate = CertificateRecord(
+            preflight = PreflightRecord(
                 block=0, answers=with_differences(by_arm), settings={}, ran_before=[]
             )
-            if found := fairness.answer_differences(certificate, experiment):
+            if found := answer_differences(preflight, experiment):
                 yield begin + number, found[0].what
 
 

@@ -45,7 +45,7 @@ from webdyno.run.backend import (
 )
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedArm, arms_of_all_points
-from webdyno.run.precheck import ask_all
+from webdyno.run.preflight import ask_all
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import free_port

@@ -131,7 +131,10 @@ class PlannedArm:
 
     @property
     def certified(self) -> tuple[PlannedRequest, ...]:
-        """What the certificate asks for: all of it, or of very many paths some, spread evenly."""
+        """What the pre-flight check asks for.
+
+        All of it, or of very many paths some, spread evenly.
+        """
         step = -(-len(self.asked) // MOST_CERTIFIED)
         return self.asked[::step]
 

@@ -225,7 +225,7 @@ class RunningStack:
         return {role: service.version() for role, service in self._services.items()}
 
     def settings(self) -> dict[str, str]:
-        """What the fairness certificate says of the services; those behind the front by role."""
+        """What the pre-flight check says of the services; those behind the front by role."""
         limit = self.memory_limit
         size = (
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""

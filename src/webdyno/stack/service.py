@@ -238,7 +238,7 @@ class RunningService:
         return (match[1] if match and match[1] else "unknown"), said
 
     def settings(self) -> Mapping[str, str]:
-        """What the fairness certificate says of this service."""
+        """What the pre-flight check says of this service."""
         settings: Mapping[str, str] = self.filled.texts["settings"]
         return settings
 

@@ -119,7 +119,7 @@ def _first_local_port() -> int:
         return 32_768
 
 
-class TooMuch(Exception):  # noqa: N818 (it becomes a line of the certificate)
+class TooMuch(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
     """An answer that never ends, or takes too long; the message says which."""
 
 

@@ -41,7 +41,7 @@ SOCKET_PATH = "%2F"
 """How a Unix socket's path begins, percent-encoded."""
 
 
-class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the certificate)
+class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
     """There was no answer that can be understood; the message says why."""
 
     def __init__(

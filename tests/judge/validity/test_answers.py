@@ -47,7 +47,7 @@ def test_every_kind_of_failure_has_a_rule() -> None:
 def test_non_2xx_tells_the_codes_and_their_share() -> None:
     arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=503, wrong_share=0.25)}
     run = simulated_run(arms, blocks=6)
-    under_load: list[Record] = [it for it in run.records if it.kind != "certificate"]
+    under_load: list[Record] = [it for it in run.records if it.kind != "preflight"]
     found = found_in(SimulatedRun(run.head, under_load))
     what = found["non-2xx"].what
     assert "(503)" in what
@@ -86,7 +86,7 @@ def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(
     under_load: list[Record] = [
         it.model_copy(update={"refusal": refusal}) if isinstance(it, SlotRecord) else it
         for it in run.records
-        if it.kind != "certificate"
+        if it.kind != "preflight"
     ]
     found = found_in(SimulatedRun(run.head, under_load))["non-2xx"]
     assert what in found.what

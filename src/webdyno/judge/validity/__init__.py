@@ -7,11 +7,11 @@ from webdyno.judge.log_ratios import counts_apart
 from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
     answers,
-    certificate,
     client,
     keepalive,
     network,
     over_time,
+    preflight,
     run,
     servers,
 )
@@ -33,7 +33,7 @@ SLOT_RULES: dict[str, SlotRule] = {
 }
 """Rules that each slot keeps or breaks by itself, by name."""
 
-FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, certificate.CERTIFICATE)
+FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, preflight.PREFLIGHT)
 """Those that are told before them."""
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,

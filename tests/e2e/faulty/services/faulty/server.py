@@ -8,7 +8,7 @@ import time
 from math import exp
 
 RIGHT_AT_FIRST = {"compressed": 1, "other-body": 1}
-"""Right answers before the fault shows: enough to be ready, or for the certificate as well."""
+"""Right answers before the fault shows: enough to be ready, or for the pre-flight check as well."""
 USUALLY_RIGHT_AT_FIRST = 100
 HELLO = b"Hello, World!"
 WRITTEN_BYTES = 200_000

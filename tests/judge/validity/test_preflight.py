@@ -8,9 +8,9 @@ from builders import SimulatedArm, answer, run_head, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import warnings_of
-from webdyno.judge.validity.certificate import answer_differences
+from webdyno.judge.validity.preflight import answer_differences
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.records import Answer, PreflightRecord
 from webdyno.model.run import RunHead
 from webdyno.model.why import Intervention
 
@@ -21,9 +21,9 @@ HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
 
 
 def found(*answers: tuple[Answer, Answer]) -> list[ValidityWarning]:
-    """What the rules say of certificates: the answers of nginx and apache in each block."""
+    """What the rules say of pre-flight checks: the answers of nginx and apache in each block."""
     records = [
-        CertificateRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
+        PreflightRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
         for block, (nginx, apache) in enumerate(answers)
     ]
     return [f for f in warnings_of(PointData.of(HEAD, records)) if f.rule != "few-blocks"]
@@ -108,7 +108,7 @@ def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:
 
 
 def test_arms_must_be_asked_for_equally_many_paths() -> None:
-    records = [CertificateRecord(block=0, answers={"nginx": [answered()], "apache": []})]
+    records = [PreflightRecord(block=0, answers={"nginx": [answered()], "apache": []})]
     rules = [warning.rule for warning in warnings_of(PointData.of(HEAD, records))]
     assert "different-body" in rules
 
@@ -129,15 +129,15 @@ def asked_for(**of_apache: Any) -> RunHead:  # noqa: ANN401
     return HEAD.model_copy(update={"experiment": experiment})
 
 
-def certificate(nginx: Answer, apache: Answer) -> CertificateRecord:
-    return CertificateRecord(block=0, answers={"nginx": [nginx], "apache": [apache]})
+def preflight(nginx: Answer, apache: Answer) -> PreflightRecord:
+    return PreflightRecord(block=0, answers={"nginx": [nginx], "apache": [apache]})
 
 
 def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
     head = asked_for(load={"paths": ["/100.txt"], "connections": 8})
     found = warnings_of(
-        PointData.of(head, [certificate(answered(), answered(**other, body_bytes=100))])
+        PointData.of(head, [preflight(answered(), answered(**other, body_bytes=100))])
     )
     (noted,) = (f for f in found if f.rule != "few-blocks")
     assert (noted.rule, noted.severity, noted.arm) == ("asked-difference", "note", "apache")
@@ -150,29 +150,29 @@ def test_what_an_arm_has_less_of_on_purpose_is_no_warning() -> None:
     less = {"apache": Intervention(resource="connections", share=8 / 64)}
     experiment = head.experiment.model_copy(update={"interventions": less})
     head = head.model_copy(update={"experiment": experiment})
-    found = warnings_of(PointData.of(head, [certificate(answered(), answered())]))
+    found = warnings_of(PointData.of(head, [preflight(answered(), answered())]))
     assert [it.rule for it in found if it.rule != "few-blocks"] == []
 
 
 def test_what_is_not_asked_to_differ_is_still_checked() -> None:
     other_load, other_page = asked_for(load={"connections": 8}), asked_for(paths=["/100.txt"])
-    pair = certificate(free(10_000, "1"), free(3_000, "3"))
+    pair = preflight(free(10_000, "1"), free(3_000, "3"))
     assert "different-body" in {f.rule for f in warnings_of(PointData.of(other_load, [pair]))}
     assert "different-body" not in {f.rule for f in warnings_of(PointData.of(other_page, [pair]))}
-    wrong = certificate(answered(), answered(path="/100.txt", status=404))
+    wrong = preflight(answered(), answered(path="/100.txt", status=404))
     assert "wrong-status" in {f.rule for f in warnings_of(PointData.of(other_page, [wrong]))}
 
 
 def test_another_cipher_than_the_baseline_s_is_told() -> None:
     run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
-    certificate = run.records[0]
-    assert isinstance(certificate, CertificateRecord)
+    preflight = run.records[0]
+    assert isinstance(preflight, PreflightRecord)
     ciphers = {"a": "TLSv1.3, TLS_AES_256_GCM_SHA384", "b": "TLSv1.3, TLS_AES_128_GCM_SHA256"}
     answers = {
         arm: [it.model_copy(update={"tls": ciphers[arm]}) for it in told]
-        for arm, told in certificate.answers.items()
+        for arm, told in preflight.answers.items()
     }
-    other = certificate.model_copy(update={"answers": answers})
+    other = preflight.model_copy(update={"answers": answers})
     found = judge(PointData.of(run.head, [other, *run.records[1:]])).warnings
     (noted,) = [it for it in found if it.rule == "unlike-tls"]
     assert noted.arm == "b"
@@ -194,7 +194,7 @@ def test_a_program_sent_as_its_source_is_no_answer() -> None:
 def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     experiment = HEAD.experiment.model_copy(update={"same_bodies": False})
     changed = free(10_000, "1"), free(3_000, "3")
-    records = [certificate(*changed)]
+    records = [preflight(*changed)]
     found = warnings_of(PointData.of(HEAD.model_copy(update={"experiment": experiment}), records))
     (noted,) = (it for it in found if it.rule != "few-blocks")
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
@@ -202,5 +202,5 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     assert "--same-bodies" in noted.remedy
     assert answer_differences(records[0], experiment) == []
     declared = answered(body_sha256="0" * 64), answered()
-    assert answer_differences(certificate(*declared), experiment)
-    assert answer_differences(certificate(free(10, "1"), answered(status=404)), experiment)
+    assert answer_differences(preflight(*declared), experiment)
+    assert answer_differences(preflight(free(10, "1"), answered(status=404)), experiment)

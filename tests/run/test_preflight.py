@@ -1,4 +1,4 @@
-"""The certificate's requests: what a server answered is written down as it was."""
+"""The pre-flight check's requests: what a server answered is written down as it was."""
 
 import gzip
 import hashlib
@@ -11,9 +11,9 @@ import pytest
 
 from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
-from webdyno.run import precheck
+from webdyno.run import preflight
 from webdyno.run.planned import PlannedRequest
-from webdyno.run.precheck import Undecodable, ask_all, decoded
+from webdyno.run.preflight import Undecodable, ask_all, decoded
 
 BODY = b"Hello, World!"
 ENCODED = {
@@ -108,7 +108,7 @@ def test_bodies_that_are_cut_off_or_never_end_are_no_pages(
 ) -> None:
     with pytest.raises(Undecodable, match="cut off"):
         decoded(ENCODED["gzip"][:-9], "gzip", {"gzip"})
-    monkeypatch.setattr(precheck, "MOST_DECODED_BYTES", 1000)
+    monkeypatch.setattr(preflight, "MOST_DECODED_BYTES", 1000)
     assert len(decoded(gzip.compress(bytes(999)), "gzip", {"gzip"})) == 999
     with pytest.raises(Undecodable, match="very many"):
         decoded(gzip.compress(bytes(1_000_000)), "gzip", {"gzip"})

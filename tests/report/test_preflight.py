@@ -1,19 +1,19 @@
-from builders import SimulatedArm, certificate_record, point_data
-from webdyno.model.records import CertificateRecord
-from webdyno.report.around_blocks import fairness
+from builders import SimulatedArm, point_data, preflight_record
+from webdyno.model.records import PreflightRecord
+from webdyno.report.around_blocks import preflight_of
 
 
-def shown(*records: CertificateRecord) -> dict[str, dict[str, str]]:
-    found = fairness(point_data(records))
+def shown(*records: PreflightRecord) -> dict[str, dict[str, str]]:
+    found = preflight_of(point_data(records))
     return {line.what: line.by_arm for line in found.shown}
 
 
-def test_no_certificate_was_made() -> None:
-    assert not fairness(point_data([])).arms
+def test_no_preflight_check_was_made() -> None:
+    assert not preflight_of(point_data([])).arms
 
 
 def test_arms_that_are_alike_show_nothing() -> None:
-    found = fairness(point_data([certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})]))
+    found = preflight_of(point_data([preflight_record({"a": SimulatedArm(), "b": SimulatedArm()})]))
     assert found.shown == []
     assert {"status", "body", "head", "workers"} <= set(found.alike)
 
@@ -21,7 +21,7 @@ def test_arms_that_are_alike_show_nothing() -> None:
 def test_headers_that_matter_are_shown_and_others_are_not() -> None:
     plain = SimulatedArm(headers=(("Server", "a"), ("Content-Length", "13")))
     chunked = SimulatedArm(headers=(("server", "b"), ("transfer-encoding", "chunked")))
-    differences = shown(certificate_record({"plain": plain, "chunked": chunked}))
+    differences = shown(preflight_record({"plain": plain, "chunked": chunked}))
     assert differences == {
         "Content-Length": {"plain": "13", "chunked": "—"},
         "Transfer-Encoding": {"plain": "—", "chunked": "chunked"},
@@ -30,20 +30,20 @@ def test_headers_that_matter_are_shown_and_others_are_not() -> None:
 
 def test_wrong_on_every_arm_is_shown_although_nothing_differs() -> None:
     wrong = SimulatedArm(wrong_status=404, body=b"Not Found")
-    found = fairness(point_data([certificate_record({"a": wrong, "b": wrong})]))
+    found = preflight_of(point_data([preflight_record({"a": wrong, "b": wrong})]))
     assert {line.what for line in found.shown if line.wrong} == {"status", "body"}
 
 
 def test_an_error_page_is_recognisable() -> None:
     right, wrong = SimulatedArm(), SimulatedArm(wrong_status=403, body=b"<title>Forbidden</title>")
-    differences = shown(certificate_record({"right": right, "wrong": wrong}))
+    differences = shown(preflight_record({"right": right, "wrong": wrong}))
     assert differences["status"] == {"right": "200", "wrong": "403, not 200"}
     assert "<title>Forbidden</title>" in differences["body"]["wrong"]
     assert "Hello" not in differences["body"]["right"]
 
 
 def test_a_compressed_body_is_told_with_both_lengths() -> None:
-    record = certificate_record({"plain": SimulatedArm(), "gzip": SimulatedArm()})
+    record = preflight_record({"plain": SimulatedArm(), "gzip": SimulatedArm()})
     packed = record.answers["gzip"][0].model_copy(update={"encoding": "gzip", "wire_bytes": 9})
     answers = record.answers | {"gzip": [packed]}
     differences = shown(record.model_copy(update={"answers": answers}))
@@ -52,7 +52,7 @@ def test_a_compressed_body_is_told_with_both_lengths() -> None:
 
 
 def test_no_answer_says_why() -> None:
-    record = certificate_record({"up": SimulatedArm(), "down": SimulatedArm()})
+    record = preflight_record({"up": SimulatedArm(), "down": SimulatedArm()})
     gone = record.answers["down"][0].model_copy(
         update={"status": None, "error": "connection refused", "headers": []}
     )
@@ -62,7 +62,7 @@ def test_no_answer_says_why() -> None:
 
 
 def test_settings_are_compared_even_where_one_arm_lacks_them() -> None:
-    record = certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})
+    record = preflight_record({"a": SimulatedArm(), "b": SimulatedArm()})
     settings = {"a": {"workers": "2", "sendfile": "on"}, "b": {"workers": "4"}}
     differences = shown(record.model_copy(update={"settings": settings}))
     assert differences == {
@@ -74,22 +74,22 @@ def test_settings_are_compared_even_where_one_arm_lacks_them() -> None:
 def test_what_differs_only_in_a_later_block_is_shown() -> None:
     arms = {"a": SimulatedArm(), "b": SimulatedArm()}
     later = arms | {"b": SimulatedArm(body=b"Hello, again")}
-    differences = shown(certificate_record(arms), certificate_record(later, block=1))
+    differences = shown(preflight_record(arms), preflight_record(later, block=1))
     assert set(differences) == {"body"}
 
 
 def test_arms_with_paths_of_their_own_are_compared_request_by_request() -> None:
-    record = certificate_record({"small": SimulatedArm(), "large": SimulatedArm()})
+    record = preflight_record({"small": SimulatedArm(), "large": SimulatedArm()})
     large = record.answers["large"][0].model_copy(
         update={"path": "/large.txt", "body_bytes": 102_400, "body_sha256": "f" * 64}
     )
     both = record.model_copy(update={"answers": record.answers | {"large": [large]}})
-    found = fairness(point_data([both]))
+    found = preflight_of(point_data([both]))
     assert {line.about for line in found.shown} == {"/hello.txt, /large.txt"}
     assert {line.what for line in found.shown} == {"path", "body"}
 
 
 def test_an_arm_that_was_asked_less_is_shown_as_missing() -> None:
-    record = certificate_record({"a": SimulatedArm(), "b": SimulatedArm()})
+    record = preflight_record({"a": SimulatedArm(), "b": SimulatedArm()})
     differences = shown(record.model_copy(update={"answers": record.answers | {"b": []}}))
     assert differences["status"] == {"a": "200", "b": "—"}

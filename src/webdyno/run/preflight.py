@@ -1,6 +1,6 @@
 """Before load, the same requests go to every arm; answers are written down, and compared.
 
-This is the fairness certificate. Where bodies differ a diff shows it, without what may differ.
+This is the pre-flight check. Where bodies differ a diff shows it, without what may differ.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ def _ask_one(
     )
 
 
-class Undecodable(Exception):  # noqa: N818 (it becomes a line of the certificate)
+class Undecodable(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
     """A body that can't be looked into; the message says why."""
 
 

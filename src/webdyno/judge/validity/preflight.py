@@ -10,7 +10,7 @@ from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.records import Answer, CertificateRecord
+from webdyno.model.records import Answer, PreflightRecord
 
 CORRECT = (
     "See what each sends with `webdyno up` and curl, and correct the site or the server's settings "
@@ -39,36 +39,32 @@ SIZE_TOLERANCE = 0.05
 """How much larger one arm's body may be where bodies may differ from answer to answer."""
 
 
-def _certificate(data: PointData) -> list[ValidityWarning]:
-    """Check every certificate; what several blocks show is told once."""
+def _preflight(data: PointData) -> list[ValidityWarning]:
+    """Give what the checks show; what several blocks show is told once."""
     experiment = data.experiment
     found: dict[tuple[str, str | None, str], ValidityWarning] = {}
-    for certificate in data.certificates:
-        for warning in answer_differences(certificate, experiment):
+    for preflight in data.preflights:
+        for warning in answer_differences(preflight, experiment):
             found.setdefault((warning.rule, warning.arm, warning.what), warning)
     alike = asked_alike(experiment)
     return [
         *found.values(),
-        *_unlike_but_allowed(data.certificates, alike, experiment),
+        *_unlike_but_allowed(data.preflights, alike, experiment),
         *_asked_differences(experiment),
-        *_unlike_tls(data.certificates, experiment),
-        *_ran_before(data.certificates),
+        *_unlike_tls(data.preflights, experiment),
+        *_ran_before(data.preflights),
     ]
 
 
-CERTIFICATE = RunRule("certificate", _certificate)
+PREFLIGHT = RunRule("preflight", _preflight)
 
 
-def answer_differences(
-    certificate: CertificateRecord, experiment: Experiment
-) -> list[ValidityWarning]:
+def answer_differences(preflight: PreflightRecord, experiment: Experiment) -> list[ValidityWarning]:
     """Give what keeps the arms' answers from being compared.
 
     Arms that are asked for other pages than the baseline are only held to what their site promises.
     """
-    by_arm = {
-        arm: certificate.answers[arm] for arm in experiment.arms if arm in certificate.answers
-    }
+    by_arm = {arm: preflight.answers[arm] for arm in experiment.arms if arm in preflight.answers}
     alike = {arm: by_arm[arm] for arm in asked_alike(experiment) if arm in by_arm}
     same_bodies = experiment.same_bodies
     return [*_unlike_expected(by_arm), *_unlike_each_other(alike, same_bodies=same_bodies)]
@@ -103,13 +99,11 @@ def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
 
 
 def _unlike_tls(
-    certificates: Sequence[CertificateRecord], experiment: Experiment
+    preflights: Sequence[PreflightRecord], experiment: Experiment
 ) -> Iterator[ValidityWarning]:
     """Note arms that agree upon another version of TLS or another cipher than the baseline."""
     agreed = {
-        arm: next(
-            (it.tls for each in certificates for it in each.answers.get(arm, []) if it.tls), ""
-        )
+        arm: next((it.tls for each in preflights for it in each.answers.get(arm, []) if it.tls), "")
         for arm in experiment.arms
     }
     baseline, *others = experiment.arms
@@ -124,9 +118,9 @@ def _unlike_tls(
             )
 
 
-def _ran_before(certificates: Sequence[CertificateRecord]) -> Iterator[ValidityWarning]:
+def _ran_before(preflights: Sequence[PreflightRecord]) -> Iterator[ValidityWarning]:
     """Note what is watched only: its blocks are no fresh starts, so that they are too alike."""
-    for arm in dict.fromkeys(arm for it in certificates for arm in it.ran_before):
+    for arm in dict.fromkeys(arm for it in preflights for arm in it.ran_before):
         yield note(
             "ran-before",
             arm,
@@ -252,7 +246,7 @@ def _unlike_each_other(
 
 
 def _unlike_but_allowed(
-    certificates: Sequence[CertificateRecord], arms: Sequence[str], experiment: Experiment
+    preflights: Sequence[PreflightRecord], arms: Sequence[str], experiment: Experiment
 ) -> Iterator[ValidityWarning]:
     """Note pages whose bodies differ from arm to arm, where the site doesn't say what is right.
 
@@ -264,8 +258,8 @@ def _unlike_but_allowed(
         unlike: dict[str, str] = {}
         varying: set[str] = set()
         sums: dict[tuple[str, int], str] = {}
-        for certificate in certificates:
-            both = (certificate.answers.get(name, []) for name in (baseline, arm))
+        for preflight in preflights:
+            both = (preflight.answers.get(name, []) for name in (baseline, arm))
             for at, (ours, theirs) in enumerate(zip(*both, strict=False)):
                 paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
