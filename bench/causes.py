@@ -30,7 +30,7 @@ from webdyno.model.why import Gain
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\
-  all cases, once (40 minutes, or more where a case is hard to tell)
+  all cases, once (40 minutes, or more where a case is too noisy)
     .venv/bin/python bench/causes.py
   two of them
     .venv/bin/python bench/causes.py --cases htaccess,backlog

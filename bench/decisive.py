@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
 the last line of each duel. Intervals are those that verdicts rest on, with all bounds of bias. An
-undecided duel counts as an answer when that excludes differences of more than 5%.
+inconclusive duel counts as an answer when that excludes differences of more than 5%.
 """
 
 import sys
@@ -18,7 +18,7 @@ from rig.lab import Call, Outcome, settings_in
 from rig.options import count
 from rig.script import Script, progress
 from webdyno.judge.comparison import MOST_EXCLUDED, WITHOUT_DIFFERENCE
-from webdyno.judge.one_sided import excluded_difference
+from webdyno.judge.one_sided import ruled_out_difference
 from webdyno.model.format import between
 from webdyno.model.judgement import Verdict
 
@@ -137,8 +137,8 @@ def verdict(found: Outcome) -> str:
 
 def answered(found: Outcome) -> bool:
     """Whether it says something: a verdict, or that no larger difference than 5% is possible."""
-    if found.verdict is Verdict.UNDECIDED:
-        return found.sure is not None and excluded_difference(found.sure) <= MOST_EXCLUDED
+    if found.verdict is Verdict.INCONCLUSIVE:
+        return found.sure is not None and ruled_out_difference(found.sure) <= MOST_EXCLUDED
     return found.verdict not in {None, Verdict.INVALID}
 
 
@@ -147,7 +147,7 @@ def shown(found: Outcome) -> str:
     if found.sure is None:
         return "–"
     if found.verdict in WITHOUT_DIFFERENCE:
-        return f"no more than {excluded_difference(found.sure):.1%}"
+        return f"no more than {ruled_out_difference(found.sure):.1%}"
     return between(found.sure)
 
 

@@ -111,7 +111,7 @@ def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[
             for metric, (base, again, head) in logs.items()
         ]
         answers = answer_claims(claims, MEASURE, len(claims) * world.endpoints)
-        if gate_answer([it.answer for it in answers]) is not GateAnswer.CANT_TELL:
+        if gate_answer([it.answer for it in answers]) is not GateAnswer.INCONCLUSIVE:
             break
     return claims
 
@@ -128,7 +128,7 @@ def work(options: Namespace, console: Console) -> None:
     made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%")
     for heading in ("machine", "endpoints", "more CPU"):
         made.add_column(heading)
-    for heading in ("pass", "fail", "can't tell", "blocks", "wrong endpoint"):
+    for heading in ("pass", "fail", "inconclusive", "blocks", "wrong endpoint"):
         made.add_column(heading, justify="right")
     for noise in NOISES:
         for endpoints in ENDPOINTS:
@@ -143,7 +143,7 @@ def cells(ended: list[Gate]) -> list[str]:
     answers = [gate.answer for gate in ended]
     shares = [
         f"{answers.count(answer) / len(ended):.1%}"
-        for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+        for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
     ]
     blocks = fmean(gate.blocks for gate in ended)
     wrong = sum(bool(gate.named - {"0"}) for gate in ended)

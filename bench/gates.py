@@ -156,14 +156,14 @@ def table(outcomes: Sequence[Answered]) -> Table:
         width=lab.TABLE_WIDTH,
     )
     made.add_column("case")
-    for heading in ("gates", "pass", "fail", "can't tell", "invalid, failed", "blocks", "s"):
+    for heading in ("gates", "pass", "fail", "inconclusive", "invalid, failed", "blocks", "s"):
         made.add_column(heading, justify="right")
     for case in CASES:
         mine = [it for it in outcomes if it.case == case.name]
         if not mine:
             continue
         answers = [it.answer for it in mine]
-        told = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+        told = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
         made.add_row(
             case.name,
             str(len(mine)),

@@ -106,10 +106,10 @@ def table(outcomes: Sequence[Answered]) -> Table:
         width=lab.TABLE_WIDTH,
     )
     made.add_column("states apart,\ndear starts")
-    headings = ("gates", "pass", "fail", "can't tell", "no answer", "told why", "rounds", "s")
+    headings = ("gates", "pass", "fail", "inconclusive", "no answer", "told why", "rounds", "s")
     for heading in headings:
         made.add_column(heading, justify="right")
-    answered = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+    answered = (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
     for name in CASES:
         mine = [it for it in outcomes if it.case == name]
         if not mine:

@@ -236,7 +236,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         "as\nmeasured",
         "right",
         "wrong",
-        "undecided",
+        "inconclusive",
         "invalid",
         "±",
         "CPU\nholds",
@@ -264,15 +264,15 @@ def cells(runs: Sequence[tuple[Case, Outcome]]) -> list[str]:
     judged = [(case, it) for case, it in runs if it.verdict not in {None, Verdict.INVALID}]
     known = [(case, it) for case, it in judged if it.sure is not None]
     right = sum(it.verdict in case.right for case, it in judged)
-    undecided = sum(it.verdict is Verdict.UNDECIDED for _, it in judged)
+    inconclusive = sum(it.verdict is Verdict.INCONCLUSIVE for _, it in judged)
     halves = [sqrt(it.sure.high / it.sure.low) - 1 for _, it in known if it.sure]
     return [
         f"{len(runs)}",
         f"{sum(case.holds(it.sure) for case, it in known)} of {len(known)}",
         f"{sum(case.holds(it.ratio) for case, it in known)} of {len(known)}",
         f"{right}",
-        f"{len(judged) - right - undecided}",
-        f"{undecided}",
+        f"{len(judged) - right - inconclusive}",
+        f"{inconclusive}",
         f"{len(runs) - len(judged)}",
         f"{statistics.median(halves):.1%}" if halves else "–",
         f"{sum(case.cpu_holds(it) for case, it in runs)} of {len(runs)}",

@@ -146,10 +146,10 @@ class Ratio:
     def verdict(self, highest: float) -> str:
         """Say whether the ratio is at most `highest`: the whole interval decides, or nothing."""
         if self.confidence < CONFIDENCE:
-            return "undecided: too few rounds"
+            return "inconclusive: too few rounds"
         if self.high <= highest:
             return "reached"
-        return "missed" if self.low > highest else "undecided"
+        return "missed" if self.low > highest else "inconclusive"
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float, float]:

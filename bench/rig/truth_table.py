@@ -77,7 +77,7 @@ def goal(name: str, trials: Sequence[Trial], truth: Percentiles) -> str:
     judged = sound_ones(trials)
     right = sum(each.right(truth) for each in judged)
     if not judged:
-        verdict = "undecided: no sound round"
+        verdict = "inconclusive: no sound round"
     elif right == len(judged):
         verdict = f"reached in {right} of {len(judged)} sound rounds"
     else:

@@ -28,7 +28,7 @@ def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
     for found in (
         outcome(first, GateAnswer.PASS),
         outcome(first, None),
-        outcome(noisy, GateAnswer.CANT_TELL),
+        outcome(noisy, GateAnswer.INCONCLUSIVE),
     ):
         lab.append(results, found)
     console = Console(width=110, record=True)

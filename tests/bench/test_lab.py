@@ -70,10 +70,10 @@ def test_the_table_of_truth_counts() -> None:
             [
                 outcome(equal.name, Verdict.EQUIVALENT, 0.99, 1.01),
                 outcome(equal.name, Verdict.FASTER, 1.01, 1.03),
-                outcome(equal.name, Verdict.UNDECIDED, 1.01, 1.03, bound=0.02),
+                outcome(equal.name, Verdict.INCONCLUSIVE, 1.01, 1.03, bound=0.02),
                 outcome(dearer.name, Verdict.SLOWER, 0.66, 0.67),
                 outcome(dearer.name, Verdict.INVALID),
-                outcome(dearer.name, Verdict.UNDECIDED),
+                outcome(dearer.name, Verdict.INCONCLUSIVE),
                 outcome("another script's", Verdict.FASTER),
             ]
         )
@@ -90,9 +90,9 @@ def test_the_table_of_truth_counts() -> None:
     ("verdict", "low", "high", "bound", "answered"),
     [
         (Verdict.FASTER, 1.1, 1.2, 0.0, True),
-        (Verdict.UNDECIDED, 0.97, 1.04, 0.0, True),
-        (Verdict.UNDECIDED, 0.97, 1.04, 0.03, False),
-        (Verdict.UNDECIDED, 0.97, 1.06, 0.0, False),
+        (Verdict.INCONCLUSIVE, 0.97, 1.04, 0.0, True),
+        (Verdict.INCONCLUSIVE, 0.97, 1.04, 0.03, False),
+        (Verdict.INCONCLUSIVE, 0.97, 1.06, 0.0, False),
         (Verdict.INVALID, 1.1, 1.2, 0.0, False),
         (None, 1.1, 1.2, 0.0, False),
     ],

@@ -110,8 +110,8 @@ def test_interval_of_eleven_rounds_leaves_one_out_at_each_end() -> None:
     [
         (0.60, 0.79, 0.98, "reached"),
         (0.81, 0.95, 0.98, "missed"),
-        (0.61, 0.86, 0.98, "undecided"),
-        (0.60, 0.79, 0.94, "undecided: too few rounds"),
+        (0.61, 0.86, 0.98, "inconclusive"),
+        (0.60, 0.79, 0.94, "inconclusive: too few rounds"),
     ],
 )
 def test_only_the_whole_interval_decides(

@@ -96,7 +96,7 @@ def test_a_table_says_what_failed_and_what_could_not_be_judged() -> None:
         ([RIGHT, UNSOUND, RIGHT, RIGHT], "reached in 3 of 3 sound rounds"),
         ([RIGHT, WRONG], "missed: right in 1 of 2 sound rounds"),
         ([RIGHT, FAILED], "missed: right in 1 of 2 sound rounds"),
-        ([UNSOUND], "undecided: no sound round"),
+        ([UNSOUND], "inconclusive: no sound round"),
     ],
 )
 def test_the_goal_takes_all_sound_rounds(trials: list[Trial], verdict: str) -> None:

@@ -55,7 +55,7 @@ def test_a_log_tells_what_pages_took(tmp_path: Path) -> None:
 def test_verdicts_are_equal_where_both_are_answers() -> None:
     assert compared(Verdict.FASTER, Verdict.FASTER).is_equal
     assert compared(Verdict.FASTER, Verdict.EQUIVALENT).is_equal is False
-    for none in (Verdict.UNDECIDED, Verdict.INVALID, None):
+    for none in (Verdict.INCONCLUSIVE, Verdict.INVALID, None):
         assert compared(none, none).is_equal is None
     console = Console(width=200, record=True)
     known = [compared(Verdict.SLOWER, Verdict.SLOWER), compared(Verdict.SLOWER, None)]

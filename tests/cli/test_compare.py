@@ -52,7 +52,7 @@ def before(tmp_path: Path) -> Path:
     [
         (AS_BEFORE, 10, 0, "EQUIVALENT"),
         (SLOWER, 10, 4, "SLOWER"),
-        (AS_BEFORE, 4, 5, "UNDECIDED"),
+        (AS_BEFORE, 4, 5, "INCONCLUSIVE"),
         (BROKEN, 10, 1, "INVALID"),
     ],
 )

@@ -32,7 +32,7 @@ def view_of(run: SimulatedRun) -> LiveView:
 
 @pytest.mark.parametrize("width", [100, 60])
 def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
-    lines = drawn(view_of(runs.undecided()), width)
+    lines = drawn(view_of(runs.inconclusive()), width)
     assert "block 3 of about" in lines[0]
     told = "\n".join(lines)
     assert "servers" in told

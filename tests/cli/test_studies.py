@@ -1,4 +1,4 @@
-"""What is left of the time goes to undecided claims, and ends."""
+"""What is left of the time goes to inconclusive claims, and ends."""
 
 import time
 from collections.abc import Mapping

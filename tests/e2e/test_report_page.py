@@ -117,7 +117,7 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
         "decided": CHARTS,
         "probed": CHARTS | {"host-servers", "host-client"},
         "several_arms": CHARTS,
-        "undecided": CHARTS,
+        "inconclusive": CHARTS,
         "no_block": set(),
     }
     if kind in expected:

@@ -44,7 +44,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     simulated.stored(tmp_path / "s/hdm-front-proxy")
     done = webdyno_here("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 × can't be told" in done.stdout
+    assert "1 × not judged" in done.stdout
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
     assert "frees it from slow client connections" in row
     assert "no finished block at its levels" in row
@@ -61,7 +61,7 @@ def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Pa
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    assert re.search(r"\d × can't be told", told)
+    assert re.search(r"\d × not judged", told)
     assert "interrupted; to measure what is missing: " in told
     assert "studies deathmatch --budget 30s --out s" in told
     assert (tmp_path / "s/claims.md").exists()

@@ -32,7 +32,7 @@ def runs(mean: float, sd: float, question: OneSided, count: int, seed: int = 0) 
         d = rng.normal(mean, sd, question.most_blocks)
         for n in range(question.fewest_blocks, question.most_blocks + 1):
             found = ask_as_measured(d[:n], question)
-            if found is not None and found.answer != "undecided":
+            if found is not None and found.answer != "inconclusive":
                 break
         assert found is not None
         answers.append(found.answer)

@@ -20,9 +20,9 @@ from webdyno.judge.comparison import (
     ALPHA,
     DELTA,
     fewest_blocks,
-    hard_to_tell,
     is_large_and_known,
     shown_estimate,
+    too_noisy,
 )
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
@@ -143,7 +143,7 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
         if len(d) >= fewest_blocks(measure, 1):
             shown, precise = shown_estimate(d, measure, 1 - ALPHA)
             most = measure.max_blocks
-            if hard_to_tell(d, 1 - ALPHA):
+            if too_noisy(d, 1 - ALPHA):
                 most = round(most * measure.patience)
             left_s = prompt_s(measure) - world.pilots_s - took_s
             is_last_prompt = 0 <= left_s < 2 * (world.start_s + slots * slot_s)
@@ -187,7 +187,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     measure = Measure()
     print(f"{count} experiments a row, precision {measure.precision}")  # noqa: T201
-    print("noise  ratio  coverage  blocks  faster  slower  equivalent  undecided")  # noqa: T201
+    print("noise  ratio  coverage  blocks  faster  slower  equivalent  inconclusive")  # noqa: T201
     for noise in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
         for ratio in (1.0, 1.05, 1.5, 4.0):
             outcomes = list(experiments(World(ratio, noise, noise), count, measure))
@@ -196,7 +196,7 @@ def main() -> None:
                 f"{noise:5.0%}  {ratio:5.2f}  {coverage(outcomes, ratio):8.1%}"
                 f"  {fmean(o.blocks for o in outcomes):6.1f}"
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
-                f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.UNDECIDED]:9.1%}"
+                f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.INCONCLUSIVE]:9.1%}"
             )
     print("neighbour  felt by one, other  coverage  as measured  interval")  # noqa: T201
     for world in GATE_WORLDS:

@@ -72,8 +72,8 @@ def _gate(world: World, rng: np.random.Generator) -> Ended:
         logs[metric] = worse * states + rng.normal(0, sd, states.shape)
     known = _told(slots[:, :FEWEST_STARTS])
     most = MEASURE.max_blocks * (TIMES_THE_ROUNDS if known else 1)
-    answer, rounds = GateAnswer.CANT_TELL, MEASURE.min_blocks - 1
-    while answer is GateAnswer.CANT_TELL and rounds < most:
+    answer, rounds = GateAnswer.INCONCLUSIVE, MEASURE.min_blocks - 1
+    while answer is GateAnswer.INCONCLUSIVE and rounds < most:
         rounds += 1
         claims = [
             MeasuredClaim(
@@ -102,14 +102,14 @@ def _told(slots: np.ndarray) -> bool:
 def main() -> None:
     """Print how gates end."""
     how_many = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print("| states apart | dear starts | pass | fail | can't tell | told why | mean rounds |")  # noqa: T201
+    print("| states apart | dear starts | pass | fail | inconclusive | told why | mean rounds |")  # noqa: T201
     print("| --- | --- | --- | --- | --- | --- | --- |")  # noqa: T201
     for world in WORLDS:
         ended = list(gates(world, how_many))
         answers = [it.answer for it in ended]
         shares = [
             f"{answers.count(answer) / how_many:.1%}"
-            for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.CANT_TELL)
+            for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
         ]
         told = f"{sum(it.told for it in ended) / how_many:.1%}"
         mixing = "each arm its own" if world.mixing is None else f"{world.mixing:.0%}"

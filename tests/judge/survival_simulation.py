@@ -55,7 +55,7 @@ def _look(d: Logs, bound: Bound) -> tuple[bool, Verdict, Verdict, int | None]:
     shown, precise = shown_estimate(d, MEASURE, 1 - ALPHA)
     as_measured = answer(shown, sign_flip_p(d), n, QUESTION).verdict
     bounded = answer(widened(shown, bound), sign_flip_p(against), n, QUESTION).verdict
-    verdict = as_measured if bounded is as_measured else Verdict.UNDECIDED
+    verdict = as_measured if bounded is as_measured else Verdict.INCONCLUSIVE
     return precise, as_measured, verdict, more_blocks_needed(shown, n, QUESTION, bound)
 
 

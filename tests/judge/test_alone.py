@@ -61,10 +61,10 @@ def test_it_stops_when_the_capacity_is_known_or_time_is_used_up() -> None:
     assert late.reason == "budget"
 
 
-def test_after_too_few_blocks_it_is_undecided() -> None:
+def test_after_too_few_blocks_it_is_inconclusive() -> None:
     run = searched(nginx=Arm(15_000))
     ends = [at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord)]
-    assert judge(PointData.of(run.head, run.records[: ends[0]])).verdict is Verdict.UNDECIDED
+    assert judge(PointData.of(run.head, run.records[: ends[0]])).verdict is Verdict.INCONCLUSIVE
     assert judge(PointData.of(run.head, [])).verdict is Verdict.INCOMPLETE
     question = question_of(run.head.experiment)
     first = point_data(run.records[: ends[0]], run.head.experiment)

@@ -148,7 +148,7 @@ def test_equals_are_not_called_slower_for_a_disturbance(cause: str) -> None:
     found = disturbed(1.0, DISTURBANCES[cause], effect=0.25)
     rate = on(found, "rate_rps")
     assert rate.as_measured is Verdict.SLOWER
-    assert rate.verdict is Verdict.UNDECIDED
+    assert rate.verdict is Verdict.INCONCLUSIVE
     assert "looks slower, but interference could explain all of it" in found.headline
 
 
@@ -347,7 +347,7 @@ def test_late_requests_of_an_open_loop() -> None:
     median = on(judged(run, change), "response_p50_us")
     assert {bias.cause for bias in median.biases} == {"send-lag"}
     holds(median, 1.0)
-    assert median.verdict is Verdict.UNDECIDED
+    assert median.verdict is Verdict.INCONCLUSIVE
 
 
 def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:

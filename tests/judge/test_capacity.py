@@ -32,7 +32,7 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
 
 def test_equal_capacities_are_not_told_apart() -> None:
     judged = judge(searched(a=Arm(15_000), b=Arm(15_000)).data)
-    assert judged.verdict in {Verdict.EQUIVALENT, Verdict.UNDECIDED}
+    assert judged.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}
 
 
 def test_beyond_the_client_it_is_at_least() -> None:
@@ -47,7 +47,7 @@ def test_beyond_the_client_it_is_at_least() -> None:
 def test_where_both_are_beyond_the_client_more_blocks_would_show_no_more() -> None:
     run = searched(apache=Arm(50_000, client_rps=30_000), nginx=Arm(50_000, client_rps=30_000))
     judged = judge(run.data)
-    assert judged.verdict is Verdict.UNDECIDED
+    assert judged.verdict is Verdict.INCONCLUSIVE
     assert "was the limit of both nginx and apache: each can take at least" in judged.headline
     assert "more block" not in judged.headline
     assert "too close to call" not in judged.headline
@@ -147,14 +147,14 @@ def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
 def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), beyond=300).data)
-    assert judged.verdict is Verdict.UNDECIDED
+    assert judged.verdict is Verdict.INCONCLUSIVE
     assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
 
 
 def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
     run = searched(apache=Arm(15_000), nginx=Arm(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), 300, client_limited=True).data)
-    assert judged.verdict is Verdict.UNDECIDED
+    assert judged.verdict is Verdict.INCONCLUSIVE
     (found,) = (it for it in judged.warnings if it.rule == "not-confirmed")
     assert "load generator itself was too late" in found.what
 

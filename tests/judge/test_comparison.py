@@ -80,7 +80,7 @@ def test_an_arm_without_values_has_no_interval() -> None:
 
 def test_missing_minutes_follow_from_missing_blocks() -> None:
     (comparison,) = compared({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
-    assert comparison.verdict is Verdict.UNDECIDED
+    assert comparison.verdict is Verdict.INCONCLUSIVE
     assert comparison.more_blocks is not None
     assert comparison.more_minutes is not None
     assert comparison.more_minutes == pytest.approx(comparison.more_blocks * 6.56 / 60, rel=0.01)
@@ -132,9 +132,9 @@ def test_the_same_ratio_of_something_is_a_difference() -> None:
     assert (found.verdict, found.negligible) == (Verdict.SLOWER, False)
 
 
-def test_an_interval_that_reaches_beyond_the_floor_is_undecided() -> None:
+def test_an_interval_that_reaches_beyond_the_floor_is_inconclusive() -> None:
     found = by_switches(0.06, 0.03, noise=0.8)
-    assert (found.verdict, found.negligible) == (Verdict.UNDECIDED, False)
+    assert (found.verdict, found.negligible) == (Verdict.INCONCLUSIVE, False)
 
 
 def test_equals_are_no_more_negligible_than_equivalent() -> None:

@@ -82,11 +82,11 @@ def test_machines_that_agree_say_so_together() -> None:
 def test_machines_that_disagree_leave_it_open_and_what_differs_is_named() -> None:
     runs = [measured(3.0, 1), measured(0.5, 2, kernel="7.0"), measured(1.0, 3)]
     found = judged(*runs)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     (pair,) = found.points[0].comparisons
     assert pair.machines_differ
     assert [(it.what, it.values["m2"]) for it in found.varieties] == [("machine.kernel", "7.0")]
-    assert "undecided; machine by machine faster on 1, slower on 1, " in found.points[0].headline
+    assert "inconclusive; machine by machine faster on 1, slower on 1, " in found.points[0].headline
 
 
 def test_what_disturbed_the_machines_widens_both_intervals() -> None:
@@ -109,7 +109,7 @@ def test_an_invalid_machine_is_named_and_left_out() -> None:
     assert pair.mean
     assert pair.mean.estimate == pytest.approx(exp((log(3.9) + log(4.1)) / 2), rel=0.02)
     alone = judged(measured(3.9, 1), SimulatedRun(bad.head, records))
-    assert alone.verdict is Verdict.UNDECIDED
+    assert alone.verdict is Verdict.INCONCLUSIVE
     assert "needs two with a valid run; there is 1" in alone.points[0].headline
 
 

@@ -96,7 +96,7 @@ def test_what_is_better_passes_with_a_range_below_zero() -> None:
 
 def test_a_base_that_differs_from_itself_is_told() -> None:
     found = judged(gate_run(SimulatedArm(), again=SimulatedArm(server_cpu_us=14.0)))
-    assert found.answer is GateAnswer.CANT_TELL
+    assert found.answer is GateAnswer.INCONCLUSIVE
     assert any("two copies of base differ by up to" in note for note in found.notes)
     assert "two copies of base differ by up to" in found.headline
 
@@ -105,7 +105,7 @@ def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
     run = gate_run(SimulatedArm())
     few = [record for record in run.records if record.block is not None and record.block < 5]
     found = judged_whole(RunData(run.head, few))
-    assert found.answer is GateAnswer.CANT_TELL
+    assert found.answer is GateAnswer.INCONCLUSIVE
     assert all(claim.worse is None for claim in found.claims)
     assert decide(point_data(few, run.head.experiment), elapsed_s=0.0) is None
 
@@ -121,7 +121,7 @@ def test_too_few_valid_blocks_name_the_rule_that_left_most_out_and_what_to_do() 
         if record.block is None or record.block < 8
     ]
     found = judged_whole(RunData(run.head, records))
-    open_ = found.of("can't tell")
+    open_ = found.of("inconclusive")
     assert open_, found
     assert all("valid rounds, too few" in claim.why for claim in open_), found
     assert all("most slots broke the rule steal" in claim.why for claim in open_)

@@ -58,19 +58,19 @@ def test_equal_arms_are_equivalent_within_delta() -> None:
     )
 
 
-def test_undecided_says_what_is_still_needed() -> None:
+def test_inconclusive_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
         r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) would decide$",
         found.headline,
     )
 
 
-def test_where_the_rate_is_undecided_and_another_metric_is_clear_both_are_said() -> None:
+def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_said() -> None:
     arms = {"a": SimulatedArm(), "b": SimulatedArm(server_cpu_us=25.0)}
     found = judged(arms, blocks=8, noise=0.05)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert "any difference is below" in found.headline
     assert re.search(
         r"; clear is that b is worse: 1\.2\d× the server CPU time per request of a "
@@ -96,10 +96,10 @@ def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
 def test_a_busy_client_leaves_server_cpu_comparable() -> None:
     found = judged({"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40.0)})
     by_metric = {comparison.metric: comparison for comparison in found.comparisons}
-    assert by_metric["rate_rps"].verdict is Verdict.UNDECIDED
+    assert by_metric["rate_rps"].verdict is Verdict.INCONCLUSIVE
     assert by_metric["response_p50_us"].verdict is Verdict.INVALID
     assert by_metric["server_cpu_us"].verdict is Verdict.SLOWER
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_rate_of_an_arm_that_kept_the_client_busy_is_a_lower_bound() -> None:
@@ -195,9 +195,9 @@ def test_a_question_in_one_direction_is_answered(
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2, 5])
-def test_an_unfinished_run_is_undecided_and_one_without_a_block_incomplete(blocks: int) -> None:
+def test_an_unfinished_run_is_inconclusive_and_one_without_a_block_incomplete(blocks: int) -> None:
     found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
-    assert found.verdict is (Verdict.UNDECIDED if blocks else Verdict.INCOMPLETE)
+    assert found.verdict is (Verdict.INCONCLUSIVE if blocks else Verdict.INCOMPLETE)
     assert "few-blocks" in {warning.rule for warning in found.warnings}
 
 

@@ -40,7 +40,7 @@ def test_places_are_ranges_where_arms_cannot_be_told_apart() -> None:
         "caddy": (3, 3),
         "apache": (4, 4),
     }
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert "share the first places of 4 by requests per second; then caddy (3), apache (4)" in (
         found.headline
     )
@@ -137,7 +137,7 @@ def test_a_league_that_was_interrupted_at_once_has_no_order() -> None:
     run = league_of(RATES, blocks=1)
     found = judge(run.data)
     assert set(places_of(found.league).values()) == {(1, 4)}
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     nothing: RunHead = run.head
     assert judge(PointData.of(nothing, [])).verdict is Verdict.INVALID
 

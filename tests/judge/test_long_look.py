@@ -169,5 +169,5 @@ def test_a_drift_counts_against_the_verdict() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
     look = stretch(Truth(drifts_to=0.7), arm="apache")
     rate = judge(PointData.of(run.head, [*run.records, look])).comparisons[0]
-    assert rate.verdict is Verdict.UNDECIDED
+    assert rate.verdict is Verdict.INCONCLUSIVE
     assert [bias.cause for bias in rate.biases] == ["drift"]

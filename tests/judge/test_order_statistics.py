@@ -62,7 +62,7 @@ def test_too_few_answers_say_only_what_they_say() -> None:
     assert enough.says == "p99 lies between 359 and 368 µs"
     fewest = quantile_interval(histogram([7.0]), 0.5)
     assert fewest is not None
-    assert fewest.says == "1 answer can't tell p50"
+    assert fewest.says == "1 answer: too few for p50"
     assert quantile_interval(Histogram.decode(""), 0.5) is None
 
 

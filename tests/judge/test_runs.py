@@ -100,7 +100,7 @@ def test_an_invalid_run_gives_no_verdict() -> None:
 
 def test_too_few_blocks_decide_nothing() -> None:
     found = compared(run(ARMS, 1), run(ARMS, 2, blocks=4))
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert "6 blocks" in rates(found)["nginx"].why
 
 

@@ -35,7 +35,7 @@ def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> 
 
 
 @pytest.mark.long
-def test_patience_with_what_is_hard_to_tell_seldom_misleads() -> None:
+def test_patience_with_what_is_too_noisy_seldom_misleads() -> None:
     """At a noise that no machine should have, where most runs take more blocks than asked for."""
     count = 300
     outcomes = list(experiments(World(1.0, 0.05, 0.05), count, MEASURE, seed=5))

@@ -155,7 +155,7 @@ def test_slow_stretches_count_against_the_verdict() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
     judged = judge(PointData.of(run.head, [*run.records, stretch(SLOW, arm="apache")]))
     rate = judged.comparisons[0]
-    assert rate.verdict is Verdict.UNDECIDED
+    assert rate.verdict is Verdict.INCONCLUSIVE
     assert [bias.cause for bias in rate.biases] == ["slow-stretches"]
     (said,) = [it for it in judged.warnings if it.rule == "slow-stretches"]
     assert "slow times of 1" in said.what

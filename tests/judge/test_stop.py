@@ -120,7 +120,7 @@ def test_a_long_look_has_its_share_of_the_budget() -> None:
     assert reason(stop(made, elapsed_s=50)) == "budget"
 
 
-def test_a_ratio_that_is_hard_to_tell_gets_more_time() -> None:
+def test_a_ratio_that_is_too_noisy_gets_more_time() -> None:
     made = run(EQUAL, 12, 0.1)
     assert stop(made, elapsed_s=100) is None
     assert reason(stop(made, elapsed_s=359)) == "budget"
@@ -268,7 +268,7 @@ def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
     assert found.reason == "bounds"
 
 
-def test_what_is_known_but_undecided_as_measured_stops() -> None:
+def test_what_is_known_but_inconclusive_as_measured_stops() -> None:
     """Half a δ apart: no bound has a part in that."""
     near = EQUAL | {"apache": SimulatedArm(rate_rps=40_400)}
     assert reason(stop(stolen(run(near, 6, 0.009), 0.002))) == "precision"

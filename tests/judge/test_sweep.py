@@ -75,8 +75,8 @@ def test_verdicts_that_differ_between_replay_and_fitted_load_are_told(
 
 def test_a_replay_without_an_answer_is_not_the_one_to_go_by() -> None:
     found = judged({"load.arrivals": ["replay", "constant"]}, [35_000, 160_000], noise=0.1)
-    assert found.points[0].judgement.verdict is Verdict.UNDECIDED
-    assert "(undecided and faster); the replay has" in found.sentences[1]
+    assert found.points[0].judgement.verdict is Verdict.INCONCLUSIVE
+    assert "(inconclusive and faster); the replay has" in found.sentences[1]
     assert found.sentences[1].endswith("and no answer yet")
 
 

@@ -32,9 +32,9 @@ def verdict(low: float, high: float, p: float = 0.001, question: VerdictRule = H
         (1.01, 1.09, Verdict.FASTER),
         (0.99, 1.01, Verdict.EQUIVALENT),
         (1.001, 1.019, Verdict.EQUIVALENT),
-        (0.95, 1.05, Verdict.UNDECIDED),
-        (1.005, 1.025, Verdict.UNDECIDED),
-        (0.999, 1.10, Verdict.UNDECIDED),
+        (0.95, 1.05, Verdict.INCONCLUSIVE),
+        (1.005, 1.025, Verdict.INCONCLUSIVE),
+        (0.999, 1.10, Verdict.INCONCLUSIVE),
     ],
 )
 def test_the_place_of_the_interval_decides(low: float, high: float, expected: Verdict) -> None:
@@ -48,12 +48,12 @@ def test_less_is_faster_where_less_is_better() -> None:
 
 def test_equivalence_is_symmetric_in_the_ratio() -> None:
     assert verdict(1 / 1.0199, 1.0199).verdict is Verdict.EQUIVALENT
-    assert verdict(0.9801, 1.0199).verdict is Verdict.UNDECIDED
+    assert verdict(0.9801, 1.0199).verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_exact_test_must_agree() -> None:
     found = verdict(1.03, 1.20, p=0.06)
-    assert found.verdict is Verdict.UNDECIDED
+    assert found.verdict is Verdict.INCONCLUSIVE
     assert "p = 0.06" in found.why
     assert "the least" not in found.why
 
@@ -64,11 +64,11 @@ def test_a_p_value_that_so_few_blocks_can_not_go_below_is_named_as_such() -> Non
 
 def test_too_few_blocks_decide_nothing() -> None:
     found = answer(interval(1.8, 2.0), 0.06, 5, HIGHER)
-    assert (found.verdict, found.more_blocks) == (Verdict.UNDECIDED, 1)
+    assert (found.verdict, found.more_blocks) == (Verdict.INCONCLUSIVE, 1)
     assert answer(None, 1.0, 0, HIGHER).more_blocks == 6
 
 
-def test_undecided_tells_how_many_blocks_are_needed() -> None:
+def test_inconclusive_tells_how_many_blocks_are_needed() -> None:
     found = verdict(0.97, 1.03)
     assert found.more_blocks is not None
     assert 7 <= found.more_blocks <= 15
@@ -93,4 +93,4 @@ def test_swapping_the_arms_turns_the_verdict_around(
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
     assert back.verdict is turned.get(there.verdict, there.verdict)
     assert back.more_blocks == there.more_blocks
-    assert (there.more_blocks is None) or there.verdict is Verdict.UNDECIDED
+    assert (there.more_blocks is None) or there.verdict is Verdict.INCONCLUSIVE

@@ -15,11 +15,11 @@ EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
     ("text", "holds"),
     [
         ("b.c.server_cpu_us > +5%", "yes"),
-        ("b.c.server_cpu_us>20%", "undecided"),
+        ("b.c.server_cpu_us>20%", "inconclusive"),
         ("b.c.server_cpu_us > 60%", "no"),
         ("b.c.server_cpu_us < -5%", "no"),
         ("b.c.rate_rps < 20%", "yes"),
-        ("b.c.memory_mib > 5%", "undecided"),
+        ("b.c.memory_mib > 5%", "inconclusive"),
     ],
 )
 def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: Holds) -> None:

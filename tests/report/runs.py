@@ -60,7 +60,7 @@ def invalid() -> SimulatedRun:
 
 
 @cache
-def undecided() -> SimulatedRun:
+def inconclusive() -> SimulatedRun:
     """Two servers that are nearly alike, too noisy for an answer."""
     near = SimulatedArm(rate_rps=80_000, server_cpu_us=11.0, response_p50_us=750)
     return simulated_run(
@@ -367,7 +367,7 @@ ALL = (
     piloted,
     several_arms,
     invalid,
-    undecided,
+    inconclusive,
     censored,
     gated,
     one_block,

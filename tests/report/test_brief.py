@@ -36,7 +36,7 @@ def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
     [
         runs.decided,
         runs.disturbed,
-        runs.undecided,
+        runs.inconclusive,
         runs.league,
         runs.tuned,
         runs.capacities,
@@ -92,7 +92,7 @@ def test_what_has_no_meaning_has_no_figures() -> None:
 
 
 def test_inconclusive_says_what_would_decide() -> None:
-    told = printed(runs.undecided())
+    told = printed(runs.inconclusive())
     assert "Any difference is below" in told
     assert "would decide" in told
 

@@ -26,7 +26,7 @@ ROWS = [
         claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", **RATIO),
         told=[
             Told(generator="loadgen", outcome=Outcome.HOLDS, found=[LOW, HIGH], why="it is so"),
-            Told(generator="ab", outcome=Outcome.UNTOLD, found=[], why="the client was busy"),
+            Told(generator="ab", outcome=Outcome.NOT_JUDGED, found=[], why="the client was busy"),
         ],
     ),
     ClaimRow(
@@ -41,11 +41,11 @@ deathmatch
   holds         nginx is [red]twice[/] as fast
   published     2×
   done right    2.00× (1.90–2.10) to 3.20× (3.00–3.40)
-  as published  ab: can't be told
+  as published  ab: not judged
   why           it is so
 
-  can't be told  caches help
-  why            no such tool
+  not judged  caches help
+  why         no such tool
 """
 
 
@@ -69,7 +69,7 @@ def test_the_table_puts_both_measurements_beside_the_published_figure() -> None:
     assert lines[2].startswith(
         "| deathmatch | nginx is \\[red\\]twice\\[/\\] as fast | 2× | 2.00× (1.90"
     )
-    assert lines[2].endswith("| ab: can't be told | holds | it is so |")
+    assert lines[2].endswith("| ab: not judged | holds | it is so |")
 
 
 def test_a_bar_in_a_text_does_not_end_its_cell() -> None:

@@ -35,7 +35,7 @@ def claim(
         metric=metric,
         tolerance=0.05,
         answer=answer,
-        why="not known well enough after 30 blocks",
+        why="inconclusive after 30 blocks",
         worse=Interval(low=0.982 + shift, estimate=1.0 + shift, high=1.021 + shift),
         noise=0.016,
         base=100.0,
@@ -60,7 +60,7 @@ def gate(*claims: GateClaim, notes: tuple[str, ...] = ()) -> GateJudgement:
 
 PASS = gate(claim(), claim(metric="rate_rps"))
 FAIL = gate(claim(endpoint="/a"), claim("worse", endpoint="/b_c"))
-OPEN = gate(claim("can't tell"), claim())
+OPEN = gate(claim("inconclusive"), claim())
 
 
 def test_the_comment_says_it_in_its_first_line() -> None:
@@ -155,5 +155,5 @@ def test_another_machine_is_said_and_nothing_compared() -> None:
 
 @pytest.mark.parametrize("metric", ["server_cpu_us", "rate_rps"])
 def test_what_was_not_measured_makes_no_baseline(metric: str) -> None:
-    nothing = gate(claim("can't tell", metric).model_copy(update={"head": None}))
+    nothing = gate(claim("inconclusive", metric).model_copy(update={"head": None}))
     assert baseline_of(nothing, TODAY) is None

@@ -104,8 +104,8 @@ def test_invalid_names_cause_and_remedy() -> None:
     assert "→" in report
 
 
-def test_undecided_says_what_is_still_needed() -> None:
-    assert "more rounds" in printed(runs.undecided())
+def test_inconclusive_says_what_is_still_needed() -> None:
+    assert "more rounds" in printed(runs.inconclusive())
 
 
 def test_every_point_is_in_one_table() -> None:

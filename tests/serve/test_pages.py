@@ -175,7 +175,7 @@ def test_what_no_page_may_begin_is_refused(
 def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
     client: TestClient, root: Path
 ) -> None:
-    with RunFolder.open(runs.undecided().stored(root / "going")) as folder:
+    with RunFolder.open(runs.inconclusive().stored(root / "going")) as folder:
         folder.hold()
         assert state_of(folder.path) == "running"
         page = client.get("/live/going")

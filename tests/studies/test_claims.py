@@ -68,13 +68,13 @@ def test_a_claim_holds_where_the_whole_interval_is_inside_its_bounds(
 
 def test_an_interval_around_a_bound_decides_nothing() -> None:
     row = judged(claim(above=2.0), run(SimulatedArm(rate_rps=40_000), noise=0.2))
-    assert row.outcome is Outcome.UNDECIDED
+    assert row.outcome is Outcome.INCONCLUSIVE
     assert "above 2" in row.reason
 
 
 def test_five_blocks_decide_nothing() -> None:
     row = judged(claim(above=1.0), run(SimulatedArm(rate_rps=40_000), blocks=5))
-    assert row.outcome is Outcome.UNDECIDED
+    assert row.outcome is Outcome.INCONCLUSIVE
     assert row.reason == "only 5 valid blocks, 6 are the fewest"
 
 
@@ -94,13 +94,16 @@ def test_a_claim_may_compare_any_two_arms_and_several_with_one() -> None:
 
 def test_error_pages_tell_nothing_and_the_reason_says_so() -> None:
     row = judged(claim(above=1.0), run(SimulatedArm(rate_rps=40_000, wrong_status=503)))
-    assert row.outcome is Outcome.UNTOLD
+    assert row.outcome is Outcome.NOT_JUDGED
     assert "503" in row.reason
 
 
 def test_a_claim_without_a_run_has_a_row_with_the_reason() -> None:
     nothing = judge_claim("study", claim(above=1.0), None)
-    assert (nothing.outcome, nothing.reason) == (Outcome.UNTOLD, "experiment x has not been run")
+    assert (nothing.outcome, nothing.reason) == (
+        Outcome.NOT_JUDGED,
+        "experiment x has not been run",
+    )
 
 
 def figure(**changes: Any) -> Claim:  # noqa: ANN401
@@ -141,7 +144,7 @@ def test_a_figure_of_another_machine_is_shown_without_a_verdict() -> None:
     assert found.estimate == pytest.approx(400, rel=0.1)
     assert "0.4 ms" in claims_markdown([row])
     wrong = judged(figure(), run(SimulatedArm(wrong_status=503)))
-    assert (wrong.outcome, wrong.told[0].found) == (Outcome.UNTOLD, [])
+    assert (wrong.outcome, wrong.told[0].found) == (Outcome.NOT_JUDGED, [])
 
 
 def test_equal_arms_refute_a_difference_of_whatever_size() -> None:
@@ -166,7 +169,7 @@ def test_a_ratio_known_from_one_side_decides_where_that_side_suffices() -> None:
         update={"bounded": at_least, "limited_by": {"nginx": "client"}, "verdict": Verdict.FASTER}
     )
     assert outcome_at(claim(above=1.5), censored) is Outcome.HOLDS
-    assert outcome_at(claim(above=1.5, below=2.5), censored) is Outcome.UNDECIDED
+    assert outcome_at(claim(above=1.5, below=2.5), censored) is Outcome.INCONCLUSIVE
     assert outcome_at(claim(above=1.2, below=1.5), censored) is Outcome.FAILS
 
 
@@ -176,7 +179,7 @@ def test_what_disturbed_a_run_counts_against_an_outcome() -> None:
     bias = Bias(cause="steal", arm="nginx", too_low=None, too_high=2.0)
     wide = found.ratio.model_copy(update={"low": found.ratio.low / 2})
     disturbed = found.model_copy(update={"bounded": wide, "biases": [bias]})
-    assert outcome_at(claim(above=1.5), disturbed) is Outcome.UNDECIDED
+    assert outcome_at(claim(above=1.5), disturbed) is Outcome.INCONCLUSIVE
     assert outcome_at(claim(above=1.5), found) is Outcome.HOLDS
 
 
@@ -198,12 +201,12 @@ def test_blocks_are_foreseen_that_decide() -> None:
 
 @given(rate=st.floats(0.5, 2.0), noise=st.floats(0.01, 0.2), bound=st.floats(0.5, 2.0))
 @settings(max_examples=20, deadline=None)
-def test_only_undecided_claims_get_more_blocks(rate: float, noise: float, bound: float) -> None:
+def test_only_inconclusive_claims_get_more_blocks(rate: float, noise: float, bound: float) -> None:
     simulated = run(SimulatedArm(rate_rps=20_000 * rate), blocks=6, noise=noise)
     of = claim(above=bound)
     foreseen = further_blocks(of, simulated.whole)
     due = next_round(foreseen, 1000.0, [])
-    if judged(of, simulated).outcome is not Outcome.UNDECIDED:
+    if judged(of, simulated).outcome is not Outcome.INCONCLUSIVE:
         assert due is None
     elif due:
         assert 0 < due.more <= 6
@@ -244,7 +247,7 @@ def test_levels_that_were_not_measured_are_told() -> None:
     head = simulated.head.model_copy(update={"experiment": experiment})
     at_512 = claim(above=1.0).model_copy(update={"at": {"load.connections": 512}})
     row = judge_claim("study", at_512, RunData(head, simulated.records))
-    assert row.outcome is Outcome.UNTOLD
+    assert row.outcome is Outcome.NOT_JUDGED
     assert "no finished block at its levels" in row.reason
 
 

@@ -16,7 +16,7 @@ STDOUT, STANDARD_STREAMS = 1, 3
 EPILOGUE = """
 Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
 command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
-before, or as --fail-on names · 5 that can't be told (both of compare, fleet, gate and --fail-on)
+before, or as --fail-on names · 5 inconclusive (both of compare, fleet, gate and --fail-on)
 · 130 interrupted · 141 nobody read the output to its end.
 """
 

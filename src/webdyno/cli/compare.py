@@ -15,9 +15,9 @@ EXITS = {
     Verdict.FASTER: Exit.OK,
     Verdict.EQUIVALENT: Exit.OK,
     Verdict.SLOWER: Exit.WORSE,
-    Verdict.UNDECIDED: Exit.UNDECIDED,
+    Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
     Verdict.INVALID: Exit.INVALID,
-    Verdict.INCOMPLETE: Exit.UNDECIDED,
+    Verdict.INCOMPLETE: Exit.INCONCLUSIVE,
     Verdict.MEASURED: Exit.OK,
 }
 

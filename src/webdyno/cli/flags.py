@@ -59,8 +59,8 @@ FailOn = Annotated[
     Sequence[str],
     Parameter(
         name="--fail-on",
-        help="'ARM.METRIC > +5%': exit code 4 if that arm surely has that much more of a metric "
-        "than the baseline, 5 if it can't be told; may be given again.",
+        help="'ARM.METRIC > +5%': exit code 4 if that arm has that much more of a metric "
+        "than the baseline (95% confidence), 5 if inconclusive; may be given again.",
     ),
 ]
 

@@ -85,9 +85,9 @@ def gate(
 ) -> Exit:
     """Tell whether head is worse than base by more than is tolerated, and nothing else.
 
-    Three answers, each with an exit code: 0 pass (surely not worse), 4 fail (surely worse), 5 can't
-    tell in the time given. It stops as soon as the answer is known. Each is wrong in at most 5% of
-    gates, however many endpoints and metrics there are (docs/how-to/ci.md).
+    Three answers, each with an exit code: 0 pass (not worse), 4 fail (worse, 95% confidence), 5
+    inconclusive in the time given. It stops as soon as the answer is known. Each is wrong in at
+    most 5% of gates, however many endpoints and metrics there are (docs/how-to/ci.md).
 
     For example
 

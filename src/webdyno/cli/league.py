@@ -32,9 +32,9 @@ def league(
 ) -> Exit:
     """Rank stacks: each against every other, with the places that are sure.
 
-    Stacks that can't be told apart share places: "2–4" is where one of them may stand. All places
-    hold together with 95% confidence. Stacks whose place is settled leave the race, so that the
-    time goes where places are open. For several tasks there is a table each, and no total.
+    Stacks that can't be distinguished share places: "2–4" is where one of them may stand. All
+    places hold together with 95% confidence. Stacks whose place is settled leave the race, so that
+    the time goes where places are open. For several tasks there is a table each, and no total.
 
     For example
 

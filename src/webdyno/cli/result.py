@@ -157,15 +157,15 @@ def _exit(fail_on: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
         return Exit.INVALID
     found = limit_answers(fail_on, judged)
     for it in found:
-        words = {"yes": "is true", "no": "is not so", "undecided": "can't be told"}[it.holds]
+        words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[it.holds]
         tell(f"--fail-on '{it.limit.text}' {words}{f': {it.ratio}' if it.ratio else ''}")
     held = {it.holds for it in found}
-    return Exit.WORSE if "yes" in held else Exit.UNDECIDED if "undecided" in held else Exit.OK
+    return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
 
 
 GATE_EXITS = {
     GateAnswer.PASS: Exit.OK,
     GateAnswer.FAIL: Exit.WORSE,
-    GateAnswer.CANT_TELL: Exit.UNDECIDED,
+    GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
     GateAnswer.INVALID: Exit.INVALID,
 }

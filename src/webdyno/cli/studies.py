@@ -45,7 +45,7 @@ def studies(
     """List the studies, or repeat some and judge their claims.
 
     First each experiment gets the blocks that a verdict needs, at the levels that claims name; what
-    is left of the time goes to claims that are undecided by then. What became of the claims is
+    is left of the time goes to claims that are inconclusive by then. What became of the claims is
     printed, and written beside the runs as a page and as Markdown. The exit code is 3 when an
     experiment failed, whatever became of the others. --budget is for all of it (90m).
 
@@ -130,9 +130,9 @@ def _tell_time(planned: Sequence[Plan], budget_s: float) -> None:
     )
     if need_s > budget_s:
         would_do = f"--budget {ceil(need_s / 60)}m would do"
-        tell(f"{takes}; in {duration(budget_s)} some claims can't be told. {would_do}")
+        tell(f"{takes}; in {duration(budget_s)} some claims are not judged. {would_do}")
     else:
-        tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are undecided then")
+        tell(f"{takes}; the rest of {duration(budget_s)} goes to claims that are inconclusive then")
 
 
 def _reported(wanted: Sequence[Publication], folder: Path) -> dict[str, RunHead]:

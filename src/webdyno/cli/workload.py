@@ -217,7 +217,7 @@ def _print(found: Workload) -> None:
     facts = Table.grid(padding=(0, 2))
     for name, said in _facts(found):
         facts.add_row(name, said)
-    agrees = {True: "agree", False: "differ", None: "can't be told"}
+    agrees = {True: "agree", False: "differ", None: "inconclusive"}
     rows = [(it.what, _value(it.log), _value(it.load), agrees[it.agrees]) for it in found.fidelity]
     console = plain_console()
     console.print(facts)

@@ -168,7 +168,7 @@ def read_studies() -> dict[str, Publication]:
 
 
 def levels_first(study: Publication, name: str, experiment: Experiment) -> dict[str, list[Level]]:
-    """Give the levels without which a study's claims about an experiment can't be told.
+    """Give the levels without which a study's claims about an experiment can't be judged.
 
     A factor that only some claims are confined to keeps its middle level for the others. Last come
     all load generators: the published way stands beside webdyno's own.
@@ -193,7 +193,7 @@ def check_study(study: Publication, catalogue: Catalogue) -> None:
             if arm not in experiment.arms or claim.against in claim.arms:
                 raise UserError(
                     f"study {study.name}: {claim.says!r}: {claim.experiment} has the arms "
-                    f"{', '.join(experiment.arms)}; they can't tell of {arm}"
+                    f"{', '.join(experiment.arms)}; they say nothing of {arm}"
                 )
         for factor, level in claim.at.items():
             if level not in experiment.factors.get(factor, []):

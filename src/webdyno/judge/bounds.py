@@ -81,12 +81,12 @@ def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
 def cpu_when_shared(cause: str, share: float) -> Bound:
     """Bound CPU time per request of which a share may not be the servers' own work.
 
-    `steal`: kernels that can't tell charge stolen time to whatever ran, at most all of it. Others
-    leave cold caches as well, once for each `SHORTEST_STEAL_S` at most.
-    `other-work`, `left-over-work`: others leave cold caches, once for each time that a server was
-    interrupted (involuntary switches), at most `REFILL_S` each; nor can filling them again take
-    longer than it took the others, which is less than all of their time. `memory-pressure`:
-    reclaiming runs in the servers' own time, on all of their CPUs whenever a task waited, at most.
+    `steal`: kernels that can't separate stolen time charge it to whatever ran, at most all of it.
+    Others leave cold caches as well, once for each `SHORTEST_STEAL_S` at most. `other-work`,
+    `left-over-work`: others leave cold caches, once for each time that a server was interrupted
+    (involuntary switches), at most `REFILL_S` each; nor can filling them again take longer than it
+    took the others, which is less than all of their time. `memory-pressure`: reclaiming runs in the
+    servers' own time, on all of their CPUs whenever a task waited, at most.
     """
     return Bound(cause, up=-log1p(-share) if share < 1 else inf)
 

@@ -16,7 +16,7 @@ from webdyno.judge.log_ratios import (
     widened_by,
     widened_by_later,
 )
-from webdyno.judge.one_sided import ask_within, excluded, excluded_difference, one_sided_of
+from webdyno.judge.one_sided import ask_within, one_sided_of, ruled_out, ruled_out_difference
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.verdict import VerdictRule, answer, answer_within, different, more_blocks_needed
@@ -49,8 +49,8 @@ takes longer than its budget: of equal arms one can then tell that they differ b
 LARGE = log(1.5)
 """A difference (ln) from which on a ratio that is known to such a share can be told promptly."""
 MOST_EXCLUDED = 0.05
-"""An undecided comparison answers something where it excludes larger differences than this."""
-WITHOUT_DIFFERENCE = {Verdict.UNDECIDED, Verdict.EQUIVALENT}
+"""An inconclusive comparison answers something where it excludes larger differences than this."""
+WITHOUT_DIFFERENCE = {Verdict.INCONCLUSIVE, Verdict.EQUIVALENT}
 WORTH_EXCLUDING = 1.0
 """Differences, as a share, beyond which nobody asks whether they are excluded."""
 
@@ -198,7 +198,7 @@ def compare_family(
             biases=evidence.biases,
             tipping=said if evidence.biased else None,
             as_measured=as_measured,
-            excludes=excludes(bounded) if found.verdict in WITHOUT_DIFFERENCE else None,
+            rules_out=rules_out(bounded) if found.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, measure, rule),
             limited_by=evidence.limited_by,
             later=later_words(data, arm, baseline, rule),
@@ -218,11 +218,11 @@ def one_sided(
     return ask_within(d, evidence.together, question)
 
 
-def excludes(bounded: Interval | None) -> str | None:
+def rules_out(bounded: Interval | None) -> str | None:
     """Say how large a difference there can't be; None where that is no news."""
-    if bounded is None or excluded_difference(bounded) > WORTH_EXCLUDING:
+    if bounded is None or ruled_out_difference(bounded) > WORTH_EXCLUDING:
         return None
-    return excluded(bounded)
+    return ruled_out(bounded)
 
 
 def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
@@ -232,8 +232,8 @@ def tells_enough(comparison: Comparison, *, bounded: bool = True) -> bool:
     """
     verdict = comparison.verdict if bounded else comparison.as_measured
     interval = comparison.sure if bounded else comparison.ratio
-    if verdict is Verdict.UNDECIDED:
-        return interval is not None and excluded_difference(interval) <= MOST_EXCLUDED
+    if verdict is Verdict.INCONCLUSIVE:
+        return interval is not None and ruled_out_difference(interval) <= MOST_EXCLUDED
     return verdict not in {None, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
@@ -264,14 +264,14 @@ def wanted_half_width(centre: float, measure: Measure) -> float:
     return max(log1p(measure.precision), RELATIVE_PRECISION * abs(centre))
 
 
-def hard_to_tell(d: Logs, confidence: float) -> bool:
+def too_noisy(d: Logs, confidence: float) -> bool:
     """Whether a ratio is known neither to 2.5% nor to a quarter of the difference."""
     return not _is_known(estimate(d, confidence).widened(SEQUENTIAL_FACTOR))
 
 
 def is_large_and_known(d: Logs, confidence: float) -> bool:
     """Whether a difference is beyond 1.5× and its ratio known to a quarter of it."""
-    return abs(estimate(d, confidence).centre) >= LARGE and not hard_to_tell(d, confidence)
+    return abs(estimate(d, confidence).centre) >= LARGE and not too_noisy(d, confidence)
 
 
 def _is_known(found: Estimate) -> bool:

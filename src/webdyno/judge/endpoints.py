@@ -13,8 +13,9 @@ from webdyno.model.records import SlotRecord
 from webdyno.model.request import endpoints_of
 
 JUDGED_BY = "response_p50_us"
-"""In a closed loop the mix sets the endpoints' rates, and a server's CPU time can't be told apart:
-what is an endpoint's own is how long it takes. The median needs the fewest answers."""
+"""In a closed loop the mix sets the endpoints' rates, and a server's CPU time can't be
+distinguished: what is an endpoint's own is how long it takes. The median needs the fewest
+answers."""
 
 
 def together(experiment: Experiment) -> int:

@@ -147,7 +147,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
     logs = [within_floats(np.log(it.by_block)) for it in valid]
     delta = max((it.delta for it in valid), default=DELTA)
     mean = another = None
-    verdict = Verdict.UNDECIDED if valid else Verdict.INVALID
+    verdict = Verdict.INCONCLUSIVE if valid else Verdict.INVALID
     why = f"A verdict over machines needs two with a valid run; there is {len(valid) or 'none'}."
     if len(valid) > 1:
         means = np.array([float(it.mean()) for it in logs])

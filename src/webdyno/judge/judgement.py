@@ -38,7 +38,7 @@ from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule, metrics_tol
 WEIGHT = (
     Verdict.INVALID,
     Verdict.INCOMPLETE,
-    Verdict.UNDECIDED,
+    Verdict.INCONCLUSIVE,
     Verdict.FASTER,
     Verdict.SLOWER,
     Verdict.EQUIVALENT,
@@ -148,13 +148,13 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
 def _with_clear_one(
     comparison: Comparison, all_of_them: Sequence[Comparison], decide_on: str
 ) -> Comparison:
-    """Where the deciding metric leaves it undecided, add the first of the others that doesn't.
+    """Where the deciding metric leaves it inconclusive, add the first of the others that doesn't.
 
     What disturbs the rate most often leaves CPU time per request alone. Each metric's interval
     holds by itself, at its own confidence. Memory says nothing of who is faster.
     """
-    undecided = comparison.verdict is Verdict.UNDECIDED and comparison.ratio is not None
-    if comparison.metric != decide_on or not undecided:
+    inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None
+    if comparison.metric != decide_on or not inconclusive:
         return comparison
     clear = (
         it

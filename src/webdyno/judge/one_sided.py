@@ -74,7 +74,7 @@ def ask_as_measured(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     low, high = mean - reach, mean + reach
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
     asked = f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
-    answer: Literal["yes", "no", "undecided"] = "undecided"
+    answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
     why = (
         f"{asked} is neither certain nor ruled out after {n} rounds "
         f"(p = {p:.2g}, {level:.2g} required)"
@@ -118,7 +118,7 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
     why = pessimist.why
     if pessimist.answer != optimist.answer:
         why = "interference may have caused or hidden the difference"
-    return pessimist.replace(answer="undecided", at_most=optimist.at_most, why=why)
+    return pessimist.replace(answer="inconclusive", at_most=optimist.at_most, why=why)
 
 
 def look_level(n: int, fewest: int, most: int, risk: float = RISK) -> float:
@@ -158,14 +158,14 @@ def _normal(x: Logs, variance: float) -> Logs:
     return np.asarray(np.exp(-(x**2) / (2 * variance)) / (2 * np.pi * variance) ** 0.5)
 
 
-def excluded_difference(ratio: Interval) -> float:
+def ruled_out_difference(ratio: Interval) -> float:
     """Give the difference, as a share, that no true ratio in the interval exceeds."""
     return max(ratio.high, 1 / ratio.low) - 1
 
 
-def excluded(ratio: Interval) -> str:
-    """Say what an undecided or equivalent comparison excludes, rounded so that it stays true."""
-    share = excluded_difference(ratio) * 100
+def ruled_out(ratio: Interval) -> str:
+    """Say what an inconclusive or equivalent comparison excludes, rounded so that it stays true."""
+    share = ruled_out_difference(ratio) * 100
     digits = min(max(0, 1 - floor(log10(share))), MOST_DIGITS) if share > 0 else 1
     rounded = ceil(round(share * 10**digits, 6)) / 10**digits
     return f"any difference is below {rounded:g}%"

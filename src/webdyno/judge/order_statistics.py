@@ -41,7 +41,7 @@ class QuantileInterval:
         answers = count(self.answers, "answer")
         match self.low, self.high:
             case None, None:
-                return f"{answers} can't tell {name}"
+                return f"{answers}: too few for {name}"
             case low, None:
                 return f"{answers} only say that {name} exceeds {low:,.0f} µs"
             case None, high:

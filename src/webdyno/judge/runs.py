@@ -31,7 +31,7 @@ WORST_FIRST = (
     Verdict.INVALID,
     Verdict.INCOMPLETE,
     Verdict.SLOWER,
-    Verdict.UNDECIDED,
+    Verdict.INCONCLUSIVE,
     Verdict.FASTER,
     Verdict.EQUIVALENT,
 )
@@ -129,7 +129,7 @@ def _change(
     if spoiling is not None:
         verdict, why = Verdict.INVALID, f"{spoiling.what[:1].upper()}{spoiling.what[1:]}."
     elif found is None or fewest < enough:
-        verdict, why = Verdict.UNDECIDED, f"Both runs need {enough} blocks; one has {fewest}."
+        verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} blocks; one has {fewest}."
     else:
         limit = max(DELTA, floor)
         verdict = by_interval(found, log1p(limit), metric.better)

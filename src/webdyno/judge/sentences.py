@@ -114,11 +114,11 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
         yield "the difference is below the practical threshold"
     elif comparison.verdict is Verdict.EQUIVALENT:
         yield f"±{percent(comparison.delta)} counts as equal"
-        yield comparison.excludes
+        yield comparison.rules_out
     elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
         yield _at_least(comparison)
-    elif comparison.verdict is Verdict.UNDECIDED and comparison.ratio is not None:
-        yield comparison.excludes
+    elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
+        yield comparison.rules_out
         if not comparison.is_beyond_client:
             yield from _needed(comparison)
 
@@ -147,7 +147,7 @@ def _asked(comparison: Comparison) -> str | None:
 
 
 def _needed(comparison: Comparison) -> Iterator[str]:
-    if comparison.bounded and comparison.as_measured is not Verdict.UNDECIDED:
+    if comparison.bounded and comparison.as_measured is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.as_measured or comparison.verdict, comparison.metric)
         yield f"looks {word}, but interference could explain all of it"
     elif comparison.more_blocks is None:

@@ -13,9 +13,9 @@ from webdyno.judge.comparison import (
     ALPHA,
     SEQUENTIAL_FACTOR,
     compare_as_asked,
-    hard_to_tell,
     is_large_and_known,
     shown_estimate,
+    too_noisy,
     wanted_half_width,
 )
 from webdyno.judge.interval import Estimate, estimate, t_quantile
@@ -79,7 +79,7 @@ def worth_patience(pairs: Sequence[LogRatios]) -> bool:
     difference is significant would find too many that aren't.
     """
     confidence = 1 - ALPHA / len(pairs)
-    return any(hard_to_tell(pair.d, confidence) for pair in pairs)
+    return any(too_noisy(pair.d, confidence) for pair in pairs)
 
 
 def known_well(valid: PointData, fewest: int) -> Stop | None:

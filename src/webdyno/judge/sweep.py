@@ -11,7 +11,7 @@ from webdyno.model.point import Point, PointJudgement, SweepJudgement
 
 SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
-WITHOUT_ANSWER = {Verdict.UNDECIDED, Verdict.INVALID, Verdict.INCOMPLETE}
+WITHOUT_ANSWER = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
 def judge_sweep(run: RunData) -> SweepJudgement:

@@ -57,7 +57,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
     the interval and the exact test both exclude "no difference", and the estimate lies outside.
-    Else `undecided`; without a block `incomplete`.
+    Else `inconclusive`; without a block `incomplete`.
     """
     interval = f"{confidence_level(1 - question.alpha)} CI"
     limit = question.limit_text
@@ -67,7 +67,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
         return Ruling(Verdict.INCOMPLETE, why, fewest)
     if found is None or blocks < question.fewest_blocks:
         return Ruling(
-            Verdict.UNDECIDED,
+            Verdict.INCONCLUSIVE,
             f"A verdict needs at least {question.fewest_blocks} rounds; there are {blocks}.",
             question.fewest_blocks - blocks,
         )
@@ -82,7 +82,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
     if verdict is Verdict.EQUIVALENT:
         delta = percent(question.delta)
         return Ruling(verdict, f"The whole {interval} lies within {delta} of 1.")
-    if verdict is not Verdict.UNDECIDED and p <= question.alpha:
+    if verdict is not Verdict.INCONCLUSIVE and p <= question.alpha:
         return Ruling(
             verdict,
             f"Significant: the {interval} excludes 1, an exact permutation test agrees "
@@ -97,7 +97,7 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
         )
     else:
         why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
-    return Ruling(Verdict.UNDECIDED, why, more_blocks_needed(found, blocks, question))
+    return Ruling(Verdict.INCONCLUSIVE, why, more_blocks_needed(found, blocks, question))
 
 
 def _p(p: float, blocks: int) -> str:
@@ -117,7 +117,7 @@ def answer_within(
     if measured.verdict is bounded.verdict:
         return replace(measured, why=f"{measured.why} Robust: {tipping}.")
     return Ruling(
-        Verdict.UNDECIDED,
+        Verdict.INCONCLUSIVE,
         f"Looks {measured.verdict}, but interference could explain all of it: {tipping}.",
         more_blocks,
     )
@@ -131,7 +131,7 @@ def by_interval(found: Estimate, limit: float, better: str) -> Verdict:
     if _within(found, limit):
         return Verdict.EQUIVALENT
     if not found.excludes_zero() or abs(found.centre) <= limit:
-        return Verdict.UNDECIDED
+        return Verdict.INCONCLUSIVE
     return Verdict.FASTER if (found.centre > 0) == (better == "higher") else Verdict.SLOWER
 
 

@@ -31,10 +31,10 @@ class Exit(IntEnum):
     USER_ERROR = 2
     FAILED = 3
     WORSE = 4
-    """Something became worse, surely, by more than is tolerated (`webdyno compare`, `gate`), or is
+    """Worse than is tolerated, with 95% confidence (`webdyno compare`, `gate`), or is
     what `--fail-on` names."""
-    UNDECIDED = 5
-    """Nothing is surely so, and nothing surely isn't."""
+    INCONCLUSIVE = 5
+    """The data allow both."""
     INTERRUPTED = 130
     NOT_READ = 141
     """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""

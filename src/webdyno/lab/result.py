@@ -278,12 +278,12 @@ class GateResult:
 
     @property
     def answer(self) -> GateAnswer:
-        """`pass`, `fail`, `can't tell`, or `invalid` where nothing can be believed."""
+        """`pass`, `fail`, `inconclusive`, or `invalid` where nothing can be believed."""
         return self.judgement.answer
 
     @property
     def passed(self) -> bool:
-        """Whether head is surely not worse."""
+        """Whether head is not worse (95% confidence)."""
         return self.answer is GateAnswer.PASS
 
     @property

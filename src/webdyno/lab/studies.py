@@ -87,7 +87,7 @@ class Repetition:
         return True
 
     def decide_more(self, wanted: Sequence[Publication]) -> bool:
-        """Spend what is left of the time on undecided claims, until interrupted: False then."""
+        """Spend what is left of the time on inconclusive claims, until interrupted: False then."""
         from webdyno.studies.further import Round, next_round
 
         names = [name for study in wanted for name in study.experiments]
@@ -104,7 +104,7 @@ class Repetition:
             name = due.experiment
             self.caller.tell(
                 f"{name}: {count(due.more, 'more block')} for {due.claim.says!r}, which is "
-                f"undecided; {duration(left_s)} are left"
+                f"inconclusive; {duration(left_s)} are left"
             )
             blocks = {due.point: due.blocks}
             measuring = partial(measure_on, self.folder / name, self.caller, None, blocks)
@@ -122,7 +122,7 @@ class Repetition:
             run = self.folder / claim.experiment
             measured = RunFolder.open(run).data() if (run / HEAD_FILE).exists() else None
             row = judge_claim(study.name, claim, measured)
-            if row.outcome is Outcome.UNTOLD and claim.experiment in self.failures:
+            if row.outcome is Outcome.NOT_JUDGED and claim.experiment in self.failures:
                 row = row.replace(told=[], why=self.failures[claim.experiment])
             rows.append(row)
         return rows

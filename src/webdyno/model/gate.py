@@ -49,11 +49,11 @@ class GateAnswer(StrEnum):
 
     PASS = "pass"  # noqa: S105 (no password)
     FAIL = "fail"
-    CANT_TELL = "can't tell"
+    INCONCLUSIVE = "inconclusive"
     INVALID = "invalid"
 
 
-ClaimAnswer = Literal["not worse", "worse", "can't tell", "not asked", "invalid"]
+ClaimAnswer = Literal["not worse", "worse", "inconclusive", "not asked", "invalid"]
 """`not asked`: load generator or link were the limit of all arms, so that it tells nothing."""
 
 

@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     EQUIVALENT = "equivalent"
-    UNDECIDED = "undecided"
+    INCONCLUSIVE = "inconclusive"
     INVALID = "invalid"
     INCOMPLETE = "incomplete"
     MEASURED = "measured"
@@ -76,7 +76,7 @@ class OneSidedAnswer(Model):
 
     question: str
     """`faster`, or `not-slower-by 5%`."""
-    answer: Literal["yes", "no", "undecided"]
+    answer: Literal["yes", "no", "inconclusive"]
     at_least: float
     """Ratio of gain (above 1 is better) that is exceeded with 95% confidence."""
     at_most: float
@@ -119,8 +119,8 @@ class Comparison(Model):
     """How much of disturbance it would take to turn the verdict, and how much there was."""
     as_measured: Verdict | None = None
     """The verdict by the interval as measured, without the biases."""
-    excludes: str | None = None
-    """How large a difference there can't be, where undecided or equivalent."""
+    rules_out: str | None = None
+    """How large a difference there can't be, where inconclusive or equivalent."""
     one_sided: OneSidedAnswer | None = None
     """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
@@ -130,9 +130,9 @@ class Comparison(Model):
     later: str | None = None
     """How much of the ratio comes from what only long looks saw, such as stalls."""
     clear_beside: str | None = None
-    """Where undecided: what another metric says clearly, in words."""
+    """Where inconclusive: what another metric says clearly, in words."""
     more_blocks: int | None = None
-    """Where undecided: blocks still needed, estimated from the spread so far."""
+    """Where inconclusive: blocks still needed, estimated from the spread so far."""
     more_minutes: float | None = None
 
     @property
@@ -233,9 +233,9 @@ class LeaguePlace(Model):
 
     arm: str
     best: int
-    """One more than there are arms that are surely better."""
+    """One more than there are arms that are better with 95% confidence."""
     worst: int
-    """The number of arms less those that are surely worse."""
+    """The number of arms less those that are worse with 95% confidence."""
 
 
 class League(Model):

@@ -14,7 +14,7 @@ _LIMIT = re.compile(
     r"\s*(?P<arm>.+)\.(?P<metric>\w+)\s*(?P<sign>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
 )
 
-Holds = Literal["yes", "no", "undecided"]
+Holds = Literal["yes", "no", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Limit:
         """Tell whether it surely holds: over the whole interval, all that disturbed counted in."""
         interval = comparison.sure
         if interval is None or comparison.verdict is Verdict.INVALID:
-            return "undecided"
+            return "inconclusive"
         bound = 1 + self.share
         surely = interval.low > bound if self.above else interval.high < bound
         surely_not = interval.high <= bound if self.above else interval.low >= bound
-        return "yes" if surely else "no" if surely_not else "undecided"
+        return "yes" if surely else "no" if surely_not else "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -76,4 +76,4 @@ def _answer(limit: Limit, judged: Judgement) -> LimitAnswer:
             interval = comparison.sure
             ratio = f"{comparison.a} to {comparison.b}: {ratio_range(interval)}" if interval else ""
             return LimitAnswer(limit, limit.holds(comparison), ratio)
-    return LimitAnswer(limit, "undecided", "")
+    return LimitAnswer(limit, "inconclusive", "")

@@ -60,8 +60,8 @@ class Outcome(StrEnum):
 
     HOLDS = "holds"
     FAILS = "doesn't hold"
-    UNDECIDED = "undecided"
-    UNTOLD = "can't be told"
+    INCONCLUSIVE = "inconclusive"
+    NOT_JUDGED = "not judged"
     SHOWN = "published, here"
     """A figure of another machine, beside ours."""
 
@@ -89,7 +89,7 @@ class ClaimRow(Model):
     @property
     def outcome(self) -> Outcome:
         """What counts: the claim as measured by webdyno's own generator."""
-        return self.told[0].outcome if self.told else Outcome.UNTOLD
+        return self.told[0].outcome if self.told else Outcome.NOT_JUDGED
 
     @property
     def reason(self) -> str:

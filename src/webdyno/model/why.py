@@ -84,8 +84,8 @@ class Gain(Model):
     """As it was without it."""
     advice: Advice
     is_sure: bool
-    """Whether the arm surely is better with it, by more than what doesn't matter, or keeps the rule
-    that it breaks without it."""
+    """Whether the arm is better with it (95% confidence) by more than the threshold, or keeps the
+    rule that it breaks without it."""
     mended_blocks: Count = 0
     """Blocks in which it broke that rule without it; with it there was none."""
     ratio: Interval

@@ -156,7 +156,8 @@ def interrupts_kept_apart() -> bool:
     in softirqs, a good part of the work of a web server.
 
     Other programs can only take more from it, so one round that misses little is enough. (From
-    what /proc/stat and a slot's load tell, other programs' work can't be told from interrupts.)
+    what /proc/stat and a slot's load tell, other programs' work can't be distinguished from
+    interrupts.)
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ourselves:
         ourselves.bind(("127.0.0.1", 0))

@@ -57,7 +57,7 @@ def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Te
 
 
 def _why(pilot: PilotRecord) -> str:
-    return pilot.found.why + ("" if pilot.found.steady else "; it was not surely steady then")
+    return pilot.found.why + ("" if pilot.found.steady else "; steady state was not confirmed")
 
 
 def _seconds(seconds: float | None) -> str:

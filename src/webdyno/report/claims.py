@@ -31,8 +31,8 @@ HEADINGS = ("study", "claim", "published", "done right", "as published", "outcom
 TONES = {
     Outcome.HOLDS: Verdict.FASTER,
     Outcome.FAILS: Verdict.SLOWER,
-    Outcome.UNDECIDED: Verdict.UNDECIDED,
-    Outcome.UNTOLD: Verdict.UNDECIDED,
+    Outcome.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+    Outcome.NOT_JUDGED: Verdict.INCONCLUSIVE,
     Outcome.SHOWN: Verdict.EQUIVALENT,
 }
 """The verdict that has the same colour."""
@@ -40,7 +40,7 @@ WORD_JOINER = "\u2060"
 HOW_TO_READ = (
     "A claim is a range in which the ratio of two arms lies. It holds where the interval of the "
     "ratio, all bounds of disturbance counted, lies inside of that range, and doesn't where it "
-    "lies outside of it; else it is undecided. What counts is how webdyno's own load engine "
+    "lies outside of it; else it is inconclusive. What counts is how webdyno's own load engine "
     "measures it, on fresh starts of both sides in turns; what the study's own instrument gives in "
     "the same run stands beside it. An absolute figure belongs to the study's machine: ours is "
     "shown, without a verdict."
@@ -60,7 +60,7 @@ def claim_sentence(rows: Sequence[ClaimRow]) -> str:
     if not claims:
         return "Nothing here is a claim that could hold or not."
     holds, fails = counted[Outcome.HOLDS], counted[Outcome.FAILS]
-    open_ = counted[Outcome.UNDECIDED] + counted[Outcome.UNTOLD]
+    open_ = counted[Outcome.INCONCLUSIVE] + counted[Outcome.NOT_JUDGED]
     return (
         f"Of {count(claims, 'claim')} {holds or 'none'} hold{'s' * (holds == 1)} here, "
         f"{fails or 'none'} {'does' if fails == 1 else 'do'} not; "

@@ -157,7 +157,9 @@ def _first_of(paths: Sequence[str]) -> str:
 def _stop_rule(experiment: Experiment) -> str:
     measure, patience = experiment.measure, experiment.measure.patience
     enough, fewest = question_of(experiment).stops_at
-    longer = f"; up to {patience:g} times as much while it is hard to tell" if patience > 1 else ""
+    longer = (
+        f"; up to {patience:g} times as much while results are too noisy" if patience > 1 else ""
+    )
     return (
         f"{enough}, or {text.count(measure.max_blocks, 'block')}, or "
         f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'block')}{longer}"

@@ -22,7 +22,7 @@ from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
 AVERAGE, ANOTHER = "on average", "another machine"
 DIFFER = (
-    "The machines surely differ among each other by more than their blocks do (Welch's test, 5%): "
+    "The machines differ among each other by more than their blocks do (Welch's test, 5%): "
     "what isn't the same on all of them may be why."
 )
 HOW_TO_READ = (
@@ -232,7 +232,7 @@ def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
     if found.mean and found.another:
         # Where another machine could show the opposite, its range has no verdict's colour.
         crosses = found.another.low < 1 < found.another.high
-        surely = Verdict.UNDECIDED if crosses else found.verdict
+        surely = Verdict.INCONCLUSIVE if crosses else found.verdict
         shown += [Shown(AVERAGE, found.mean, found.verdict), Shown(ANOTHER, found.another, surely)]
     if not shown:
         return None

@@ -23,28 +23,28 @@ from webdyno.report.markdown import table_lines, unmarked
 HEADLINES = {
     GateAnswer.PASS: (Verdict.FASTER, "✓ PASS"),
     GateAnswer.FAIL: (Verdict.SLOWER, "✗ FAIL"),
-    GateAnswer.CANT_TELL: (Verdict.UNDECIDED, "? INCONCLUSIVE"),
+    GateAnswer.INCONCLUSIVE: (Verdict.INCONCLUSIVE, "? INCONCLUSIVE"),
     GateAnswer.INVALID: (Verdict.INVALID, "✕ NO RESULT"),
 }
 """The verdict that has the same colour, and the answer in large letters."""
 SIGNS = {
     GateAnswer.PASS: "✅ pass",
     GateAnswer.FAIL: "❌ fail",
-    GateAnswer.CANT_TELL: "❔ inconclusive",
+    GateAnswer.INCONCLUSIVE: "❔ inconclusive",
     GateAnswer.INVALID: "⚠️ no result",
 }
 ANSWERS = {
     "not worse": "✓",
     "worse": "✗ worse",
-    "can't tell": "? inconclusive",
+    "inconclusive": "? inconclusive",
     "not asked": "– not evaluated",
     "invalid": "✕ invalid",
 }
-MARKS = {"not worse": "", "worse": " ❌", "can't tell": " ❔", "not asked": "", "invalid": " ⚠️"}
+MARKS = {"not worse": "", "worse": " ❌", "inconclusive": " ❔", "not asked": "", "invalid": " ⚠️"}
 LEVELS = {
     GateAnswer.PASS: "notice",
     GateAnswer.FAIL: "error",
-    GateAnswer.CANT_TELL: "warning",
+    GateAnswer.INCONCLUSIVE: "warning",
     GateAnswer.INVALID: "warning",
 }
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -163,8 +163,8 @@ def label(claim: GateClaim) -> str:
 
 
 def junit(gate: GateJudgement) -> str:
-    """Give JUnit XML, a test case for each claim: what can't be told is skipped, never red."""
-    failed, skipped, errors = (gate.of(it) for it in ("worse", "can't tell", "invalid"))
+    """Give JUnit XML, a test case for each claim: an inconclusive claim is skipped, never red."""
+    failed, skipped, errors = (gate.of(it) for it in ("worse", "inconclusive", "invalid"))
     untold = len(skipped) + len(gate.of("not asked"))
     suite = Xml.Element(
         "testsuite",
@@ -185,7 +185,7 @@ def junit(gate: GateJudgement) -> str:
                 Xml.SubElement(case, "failure", message=message)
             case "invalid":
                 Xml.SubElement(case, "error", message=_xml(claim.why))
-            case "can't tell" | "not asked":
+            case "inconclusive" | "not asked":
                 Xml.SubElement(case, "skipped", message=message)
     suites = Xml.Element("testsuites", name="webdyno gate")
     suites.append(suite)

@@ -41,7 +41,7 @@ TONES = {
     Verdict.FASTER: "better",
     Verdict.SLOWER: "worse",
     Verdict.EQUIVALENT: "even",
-    Verdict.UNDECIDED: "open",
+    Verdict.INCONCLUSIVE: "open",
     Verdict.INVALID: "broken",
     Verdict.INCOMPLETE: "open",
     Verdict.MEASURED: "even",
@@ -74,7 +74,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
         title="How much, and how sure",
         caption=f"{table.title}: each arm ÷ {against}, with {confidence_words([table])} intervals. "
         f"{band_words(compared)} An interval inside it means equivalent; one clear of 1 shows a "
-        f"difference; one that is neither leaves the question open.{reach}",
+        f"difference; any other is inconclusive.{reach}",
         panels=(ratio_panel("ratios", rows, against),),
         by_arm=False,
     )

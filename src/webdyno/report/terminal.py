@@ -31,7 +31,7 @@ STYLES = {
     Verdict.FASTER: "bold green",
     Verdict.SLOWER: "bold red",
     Verdict.EQUIVALENT: "bold cyan",
-    Verdict.UNDECIDED: "bold yellow",
+    Verdict.INCONCLUSIVE: "bold yellow",
     Verdict.INVALID: "bold red",
     Verdict.INCOMPLETE: "bold yellow",
     Verdict.MEASURED: "bold cyan",

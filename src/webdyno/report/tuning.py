@@ -81,7 +81,7 @@ def search_document(sides: Sequence[TunedSide]) -> doc.Document:
         doc.Section(f"How {side.name} was tuned so far", list(_so_far(side, highest)))
         for side in sides
     ]
-    return doc.Document("", "", [doc.Paragraph(UNCONFIRMED, tone=Verdict.UNDECIDED), *parts])
+    return doc.Document("", "", [doc.Paragraph(UNCONFIRMED, tone=Verdict.INCONCLUSIVE), *parts])
 
 
 def _so_far(side: TunedSide, highest: float) -> Iterator[doc.Block]:

@@ -255,7 +255,7 @@ def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int)
     at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
     whats = list(dict.fromkeys(as_called(each.what) for _, each in found))
     return Callout(
-        tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.UNDECIDED,
+        tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.INCONCLUSIVE,
         name=worst.rule,
         means=_meaning(worst, at_worst.judgement),
         told=whats

@@ -14,7 +14,7 @@ SIGNS = {
     Verdict.FASTER: "▲",
     Verdict.SLOWER: "▼",
     Verdict.EQUIVALENT: "=",
-    Verdict.UNDECIDED: "?",
+    Verdict.INCONCLUSIVE: "?",
     Verdict.INVALID: "✕",
     Verdict.INCOMPLETE: "–",
     Verdict.MEASURED: "●",
@@ -24,8 +24,8 @@ SMALLEST_TOLD = 1.0005
 MOST_TOLD = 6
 """Causes that are told, those that can have done most."""
 ABOUT_PLACES = (
-    "A place is a range where more than one is possible: it begins after all that are surely "
-    "better, and ends before all that are surely worse. With 95% confidence all places hold "
+    "A place is a range where more than one is possible: it begins after all that are "
+    "better, and ends before all that are worse. With 95% confidence all places hold "
     "together. Ratios are to the arm that is shown first, with intervals that hold together, too."
 )
 
@@ -83,7 +83,7 @@ def side_word(comparison: Comparison | Change) -> str:
         if comparison.ratio is None:
             return ""
         if comparison.negligible:
-            return "too little to matter"
+            return "below the practical threshold"
     words = {Verdict.FASTER: "better", Verdict.SLOWER: "worse"}
     return words.get(comparison.verdict, str(comparison.verdict))
 

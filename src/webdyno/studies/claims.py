@@ -64,12 +64,12 @@ def _matches(claim: Claim, point: Point) -> bool:
 def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
     if not judged:
         why = "no finished block at its levels; a longer --budget or --full measures there"
-        return _untold(generator, why)
+        return _not_judged(generator, why)
     if claim.is_figure:
         return _figures(generator, claim, judged)
     found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
     if not found:
-        return _untold(generator, f"{generator} doesn't tell {claim.metric}")
+        return _not_judged(generator, f"{generator} doesn't tell {claim.metric}")
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
@@ -81,8 +81,8 @@ def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgemen
     )
 
 
-def _untold(generator: GeneratorName, why: str) -> Told:
-    return Told(generator=generator, outcome=Outcome.UNTOLD, found=[], why=why)
+def _not_judged(generator: GeneratorName, why: str) -> Told:
+    return Told(generator=generator, outcome=Outcome.NOT_JUDGED, found=[], why=why)
 
 
 def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
@@ -102,7 +102,9 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         why = "a figure of another machine; no ratio on one machine can answer it"
         why += _limits(limited)
         return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
-    return _untold(generator, spoilt[0] if spoilt else f"{generator} doesn't tell {claim.metric}")
+    return _not_judged(
+        generator, spoilt[0] if spoilt else f"{generator} doesn't tell {claim.metric}"
+    )
 
 
 def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
@@ -127,15 +129,15 @@ def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
 def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
     """Compare one point's ratio with the claim's bounds."""
     if comparison.verdict is Verdict.INVALID:
-        return Outcome.UNTOLD
+        return Outcome.NOT_JUDGED
     sure = comparison.sure
     if sure is None or len(comparison.by_block) < FEWEST_BLOCKS:
-        return Outcome.UNDECIDED
+        return Outcome.INCONCLUSIVE
     if _inside(sure, claim):
         return Outcome.HOLDS
     if _outside(sure, claim) or _no_difference(claim, comparison):
         return Outcome.FAILS
-    return Outcome.UNDECIDED
+    return Outcome.INCONCLUSIVE
 
 
 def asks_for_difference(claim: Claim) -> bool:
@@ -161,28 +163,28 @@ def _outside(ratio: Interval, claim: Claim) -> bool:
 def _together(outcomes: Iterable[Outcome]) -> Outcome:
     """A claim must hold wherever that can be told; one point where it doesn't refutes it."""
     found = set(outcomes)
-    order = (Outcome.FAILS, Outcome.UNDECIDED, Outcome.HOLDS, Outcome.UNTOLD)
+    order = (Outcome.FAILS, Outcome.INCONCLUSIVE, Outcome.HOLDS, Outcome.NOT_JUDGED)
     return next(outcome for outcome in order if outcome in found)
 
 
 def _why(claim: Claim, outcome: Outcome, cause: Sequence[Comparison], comparisons: int) -> str:
-    if outcome is Outcome.UNTOLD:
+    if outcome is Outcome.NOT_JUDGED:
         return cause[0].why
     share = f"in {len(cause)} of {count(comparisons, 'comparison')} " if comparisons > 1 else ""
-    if outcome is Outcome.UNDECIDED:
+    if outcome is Outcome.INCONCLUSIVE:
         return share + _missing(claim, cause)
     if outcome is Outcome.FAILS and all(_no_difference(claim, each) for each in cause):
-        return f"{share}there is no difference that matters{_excluded(cause)}"
+        return f"{share}there is no difference that matters{_ruled_out(cause)}"
     where = "inside" if outcome is Outcome.HOLDS else "outside"
     if all(each.reason == JUDGED_BY_CPU for each in cause):
         share += f"{JUDGED_BY_CPU}: "
     sides = _limits(_limited_in(cause))
-    return f"{share}the interval lies {where} {claimed_range(claim)}{sides}{_excluded(cause)}"
+    return f"{share}the interval lies {where} {claimed_range(claim)}{sides}{_ruled_out(cause)}"
 
 
-def _excluded(cause: Sequence[Comparison]) -> str:
+def _ruled_out(cause: Sequence[Comparison]) -> str:
     """Say how large a difference there can't be, where one comparison decides."""
-    return f"; {cause[0].excludes}" if len(cause) == 1 and cause[0].excludes else ""
+    return f"; {cause[0].rules_out}" if len(cause) == 1 and cause[0].rules_out else ""
 
 
 def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
@@ -205,7 +207,7 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
         return f"as measured it is clear, but {', '.join(causes)} may have made it so"
     return (
-        f"the interval contains a bound of the claim ({claimed_range(claim)}){_excluded(cause)}; "
+        f"the interval contains a bound of the claim ({claimed_range(claim)}){_ruled_out(cause)}; "
         "a longer --budget narrows it"
     )
 

@@ -53,7 +53,7 @@ class Round(NamedTuple):
 
 
 def next_round(foreseen: Iterable[Further], left_s: float, done: Collection[Round]) -> Round | None:
-    """Choose where to measure further: what decides an undecided claim in the least time.
+    """Choose where to measure further: what decides an inconclusive claim in the least time.
 
     A round at most doubles a point's blocks, and fits into what is left of the time; then all is
     foreseen anew. None when nothing helps, or nothing but what was done already.
@@ -100,7 +100,7 @@ def _by_point(
     """
     lacking = {
         at.point.number: [
-            it for it in comparisons_of(claim, at) if outcome_at(claim, it) is Outcome.UNDECIDED
+            it for it in comparisons_of(claim, at) if outcome_at(claim, it) is Outcome.INCONCLUSIVE
         ]
         for at in judged
     }

@@ -209,7 +209,7 @@ RULES = (
         "failed-by-length",
         _failed_length,
         why="ab compares lengths with its first answer. A page that varies fails by that, and an "
-        "empty, cut-off or wrong answer is counted just the same: ab can't tell them apart, and "
+        "empty, cut-off or wrong answer is counted just the same: ab can't distinguish them, and "
         "-l makes it count empty answers as successes.",
         instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
     ),

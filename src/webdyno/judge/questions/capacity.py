@@ -319,7 +319,7 @@ def _answer(
     known = _found(value.interval, value.by_block)
     if len(value.by_block) < least or value.interval is None:
         why = f"{blocks} so far, {least} are needed"
-        return Verdict.UNDECIDED, f"{arm} can take {known}: {why}"
+        return Verdict.INCONCLUSIVE, f"{arm} can take {known}: {why}"
     at_least = "at least " if client_was_the_limit(data, arm) else ""
     limit = ", where the load generator was the limit" if at_least else ""
     return Verdict.MEASURED, f"{arm} can take {at_least}{known}, {blocks}{limit}"

@@ -4,11 +4,12 @@ The base is measured as two arms. Head is held against the mean of both, in ln, 
 far the two come out from each other is the noise floor. Every claim "head isn't worse by more than
 its tolerance" is asked in one direction after each block (`judge/one_sided.py`).
 
-**Fail** takes one claim that is surely wrong: the chance of one that is only bad luck grows with
-their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes all claims
-to be surely right, which is never easier than the hardest of them: each has the whole risk (Berger,
-"Multiparameter hypothesis testing and acceptance sampling", Technometrics 1982). So either
-answer is wrong in at most 5% of gates at the very margin, whatever the number of claims.
+**Fail** takes one claim that is wrong with 95% confidence: the chance of one that is only bad luck
+grows with their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes
+all claims to be right with 95% confidence, which is never easier than the hardest of them: each has
+the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
+1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
+claims.
 """
 
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ class MeasuredClaim:
         return found.noise if found and found.excludes_zero() else 0.0
 
     def ask(self, measure: Measure, risk: float, claims: int) -> OneSidedAnswer | None:
-        """Ask whether it is surely so, or surely not; None while there are too few blocks.
+        """Ask with 95% confidence whether it is so; None while there are too few blocks.
 
         What a base differs from itself, head may differ from it without being another program: it
         counts against the answer like any other disturbance.
@@ -127,18 +128,20 @@ def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> Answere
     found = claim.ask(measure, RISK, among)
     if claim.limited:
         return Answered(claim, "not asked", found)
-    return Answered(claim, "not worse" if found and found.answer == "yes" else "can't tell", found)
+    return Answered(
+        claim, "not worse" if found and found.answer == "yes" else "inconclusive", found
+    )
 
 
 def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
-    """Put the answers together: one surely worse fails; all surely not worse pass."""
+    """Put the answers together: one worse fails; all not worse pass (95% confidence)."""
     asked = [answer for answer in answers if answer != "not asked"]
     if "worse" in asked:
         return GateAnswer.FAIL
     if "invalid" in asked:
         return GateAnswer.INVALID
     passes = asked and all(answer == "not worse" for answer in asked)
-    return GateAnswer.PASS if passes else GateAnswer.CANT_TELL
+    return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
 
 
 def claims_of(
@@ -220,8 +223,8 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     known = [it for it in asked if it.worse]
     if not known:
         return "not enough valid data for an answer"
-    if answer is GateAnswer.CANT_TELL:
-        open_ = [it for it in asked if it.answer == "can't tell"]
+    if answer is GateAnswer.INCONCLUSIVE:
+        open_ = [it for it in asked if it.answer == "inconclusive"]
         return f"{len(open_)} of {count(len(asked), 'check')} inconclusive: {_listed(open_)}"
     tightest = min(it.tolerance for it in known)
     nearest = max(
@@ -240,7 +243,7 @@ def _said(claim: GateClaim) -> str:
     named = f"{claim.endpoint} {METRICS[claim.metric].short}"
     if claim.worse is None:
         return f"{named}, {claim.why}"
-    because = f", {claim.why}" if claim.answer == "can't tell" else ""
+    because = f", {claim.why}" if claim.answer == "inconclusive" else ""
     return f"{named} {worse_range(claim)} (limit +{percent(claim.tolerance)}){because}"
 
 

@@ -183,7 +183,7 @@ class Question:
         It stops when the intervals of all ratios on the deciding metric are as narrow as
         `precision` asks for and their verdicts survive all bounds, or can't come to do so, at
         `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times
-        as many and as much while a ratio is hard to tell); but never before a verdict is possible,
+        as many and as much while a ratio is too noisy); but never before a verdict is possible,
         unless an arm has nothing valid to show or more blocks were spoilt than can be replaced.
         """
         if stop := self.nothing_to_show(data):
@@ -288,7 +288,7 @@ class OneSidedQuestion(Question):
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         asked = compare_as_asked(valid)
-        answered = all(it.one_sided and it.one_sided.answer != "undecided" for it in asked)
+        answered = all(it.one_sided and it.one_sided.answer != "inconclusive" for it in asked)
         why = f"the question is answered: {data.measure.question}"
         return Stop("question", why) if answered else None
 

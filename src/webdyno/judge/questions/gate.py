@@ -133,7 +133,7 @@ class GateQuestion(Question):
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         answer = self.answer_at(data)
-        if answer is GateAnswer.CANT_TELL:
+        if answer is GateAnswer.INCONCLUSIVE:
             return None
         return Stop("question", f"the gate's answer is known: {answer}")
 

@@ -94,7 +94,7 @@ def _clause(it: Elasticity) -> str:
     elif low > 0:
         verb = "limits it in part"
     else:
-        verb = "may or may not limit it"
+        verb = "may limit it: inconclusive"
     figures = f"{_number(it.found.estimate)}, {_number(low)} to {_number(high)}"
     waits = it.resource == "connections" and low > LIMITS
     return f"{_named(it)} {verb} ({figures}){WAITS if waits else ''}"

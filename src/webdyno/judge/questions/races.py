@@ -1,11 +1,11 @@
 """Races, which arms leave while they go on: leagues, and halving.
 
 A league holds every arm against every other, and gives the places that are sure.
-An arm's place lies between one after all arms that are surely better and one before all that are
-surely worse: a confidence set for its rank (Mogstad, Romano, Shaikh, Wilhelm, "Inference for ranks
-with applications to mobility across neighbourhoods and academic achievement across countries",
-Review of Economic Studies 2024). Since the differences of all pairs hold together at 95% (Holm),
-so do all places.
+An arm's place lies between one after all arms that are better with 95% confidence and one before
+all that are worse with 95% confidence: a confidence set for its rank (Mogstad, Romano, Shaikh,
+Wilhelm, "Inference for ranks with applications to mobility across neighbourhoods and academic
+achievement across countries", Review of Economic Studies 2024). Since the differences of all pairs
+hold together at 95% (Holm), so do all places.
 
 Arms whose place more blocks can't change leave it, so that the time goes where places
 are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the places is a chance to be
@@ -184,7 +184,7 @@ def verdict_on(league: League, compared: Sequence[Comparison]) -> Verdict:
         return Verdict.FASTER
     beside = [it for it in compared if it.a in first]
     alike = all(it.verdict is Verdict.EQUIVALENT for it in beside)
-    return Verdict.EQUIVALENT if alike else Verdict.UNDECIDED
+    return Verdict.EQUIVALENT if alike else Verdict.INCONCLUSIVE
 
 
 def _typical_gains(data: PointData) -> dict[str, float]:

@@ -58,7 +58,7 @@ def _syns_again(readings: Readings) -> int:
     """Count SYNs sent again, where they must be ours.
 
     On the loopback interface none gets lost but by a listener that drops it, which is counted by
-    itself; those of other programs' connections can't be told from ours.
+    itself; those of other programs' connections can't be distinguished from ours.
     """
     return readings.network.syn_retransmits if readings.network.own_namespace else 0
 
