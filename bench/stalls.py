@@ -1,6 +1,6 @@
 """Does webdyno see what a server does only later? Servers with stalls and leaks that are known.
 
-webdyno runs as a user runs it, on real processes and sockets. The second server stands still for a
+webdyno runs as a user runs it, on real processes and sockets. The second server stalls for a
 known time in each period, or keeps memory for each request or in each second; the first one
 doesn't. From that follow the ratio of throughputs in a closed loop, the 99th percentile in an open
 one, that there is no capacity where stalls make more late than the objective allows, and the slope

@@ -1,4 +1,7 @@
-"""For all tests: no deadlines, Ctrl-C, a folder for every user, and what neighbours may spoil."""
+"""For all tests.
+
+No deadlines, Ctrl-C, a folder for every user, and what neighbours may invalidate.
+"""
 
 import shutil
 import signal

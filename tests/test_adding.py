@@ -62,7 +62,7 @@ THIRD = SlotRule(
     name="third-block",
     broken=lambda slot: slot.block == 3,
     what=lambda slots: f"{len(slots)} slots are of the third block",
-    remedy="Measure anything but a third block.",
+    fix="Measure anything but a third block.",
     tolerated=DISTURBANCES_TOLERATED,
 )
 
@@ -72,7 +72,7 @@ def test_a_rule_of_validity(monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulated_run(ARMS, blocks=8)
     judgement = judge(run.data)
     assert {(it.rule, it.severity) for it in judgement.warnings} == {(THIRD.name, "note")}
-    assert {it.block for it in judgement.left_out} == {3}
+    assert {it.block for it in judgement.excluded} == {3}
     view = run_view(run.whole, judge_sweep(run.whole))
     assert "slots are of the third block" in " ".join(str(view.points[0].judgement).split())
 

@@ -19,7 +19,7 @@ class Cores:
 
     @property
     def shared(self) -> bool:
-        """Whether client and server have to share a core, which spoils every figure."""
+        """Whether client and server have to share a core, which invalidates every figure."""
         return self.client in self.server
 
 

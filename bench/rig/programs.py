@@ -45,7 +45,7 @@ def build(*names: str) -> dict[str, Path]:
 
 
 def provide(names: Iterable[str]) -> dict[str, Path]:
-    """Build those of our own and find the peers on the PATH; what is missing there is left out."""
+    """Build those of our own and find the peers on the PATH; what is missing there is excluded."""
     wanted = list(dict.fromkeys(names))
     own = [name for name in wanted if name in OWN]
     found = {name: path for name in wanted if name not in OWN and (path := shutil.which(name))}

@@ -24,7 +24,7 @@ TOO_LATE_LIMIT = 0.0004
 what lies beyond p99.9.
 
 It is also less than the 5 of 10 000 that are on their way at 5 ms and 1 000/s: when the whole
-machine stands still, they are all that the server sees of what the client sends and reads late.
+machine stalls, they are all that the server sees of what the client sends and reads late.
 """
 
 

@@ -159,11 +159,11 @@ def test_answers_shorter_or_longer_than_the_document() -> None:
 
 def test_a_full_link() -> None:
     full = ab(document=102_400, requests=11_400, took_s=100, host="192.0.2.7")  # 93 of 100 Mbit/s
-    (warning,) = found(full, "link-bound")
+    (warning,) = found(full, "link-limited")
     assert warning.severity == "serious"
     assert "100 Mbit/s" in warning.what
-    assert not found(full.replace("192.0.2.7", "127.0.0.1"), "link-bound")
-    assert not found(ab(document=102_400, requests=9000, took_s=100), "link-bound")
+    assert not found(full.replace("192.0.2.7", "127.0.0.1"), "link-limited")
+    assert not found(ab(document=102_400, requests=9000, took_s=100), "link-limited")
 
 
 def test_an_offered_rate_that_was_missed() -> None:

@@ -104,7 +104,7 @@ def test_sweeps_are_compared_where_both_have_a_point(
     told = capsys.readouterr().out
     assert "connections = 8" in told
     assert "connections = 64" not in told
-    assert "2 points left out" in told
+    assert "2 points excluded" in told
 
 
 def test_runs_without_a_common_point_are_not_compared(

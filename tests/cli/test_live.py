@@ -46,12 +46,12 @@ def test_before_anything_is_measured_it_says_what_is_done() -> None:
     assert "starting" in "\n".join(drawn(view))
 
 
-def test_slots_that_are_left_out_are_told() -> None:
+def test_slots_that_are_excluded_are_told() -> None:
     wrong = SimulatedArm(wrong_status=404)
     told = "\n".join(
         drawn(view_of(simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=4)))
     )
-    assert "slots left out: non-2xx" in told
+    assert "slots excluded: non-2xx" in told
 
 
 def test_names_are_no_markup() -> None:

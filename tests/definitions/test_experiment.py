@@ -74,7 +74,7 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
         ("workers", "should look like KEY=VALUE"),
     ],
 )
-def test_a_wrong_override_is_named_with_a_remedy(
+def test_a_wrong_override_is_named_with_a_fix(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
     with pytest.raises(UserError) as error:
@@ -106,7 +106,7 @@ def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
         ("load.connections=1,,2", "should look like KEY=LEVEL,LEVEL"),
     ],
 )
-def test_a_wrong_level_is_named_with_a_remedy(catalogue: Catalogue, factor: str, says: str) -> None:
+def test_a_wrong_level_is_named_with_a_fix(catalogue: Catalogue, factor: str, says: str) -> None:
     with pytest.raises(UserError) as error:
         catalogue.experiment("static-hello", factors([factor]))
     assert str(error.value).startswith(f"--vary {factor}: ")

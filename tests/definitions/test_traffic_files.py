@@ -65,7 +65,7 @@ def test_a_har_file_gives_the_page_s_own_requests_with_how_often_they_came(tmp_p
         },
     ]
     assert told
-    assert "1 request left out: 1 to others than shop.example" in told
+    assert "1 request excluded: 1 to others than shop.example" in told
     for entry in entries:
         Request.model_validate(entry)
 
@@ -115,14 +115,14 @@ POSTED["request"] = {
     "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
 }
 WHY = (
-    "13 requests left out: 2 without an answer (blocked, or given up); 3 answered from the "
+    "13 requests excluded: 2 without an answer (blocked, or given up); 3 answered from the "
     "browser's cache or a service worker; 2 for data:, blob: and the like, which no server is "
     "asked for; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
     "itself; 1 over WebSockets; 2 for streams (server-sent events), which have no end"
 )
 
 
-def test_what_a_load_could_not_ask_for_is_left_out_and_told_by_why(tmp_path: Path) -> None:
+def test_what_a_load_could_not_ask_for_is_excluded_and_told_by_why(tmp_path: Path) -> None:
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [*RECORDED, POSTED]}}))
     entries, told = read_har(tmp_path / "a.har")
     assert [(it["method"], it["path"], it.get("status")) for it in entries] == [

@@ -1,4 +1,4 @@
-"""A long look at a server that stands still as it is told, in a process that can be stopped whole.
+"""A long look at a server that stalls as it is told, in a process that can be stopped whole.
 
 python -m e2e.pausing FOLDER SECONDS HOW
 """

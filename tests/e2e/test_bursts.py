@@ -64,7 +64,7 @@ def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) 
     assert told.count("in bursts") == 1
 
 
-def test_bursts_can_be_left_out(tmp_path: Path) -> None:
+def test_bursts_can_be_excluded(tmp_path: Path) -> None:
     told, *found = pilots_of(tmp_path, "--set=measure.warmup_bursts=off")
     assert [it.bursts for it in found] == [None, None]
     assert "in bursts" not in told

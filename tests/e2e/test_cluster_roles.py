@@ -160,8 +160,8 @@ def test_a_host_that_stands_still_for_a_while_goes_on(
     run, told, code = disturbed(hosts[0], shared, freeze, *ROLES, out=f"frozen{frozen}")
     assert code == 0, told
     assert blocks(run) >= 6
-    found = incidents(run)  # none where it stood still between slots
-    assert all("one of them stood still" in it.what for it in found)
+    found = incidents(run)  # none where it stalled between slots
+    assert all("one of them stalled" in it.what for it in found)
     assert len(found) <= 1
     nothing_stays(hosts)
 

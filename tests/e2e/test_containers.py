@@ -180,7 +180,7 @@ def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home:
     told = run_blocks(
         1, "duel", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
     )
-    assert "left out: web.restart" in told
+    assert "excluded: web.restart" in told
     records = RunFolder.open(home / "run").records()
     readings = [(it.arm, it.readings) for it in records if isinstance(it, SlotRecord)]
     counts = {arm: it.services["web"].processes for arm, it in readings if it}

@@ -129,7 +129,7 @@ def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Pat
     (repository / "server.py").write_text("changed")
     done = webdyno_here("gate", "--base=slower", "--head=HEAD", folder=repository)
     assert "nothing changed" in done.stdout
-    assert "--head HEAD leaves out the changes of the working tree" in done.stderr
+    assert "--head HEAD excludes the changes of the working tree" in done.stderr
 
 
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:

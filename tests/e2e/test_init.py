@@ -60,7 +60,7 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
     told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
     assert "rev:HEAD, as nginx runs it here:" in told
-    assert "left out: user nginx" in told
+    assert "excluded: user nginx" in told
     assert statuses(open_folder) == {"200"}
     run = RunFolder.open(open_folder / "run")
     assert run.head.versions["rev:."]["web"].endswith(" with changes")

@@ -88,11 +88,11 @@ listen stats
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("nginx", NGINX, ["listen 127.0.0.1:$PORT, not listen 80", "left out: user nginx"]),
+        ("nginx", NGINX, ["listen 127.0.0.1:$PORT, not listen 80", "excluded: user nginx"]),
         (
             "apache",
             APACHE,
-            ["<VirtualHost *:$PORT>, not <VirtualHost *:80>", "left out: User root"],
+            ["<VirtualHost *:$PORT>, not <VirtualHost *:80>", "excluded: User root"],
         ),
         ("lighttpd", LIGHTTPD, ["server.port = $PORT"]),
         (
@@ -110,9 +110,9 @@ listen stats
             HAPROXY,
             [
                 "bind 127.0.0.1:$PORT, not bind *:80",
-                "left out: listen stats (it isn't asked for)",
+                "excluded: listen stats (it isn't asked for)",
                 "log ring@webdyno local0, not log /dev/log local0",
-                "left out: user haproxy (an ordinary user has no other)",
+                "excluded: user haproxy (an ordinary user has no other)",
             ],
         ),
     ],

@@ -43,10 +43,10 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     shutil.rmtree(inside / "run")
     again = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
     assert "building" not in again
-    assert "rev:HEAD leaves out the changes of the working tree" in again
+    assert "rev:HEAD excludes the changes of the working tree" in again
     shutil.rmtree(inside / "run")
     twice = run_blocks(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
-    assert twice.count("rev:HEAD leaves out the changes") == 1
+    assert twice.count("rev:HEAD excludes the changes") == 1
 
 
 def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> None:

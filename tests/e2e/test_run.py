@@ -28,10 +28,10 @@ from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 CAUSED_BY_NEIGHBOURS = {
-    "client-bound",
-    "client-held-back",
-    "client-stood-still",
-    "left-out-matters",
+    "client-limited",
+    "client-cpu-starved",
+    "client-stalled",
+    "exclusion-matters",
     "other-work",
     "steal",
     "few-samples",
@@ -49,7 +49,8 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     slots = [record for record in records if isinstance(record, SlotRecord)]
     judgement = judge(PointData.of(folder.head, records))
     assert {warning.rule for warning in judgement.warnings} <= CAUSED_BY_NEIGHBOURS
-    # A neighbour can spoil blocks, which are replaced, or all slots of an arm, which ends a run.
+    # A neighbour can invalidate blocks, which are replaced, or all slots of an arm, which ends a
+    # run.
     stop = decide(point_data(records, folder.head.experiment), elapsed_s=0.0)
     assert 6 <= len(blocks) <= 6 + SPARE_BLOCKS or (
         stop is not None and stop.reason == "nothing-valid"

@@ -144,7 +144,7 @@ def test_a_client_held_to_a_tenth_of_a_core(
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
     run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
-    assert found_in(tmp_path)["client-held-back"]
+    assert found_in(tmp_path)["client-cpu-starved"]
 
 
 def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
 def test_a_client_that_is_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "loadgen"):
         run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
-    assert found_in(tmp_path)["client-stood-still"]
+    assert found_in(tmp_path)["client-stalled"]
 
 
 def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def _is_ours(process: psutil.Process, folder: Path) -> bool:
     return any(place in text for place in places for text in (process.cwd(), *process.cmdline()))
 
 
-def test_another_programs_full_listen_queue_spoils_nothing(tmp_path: Path) -> None:
+def test_another_programs_full_listen_queue_invalidates_nothing(tmp_path: Path) -> None:
     with crowded_listener():
         run_blocks(1, "run", *QUICK, folder=tmp_path)
     assert not {"listen-overflow", "syn-retransmits"} & set(found_in(tmp_path))

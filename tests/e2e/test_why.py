@@ -69,7 +69,7 @@ def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path)
 
 
 @pytest.mark.measures
-def test_a_planted_cause_is_named_and_its_mending_measured(tmp_path: Path) -> None:
+def test_a_planted_cause_is_named_and_its_fix_measured(tmp_path: Path) -> None:
     slow = ("--set=arms.slow.knobs.workers=1", "--set=arms.slow.knobs.children=1")
     (tmp_path / "slow.toml").write_text(
         'title = "t"\nquestion = "q?"\nsite = "waiting"\n'

@@ -49,7 +49,7 @@ def nested(depth: int) -> list[Any]:
 
 
 def places(data: Any, here: Path = ()) -> Iterator[Path]:  # noqa: ANN401
-    """Where something stands in a document, the document itself left out."""
+    """Where something stands in a document, the document itself excluded."""
     inner = data.items() if isinstance(data, dict) else enumerate(data)
     for key, each in inner:
         yield (*here, key)

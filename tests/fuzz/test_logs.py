@@ -81,9 +81,9 @@ def test_damaged_logs_are_read_or_refused(tmp_path: Path, seed: int, cases: rang
             assert len(log)
             assert traffic_of(log, Manner(), twin="pages").requests
             if case % 4:
-                left_out = sum(log.left_out.values())
-                assert len(log) + left_out <= log.lines
-                assert len(log) + left_out >= log.lines - not_counted(path)
+                excluded = sum(log.excluded.values())
+                assert len(log) + excluded <= log.lines
+                assert len(log) + excluded >= log.lines - not_counted(path)
 
     each_case(seed, cases, one)
 

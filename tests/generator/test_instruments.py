@@ -199,7 +199,7 @@ def test_percentiles_cannot_decide_without_a_distribution() -> None:
 
 
 @pytest.mark.parametrize("name", ["ab", "wrk"])
-def test_a_lead_in_that_would_not_be_left_out_is_refused(name: str) -> None:
+def test_a_lead_in_that_would_not_be_excluded_is_refused(name: str) -> None:
     arms = {arm: {"stack": "nginx"} for arm in "ab"}
     data = {"title": "t", "question": "q", "site": "static", "arms": arms, "generator": name}
     asked = Experiment.model_validate(data | {"measure": {"lead_in_s": 0.1}})

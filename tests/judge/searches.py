@@ -19,7 +19,7 @@ STEPS = (0.7, 0.9, 0.97, 1.03, 1.1, 1.3)
 
 @dataclass(frozen=True)
 class Arm:
-    """How an arm behaves at its limit."""
+    """How an arm behaves saturated."""
 
     capacity_rps: float
     client_rps: float = 1e9
@@ -37,9 +37,9 @@ def searched(*, slo: Sequence[str] = ("p99<50ms",), **arms: Arm) -> SimulatedRun
 
     What fails is beyond the first objective.
     """
-    head = run_head(dict.fromkeys([*arms, "left out"], "nginx"), measure=Measure(seed=1))
+    head = run_head(dict.fromkeys([*arms, "excluded"], "nginx"), measure=Measure(seed=1))
     settings = head.experiment.model_dump(exclude_unset=True)
-    del settings["arms"]["left out"]  # without a search two arms are the fewest
+    del settings["arms"]["excluded"]  # without a search two arms are the fewest
     asked = {"capacity": {"slo": list(slo)}, "measure": {"seed": 1}}
     experiment = Experiment.model_validate(settings | asked)
     random, records = Random(1), list[Record]()

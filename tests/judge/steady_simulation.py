@@ -39,7 +39,7 @@ def remembering(rng: np.random.Generator, memory: float, windows: int = WINDOWS)
 
 
 def with_stalls(rng: np.random.Generator, logs: Logs) -> Logs:
-    """Let the machine stand still for 20 to 47 ms in every fiftieth window."""
+    """Let the machine stall for 20 to 47 ms in every fiftieth window."""
     stalled = rng.random(len(logs)) < 0.02
     return np.asarray(logs + stalled * np.log(1 - rng.uniform(0.4, 0.94, len(logs))))
 

@@ -32,7 +32,7 @@ def test_beyond_the_client_it_is_at_least() -> None:
     run = searched(nginx=Arm(50_000, client_rps=30_000))
     headline = judge(run.data).headline
     assert headline.startswith("nginx can take at least 30,")
-    assert headline.endswith("where the load generator was the limit")
+    assert headline.endswith("where it was client-limited")
 
 
 def test_where_no_rate_holds_there_is_no_answer() -> None:

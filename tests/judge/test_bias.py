@@ -56,8 +56,8 @@ DISTURBANCES: dict[str, Plant] = {
     "other-work": _servers("user_s", TOOK_FROM_CPUS + 0.02),
     "left-over-work": _left_over,
     "memory-pressure": _pressed,
-    "client-held-back": lambda _: {"client_waiting": SHARE},
-    "client-stood-still": lambda _: {"stopped": StoppedUse(client_s=SHARE * TOOK_S)},
+    "client-cpu-starved": lambda _: {"client_waiting": SHARE},
+    "client-stalled": lambda _: {"stopped": StoppedUse(client_s=SHARE * TOOK_S)},
     "servers-stopped": lambda _: {"stopped": StoppedUse(servers_s=SHARE * TOOK_S)},
 }
 
@@ -288,8 +288,8 @@ def test_a_rate_that_still_rises() -> None:
     assert rate.verdict is not Verdict.SLOWER
 
 
-def _client_bound(busy: float, **readings: object) -> Judgement:
-    """Judge a run whose second arm had a higher rate and kept the client at its limit.
+def _client_limited(busy: float, **readings: object) -> Judgement:
+    """Judge a run whose second arm had a higher rate and kept the client saturated.
 
     Its servers' CPUs were busy for that share of the time.
     """
@@ -313,9 +313,9 @@ def test_beyond_the_client_there_is_what_cpu_time_the_servers_had_left(
     busy: float, saved: float
 ) -> None:
     """A request costs less once they are busy all the time: by so much of what was idle."""
-    found = _client_bound(busy)
+    found = _client_limited(busy)
     rate = on(found, "rate_rps")
-    assert {bias.cause for bias in rate.biases} == {"client-bound"}
+    assert {bias.cause for bias in rate.biases} == {"client-limited"}
     assert rate.ratio is not None
     holds(rate, rate.ratio.estimate / busy / (1 - saved * (1 - busy)))
     assert rate.bounded is not None
@@ -324,15 +324,15 @@ def test_beyond_the_client_there_is_what_cpu_time_the_servers_had_left(
 
 
 def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> None:
-    rate = on(_client_bound(0.9, shared_cpus=True), "rate_rps")
+    rate = on(_client_limited(0.9, shared_cpus=True), "rate_rps")
     assert rate.bounded is not None
     assert rate.bounded.high > ENDLESS
 
 
 def test_of_an_arm_that_filled_the_link_only_one_end_is_known() -> None:
-    rate = on(_client_bound(0.9), "rate_rps")
+    rate = on(_client_limited(0.9), "rate_rps")
     said = with_verdict(rate.model_copy(update={"limited_by": {"other": "link"}}))
-    assert said.endswith("it is at least 1.54×: the link was the limit of other")
+    assert said.endswith("it is at least 1.54×: other was link-limited")
 
 
 def test_late_requests_of_an_open_loop() -> None:
@@ -359,14 +359,14 @@ def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:
         return slot.model_copy(update={"readings": readings})
 
     rate = on(judged(run, waiting), "rate_rps")
-    assert {bias.cause for bias in rate.biases} == {"client-held-back"}
+    assert {bias.cause for bias in rate.biases} == {"client-cpu-starved"}
     for bias in rate.biases:
         assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - LEAST_MINDED)), rel=0.01)
     assert rate.verdict is Verdict.EQUIVALENT
 
 
-def test_a_verdict_that_hangs_on_what_was_left_out_is_told() -> None:
+def test_a_verdict_that_hangs_on_what_was_excluded_is_told() -> None:
     found = disturbed(1.06, DISTURBANCES["steal"], effect=0.25, share_of_slots=0.4)
     assert on(found, "rate_rps").as_measured is Verdict.FASTER
     warnings = {(it.rule, *it.metrics): it for it in found.warnings}
-    assert ("left-out-matters", "rate_rps") in warnings
+    assert ("exclusion-matters", "rate_rps") in warnings

@@ -40,7 +40,7 @@ NOISE = 0.015
 
 @dataclass(frozen=True)
 class Stalls:
-    """When a worker stands still: each stall's beginning and length, in order, not overlapping."""
+    """When a worker stalls: each stall's beginning and length, in order, not overlapping."""
 
     at_s: list[float]
     length_s: list[float]
@@ -128,13 +128,13 @@ def test_the_rate_of_a_closed_loop(
 
 @pytest.mark.parametrize(("seed", "count", "mean_s"), WORLDS)
 @pytest.mark.parametrize("think_s", [0.0, 0.01])
-def test_the_rate_when_the_client_is_held_back(
+def test_the_rate_when_the_client_is_cpu_starved(
     seed: int, count: int, mean_s: float, think_s: float
 ) -> None:
     held = stalls(np.random.default_rng(seed), count, mean_s)
     quiet = serve([0.0] * 8, [NONE], think_s)
     disturbed = serve([0.0] * 8, [NONE], think_s, held)
-    bound = rate_when_slowed("client-held-back", held.lost_s / TOOK_S)
+    bound = rate_when_slowed("client-cpu-starved", held.lost_s / TOOK_S)
     assert -bound.down - NOISE <= log(len(disturbed) / len(quiet)) <= NOISE
 
 

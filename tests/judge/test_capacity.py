@@ -41,14 +41,14 @@ def test_beyond_the_client_it_is_at_least() -> None:
     assert judged.verdict is Verdict.FASTER
     assert judged.comparisons[0].limited_by == {"nginx": "client"}
     assert "at least" in judged.headline
-    assert rules(run) == {"client-bound": "note"}
+    assert rules(run) == {"client-limited": "note"}
 
 
 def test_where_both_are_beyond_the_client_more_blocks_would_show_no_more() -> None:
     run = searched(apache=Arm(50_000, client_rps=30_000), nginx=Arm(50_000, client_rps=30_000))
     judged = judge(run.data)
     assert judged.verdict is Verdict.INCONCLUSIVE
-    assert "was the limit of both nginx and apache: each can take at least" in judged.headline
+    assert "oth nginx and apache were client-limited: each can take at least" in judged.headline
     assert "more block" not in judged.headline
     assert "too close to call" not in judged.headline
 

@@ -98,7 +98,7 @@ def test_what_disturbed_the_machines_widens_both_intervals() -> None:
     assert (another.low - much_wider.low) == pytest.approx(0.1)
 
 
-def test_an_invalid_machine_is_named_and_left_out() -> None:
+def test_an_invalid_machine_is_named_and_excluded() -> None:
     bad = measured(4.0, 3)
     failed = load_with(failures={"reset": 500})
     records = [failed(it) if isinstance(it, SlotRecord) else it for it in bad.records]
@@ -130,7 +130,7 @@ def test_one_machine_is_none() -> None:
         judged(measured(4.0, identity="x"), measured(4.0, 2, identity="x"))
 
 
-def test_points_that_a_machine_lacks_are_left_out() -> None:
+def test_points_that_a_machine_lacks_are_excluded() -> None:
     def swept(run: SimulatedRun, points: int) -> SimulatedRun:
         experiment = run.head.experiment.model_copy(
             update={"factors": {"load.connections": [1, 8]}}
@@ -142,7 +142,7 @@ def test_points_that_a_machine_lacks_are_left_out() -> None:
 
     found = judged(swept(measured(4.0, 1), 2), swept(measured(4.1, 2), 1))
     assert [it.levels for it in found.points] == [{"load.connections": 1}]
-    assert found.left_out == [{"load.connections": 8}]
+    assert found.excluded == [{"load.connections": 8}]
 
 
 def test_a_machine_is_judged_as_its_own_report_has_it() -> None:

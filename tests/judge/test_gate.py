@@ -136,8 +136,8 @@ def test_errors_make_it_invalid_whatever_the_figures() -> None:
 
 
 def test_no_answer_is_said_once_with_its_cause_and_what_to_do() -> None:
-    spoilt = SimulatedArm(wrong_status=500)
-    found = judged(gate_run(spoilt, base=spoilt, again=spoilt))
+    invalidated = SimulatedArm(wrong_status=500)
+    found = judged(gate_run(invalidated, base=invalidated, again=invalidated))
     assert found.headline.startswith("/hello.txt: arm base answered 500 ")
     cause = found.headline.removeprefix("/hello.txt: ")
     assert not any(cause in note for note in found.notes)

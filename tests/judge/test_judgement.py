@@ -90,7 +90,7 @@ def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
     assert found.headline.startswith(told)
     rules = {warning.rule: warning for warning in found.warnings}
     assert rules.keys() == {"wrong-status"}
-    assert {slot.arm for slot in found.left_out} == {"apache"}
+    assert {slot.arm for slot in found.excluded} == {"apache"}
 
 
 def test_a_busy_client_leaves_server_cpu_comparable() -> None:
@@ -109,7 +109,7 @@ def test_the_rate_of_an_arm_that_kept_the_client_busy_is_a_lower_bound() -> None
     assert rate.limited_by == {"nginx": "client"}
     assert found.verdict is Verdict.FASTER
     assert re.search(
-        r"faster: .*it is at least (2\.9|3\.0)\d× ?: the load generator was the limit of nginx",
+        r"faster: .*it is at least (2\.9|3\.0)\d× ?: nginx was client-limited",
         found.headline.replace("×:", "× :"),
     )
     turned = judged({"nginx": quick, "apache": SimulatedArm()})
@@ -122,7 +122,7 @@ def test_a_client_that_both_arms_kept_busy_leaves_cpu_time_to_judge_by() -> None
     found = judged(arms)
     assert found.verdict is Verdict.SLOWER
     assert "apache is worse" in found.headline
-    assert "the load generator was the limit of both apache and nginx" in found.headline
+    assert "both apache and nginx were client-limited" in found.headline
 
 
 def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> None:
@@ -140,7 +140,7 @@ def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> Non
     assert "quick is faster" in found.headline
 
 
-def test_a_few_bad_slots_are_left_out_and_told() -> None:
+def test_a_few_bad_slots_are_excluded_and_told() -> None:
     run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=8)
     records = list(run.records)
     at = next(i for i, r in enumerate(records) if r.kind == "slot" and r.phase == "measure")
@@ -154,8 +154,8 @@ def test_a_few_bad_slots_are_left_out_and_told() -> None:
     assert found.verdict is not Verdict.INVALID
     (warning,) = found.warnings
     assert (warning.rule, warning.severity) == ("timeouts", "note")
-    assert "1 slot of 32, left out" in warning.what
-    assert [(left.block, left.slot) for left in found.left_out] == [(slot.block, slot.slot)]
+    assert "1 slot of 32, excluded" in warning.what
+    assert [(left.block, left.slot) for left in found.excluded] == [(slot.block, slot.slot)]
 
 
 def test_a_percentile_has_its_interval_within_each_block() -> None:

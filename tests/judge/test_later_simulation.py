@@ -27,7 +27,7 @@ def test_what_is_there_is_seen(name: str, warning: str) -> None:
 
 
 def test_what_a_neighbour_takes_is_no_drift() -> None:
-    """Without its windows left out 5% of looks had one."""
+    """Without its windows excluded 5% of looks had one."""
     assert shares(Server(neighbour="programs"), LOOKS, seed=1)["drift"] <= 0.02
 
 

@@ -169,7 +169,7 @@ FADING = [
     *(228, 234),
 ]
 """Answers in windows of 25 ms of a server whose slow start fades with a time constant of 0.5 s; at
-its end the machine stood still for a moment."""
+its end the machine stalled for a moment."""
 
 
 def test_the_end_of_a_slow_start_is_not_steady() -> None:
@@ -254,7 +254,7 @@ def test_a_short_look_counts_for_its_share_of_a_window() -> None:
         assert settle([[steady]], begun, NEEDS).lead_in_s <= 0.025
 
 
-def test_a_climb_that_is_shorter_than_the_look_is_left_out_whole() -> None:
+def test_a_climb_that_is_shorter_than_the_look_is_excluded_whole() -> None:
     rng = np.random.default_rng(15)
     climbs = [Series(0.025, rng.normal(0, 0.01, 40)) for _ in range(3)]
     for climb in climbs:

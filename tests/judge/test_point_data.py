@@ -2,7 +2,7 @@
 
 from builders import SimulatedArm, simulated_run
 from webdyno.judge.point_data import PointData, derived
-from webdyno.judge.validity import left_out_slots
+from webdyno.judge.validity import excluded_slots
 from webdyno.model.records import BlockRecord, SlotRecord
 
 RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
@@ -29,7 +29,7 @@ def test_a_block_begun_again_counts_from_its_second_beginning() -> None:
     assert again.blocks == RUN.data.blocks
 
 
-def test_slots_can_be_left_out() -> None:
+def test_slots_can_be_excluded() -> None:
     evidence = RUN.data
     gone = evidence.blocks[0].slots[0]
     left = evidence.without([(gone.block, gone.slot)])
@@ -54,12 +54,12 @@ def test_what_is_derived_is_computed_once() -> None:
 def test_one_more_slot_changes_nothing_until_its_block_has_ended() -> None:
     *before, last = RUN.records
     data = PointData.of(RUN.head, before[:-1])
-    left_out = left_out_slots(data)
+    excluded = excluded_slots(data)
     more = data.and_then(before[-1])
-    assert left_out_slots(more) is left_out
+    assert excluded_slots(more) is excluded
     ended = more.and_then(last)
     assert ended.blocks == RUN.data.blocks
-    assert left_out_slots(ended) is not left_out
+    assert excluded_slots(ended) is not excluded
 
 
 def test_other_arms_are_another_question_about_the_same_slots() -> None:

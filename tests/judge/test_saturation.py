@@ -1,4 +1,4 @@
-"""What was at its limit near a capacity, by planted readings."""
+"""What was saturated near a capacity, by planted readings."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def of_first(run: SimulatedRun) -> Saturation:
 
 
 def limits(run: SimulatedRun) -> list[CountedResource]:
-    """What was at its limit with the first arm."""
+    """What was saturated with the first arm."""
     return [use.resource for use in of_first(run).limits]
 
 

@@ -61,7 +61,7 @@ def test_what_was_seen_before_still_counts() -> None:
     assert (look.looked_s, look.stalls, look.drifts) == (14.0, None, [])
 
 
-def test_failures_for_a_while_are_no_stall_and_spoil_nothing() -> None:
+def test_failures_for_a_while_are_no_stall_and_invalidate_nothing() -> None:
     record = failing(5.0, 7.0)
     assert look_at(record).stalls is None
     answer = judged(record)

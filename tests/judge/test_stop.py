@@ -144,7 +144,7 @@ def test_who_sets_a_limit_has_it_kept(given: dict[str, float]) -> None:
     assert Measure().patience > 1
 
 
-def spoilt(made: SimulatedRun, block: int) -> SimulatedRun:
+def invalidated(made: SimulatedRun, block: int) -> SimulatedRun:
     """The same run, in whose block one arm answered with errors."""
     broken = EQUAL | {"apache": SimulatedArm(wrong_status=404)}
     wrong = run(broken, block + 1, 0.01).records
@@ -152,8 +152,8 @@ def spoilt(made: SimulatedRun, block: int) -> SimulatedRun:
     return replace(made, records=[*right, *(record for record in wrong if record.block == block)])
 
 
-def test_a_spoilt_block_is_replaced_even_beyond_the_budget() -> None:
-    six, seven = (spoilt(run(EQUAL, blocks, 0.03), block=2) for blocks in (6, 7))
+def test_a_invalidated_block_is_replaced_even_beyond_the_budget() -> None:
+    six, seven = (invalidated(run(EQUAL, blocks, 0.03), block=2) for blocks in (6, 7))
     assert stop(six, elapsed_s=1_000) is None
     assert reason(stop(seven, elapsed_s=1_000)) == "budget"
 
@@ -161,7 +161,7 @@ def test_a_spoilt_block_is_replaced_even_beyond_the_budget() -> None:
 def test_only_so_many_blocks_are_replaced() -> None:
     seven, eight = (run(EQUAL, blocks, 0.03) for blocks in (7, 8))
     for block in (1, 2, 3):
-        seven, eight = (spoilt(made, block) for made in (seven, eight))
+        seven, eight = (invalidated(made, block) for made in (seven, eight))
     assert stop(seven, elapsed_s=1_000) is None
     assert reason(stop(eight, elapsed_s=1_000)) == "budget"
 

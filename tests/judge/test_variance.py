@@ -134,8 +134,8 @@ def test_costs_are_told_by_the_clock() -> None:
     run = simulated_run(two, blocks=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
     measured = run.data
     assert _costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
-    left_out = measured.without([(block.record.block, 3) for block in measured.blocks])
-    assert _costs_s(left_out, 2) == pytest.approx(_costs_s(measured, 2))
+    excluded = measured.without([(block.record.block, 3) for block in measured.blocks])
+    assert _costs_s(excluded, 2) == pytest.approx(_costs_s(measured, 2))
     assert _costs_s(point_data([]), 2) == (0, 0)
 
 

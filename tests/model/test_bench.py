@@ -45,7 +45,7 @@ def test_losses(text: str | float, share: float) -> None:
         ({"delay": "20ms"}, "--bench netns"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_remedy(wrong: dict[str, object], told: str) -> None:
+def test_what_is_wrong_is_told_with_a_fix(wrong: dict[str, object], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         BenchSettings.model_validate(wrong)
 

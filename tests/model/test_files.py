@@ -22,10 +22,8 @@ def test_half_a_character_costs_no_file(tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_written_is_named_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(
-        OperationError, match=r"gone/it: can't be written: No such file.*; mend it$"
-    ):
-        write_whole(tmp_path / "gone/it", "text", "; mend it")
+    with pytest.raises(OperationError, match=r"gone/it: can't be written: No such file.*; fix it$"):
+        write_whole(tmp_path / "gone/it", "text", "; fix it")
 
 
 def test_what_can_not_be_read_is_named_after_its_place(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from builders import START, load_result, response_times, run_head
 from webdyno.judge.point_data import Block, PointData
-from webdyno.judge.validity import left_out_slots
+from webdyno.judge.validity import excluded_slots
 from webdyno.model.histogram import Histogram
 from webdyno.model.load_result import Bytes, Client, Failures, Requests, Whole, Window
 from webdyno.model.measure import Measure
@@ -110,7 +110,7 @@ def test_costs_are_of_all_answers_and_failures_of_the_whole_slot() -> None:
     assert rate_rps([made]) == pytest.approx(2_000)
     assert server_cpu_us([made]) == pytest.approx(0.5e6 / 2_510)
     assert answer_bytes([made]) == pytest.approx(200)
-    assert [it.rule for it in left_out_slots(measured_of(made))] == ["non-2xx"]
+    assert [it.rule for it in excluded_slots(measured_of(made))] == ["non-2xx"]
 
 
 def test_pages_slower_than_the_window_have_the_rate_of_the_whole_slot() -> None:
@@ -118,7 +118,7 @@ def test_pages_slower_than_the_window_have_the_rate_of_the_whole_slot() -> None:
     assert rate_rps([slot_with_lead_in(0, 0.5, whole)]) == pytest.approx(32)
 
 
-def test_windows_in_which_the_client_stood_still_do_not_count() -> None:
+def test_windows_in_which_the_client_stalled_do_not_count() -> None:
     windows = [
         Window(at_s=0.0, length_s=0.5, completed=9_000, lead_in=True),
         Window(at_s=0.5, length_s=0.5, completed=10_000),
@@ -172,7 +172,7 @@ def test_a_deciding_metric_is_told_of_whatever_slots_tell(name: str) -> None:
     assert name in [rule.name for rule in metrics_told_by([slot()], name)]
 
 
-def test_what_slots_cannot_tell_is_left_out() -> None:
+def test_what_slots_cannot_tell_is_excluded() -> None:
     told = [rule.name for rule in metrics_told_by([slot()], "rate_rps")]
     assert "memory_mib" not in told
     assert "response_p99_us" in told

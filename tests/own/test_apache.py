@@ -257,7 +257,7 @@ def test_relative_paths_begin_where_webdyno_is_called(tmp_path: Path) -> None:
         assert line in moved
 
 
-def test_what_writes_runs_or_asks_other_machines_is_moved_told_or_left_out(tmp_path: Path) -> None:
+def test_what_writes_runs_or_asks_other_machines_is_moved_told_or_excluded(tmp_path: Path) -> None:
     moved = whole(
         tmp_path,
         'ForensicLog "|/bin/sh -c true"\nGlobalLog /var/log/g common\nErrorLog syslog:local1\n'

@@ -154,7 +154,7 @@ def test_a_folder_that_was_copied_includes_what_lies_in_it(tmp_path: Path) -> No
     assert not any("conf_dir" in it for it in stays.changes)
 
 
-def test_a_profile_of_red_hats_openssl_is_left_out(tmp_path: Path) -> None:
+def test_a_profile_of_red_hats_openssl_is_excluded(tmp_path: Path) -> None:
     found = moved(tmp_path, 'ssl.cipher-list = "PROFILE=SYSTEM"\n')
     assert CRYPTO_POLICIES.is_dir() == ("PROFILE" in found.text)
 

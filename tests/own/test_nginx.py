@@ -56,7 +56,7 @@ def accepted(folder: Path, it: RelocatedConfig) -> str:
 @pytest.mark.parametrize(
     ("text", "more", "there", "gone"),
     [
-        # what isn't measured is left out, and with it what couldn't be moved
+        # what isn't measured is excluded, and with it what couldn't be moved
         (
             "server { listen 80; } server { listen 443 ssl reuseport; }",
             {},

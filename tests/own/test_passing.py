@@ -234,7 +234,7 @@ def test_a_name_that_takes_too_long_to_look_up_is_another_machines(
     assert passing.not_here(["localhost", "ip6-localhost"])[-1:] == ["ip6-localhost"]
 
 
-def test_names_that_nobody_knows_have_a_remedy_of_their_own(tmp_path: Path) -> None:
+def test_names_that_nobody_knows_have_a_fix_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nobody\.invalid \(x:3\)\. .*hosts.*image:compose"):
         passing.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
 

@@ -101,7 +101,7 @@ def test_cpu_time_comes_from_the_readings_given(helper: Helper) -> None:
     assert (use.cpu_user_s, use.cpu_sys_s) == (0.5, 1.5)
 
 
-def test_a_process_that_is_gone_is_left_out() -> None:
+def test_a_process_that_is_gone_is_excluded() -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     assert ServiceReading.read([gone.pid], CPU).processes == {}

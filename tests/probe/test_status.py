@@ -1,4 +1,4 @@
-"""Real servers count what was asked of them, and our own questions are left out."""
+"""Real servers count what was asked of them, and our own questions are excluded."""
 
 import http.client
 import time

@@ -1,4 +1,4 @@
-"""All that is judged of a recorded run, as plain JSON: nothing that is computed is left out.
+"""All that is judged of a recorded run, as plain JSON: nothing that is computed is excluded.
 
 What is only shown (sentences of reports, charts) has snapshots of its own in tests/report.
 """
@@ -9,11 +9,11 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from webdyno.judge import decide, foresee, next_arms, question_of
+from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.fleet import judge_fleet, judge_machine
 from webdyno.judge.look_length import lacking_looks
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import advice_evidence
-from webdyno.judge.remedies import due_remedy
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.settings import slot_settings, slots_per_arm
 from webdyno.judge.sweep import judge_sweep
@@ -74,7 +74,7 @@ def _next(data: PointData) -> dict[str, Any]:
         "arms": next_arms(data),
         "stop": decide(data, used),
         "forecast": foresee(data),
-        "remedy": due_remedy(data, used),
+        "fix": due_adjustment(data, used),
         "slots": slot_settings(data),
         "slots_per_arm": slots_per_arm(data),
         "fails_gate": question_of(data.experiment).stops_elsewhere([data]) is not None,

@@ -14,7 +14,7 @@ from webdyno.model.knob import KnobShare, TunedSide, TuningStep
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.race import LEAGUE
 from webdyno.model.readings import CpuUse, HostSample, ServiceUse
-from webdyno.model.records import BlockRecord, IncidentRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.records import AdjustmentRecord, BlockRecord, IncidentRecord, Record, SlotRecord
 from webdyno.model.run import RunHead
 from webdyno.report.view import RunView, run_view
 
@@ -156,9 +156,12 @@ def disturbed() -> SimulatedRun:
 
 @cache
 def piloted() -> SimulatedRun:
-    """The clear difference after pilots, one of them of a server that swings; with a remedy."""
+    """The clear difference after pilots, one of them of a server that swings.
+
+    With an adjustment.
+    """
     run = decided()
-    remedy = RemedyRecord(
+    adjustment = AdjustmentRecord(
         block=2,
         rule="slot-trend",
         arm="apache-event",
@@ -177,7 +180,7 @@ def piloted() -> SimulatedRun:
     ]
     ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, BlockRecord)]
     before, after = run.records[: ends[1]], run.records[ends[1] :]
-    return SimulatedRun(run.head, [*pilots, *before, remedy, *after])
+    return SimulatedRun(run.head, [*pilots, *before, adjustment, *after])
 
 
 @cache

@@ -30,13 +30,13 @@ def test_both_intervals_and_the_causes_are_told() -> None:
                 biases=[
                     Bias(cause="other-work", arm="nginx", too_low=1.0001, too_high=1.0),
                     Bias(cause="steal", arm="apache-event", too_low=1.013, too_high=1.0),
-                    Bias(cause="client-bound", arm="nginx", too_low=None, too_high=1.0),
+                    Bias(cause="client-limited", arm="nginx", too_low=None, too_high=1.0),
                 ],
             )
         )
     )
     assert "worst case 1.80–2.01×" in said
-    assert "nginx by an unknown share too low (client-bound); apache-event at most 1.3%" in said
+    assert "nginx by an unknown share too low (client-limited); apache-event at most 1.3%" in said
     assert "other-work" not in said
 
 

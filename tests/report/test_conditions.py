@@ -82,7 +82,7 @@ def test_the_rest_is_named_only_where_it_is_nobody_elses() -> None:
     assert "only indicative" in cpu_split(split.model_copy(update={"shared": True}))
 
 
-def test_what_is_not_known_of_the_machine_is_left_out() -> None:
+def test_what_is_not_known_of_the_machine_is_excluded() -> None:
     assert "CPU governor" not in dict(machine_facts(machine()))
     powersave = machine().model_copy(update={"governor": "powersave"})
     assert dict(machine_facts(powersave))["CPU governor"] == "powersave"

@@ -99,10 +99,10 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
 
 
 def test_what_cannot_be_believed_has_no_figures() -> None:
-    spoilt = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
-    assert gate_markdown(spoilt).startswith("### ⚠️ no result: /: arm head: it ended\n")
-    assert "| / | no result ⚠️ |" in gate_markdown(spoilt)
-    (suite,) = Xml.fromstring(junit(spoilt))  # noqa: S314 (our own)
+    invalidated = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
+    assert gate_markdown(invalidated).startswith("### ⚠️ no result: /: arm head: it ended\n")
+    assert "| / | no result ⚠️ |" in gate_markdown(invalidated)
+    (suite,) = Xml.fromstring(junit(invalidated))  # noqa: S314 (our own)
     (error,) = suite.iter("error")
     assert error.get("message", "").startswith("arm head: it ended")
 
@@ -125,9 +125,9 @@ def test_json_can_be_read_again() -> None:
 
 @given(st.text(max_size=40), st.sampled_from(list(SIGNS)))
 def test_no_name_breaks_a_format(name: str, answer: GateAnswer) -> None:
-    spoilt = claim("worse", endpoint=name)
+    invalidated = claim("worse", endpoint=name)
     found = GateJudgement(
-        answer=answer, headline=name, base=name, head=name, claims=[spoilt], notes=[name]
+        answer=answer, headline=name, base=name, head=name, claims=[invalidated], notes=[name]
     )
     Xml.fromstring(junit(found))  # noqa: S314 (our own)
     assert all(line.startswith("::") for line in annotations(found).split("\n") if line)

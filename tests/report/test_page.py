@@ -70,7 +70,7 @@ def test_what_servers_answer_cannot_turn_the_text_around() -> None:
     assert not {"\u202e", "\u2066", "\x1b", "\a"} & set(html)
 
 
-def test_warnings_come_with_their_remedy() -> None:
+def test_warnings_come_with_their_fix() -> None:
     html = page(runs.invalid())
     assert "What to do:" in html
     assert "non-2xx" in html

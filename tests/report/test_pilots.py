@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 
 from report import runs
-from webdyno.judge.validity import counting_share, left_out_slots, used_s
+from webdyno.judge.validity import counting_share, excluded_slots, used_s
 from webdyno.model.records import BlockRecord, SlotRecord
 from webdyno.report.csv_files import summary_csv
 
@@ -23,9 +23,9 @@ def test_the_share_of_time_in_windows_that_count() -> None:
     )
 
 
-def test_time_of_slots_left_out_does_not_count() -> None:
+def test_time_of_slots_excluded_does_not_count() -> None:
     data = runs.invalid().data
-    assert left_out_slots(data)
+    assert excluded_slots(data)
     windows_s = sum(slot.load.measured_s for slot in data.slots)
     assert (counting_share([data]) or 0.0) < windows_s / used_s(data)
 

@@ -96,7 +96,7 @@ def test_what_arms_answered_differently_is_told() -> None:
     assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
 
 
-def test_invalid_names_cause_and_remedy() -> None:
+def test_invalid_names_cause_and_fix() -> None:
     report = printed(runs.invalid())
     assert "NO RESULT" in report
     assert "arm apache" in report.lower()

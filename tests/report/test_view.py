@@ -29,7 +29,7 @@ def test_where_the_client_was_the_limit_of_both_the_answer_is_what_the_run_was_j
     view = runs.seen(simulated_run(arms, blocks=8))
     (answer,) = view.answers
     assert answer.tone is view.points[0].judgement.verdict is Verdict.SLOWER
-    assert "he load generator was the limit of both apache and nginx" in answer.further[0]
+    assert "oth apache and nginx were client-limited" in answer.further[0]
 
 
 def test_each_arm_that_was_asked_about_has_an_answer() -> None:

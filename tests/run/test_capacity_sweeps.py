@@ -50,7 +50,7 @@ def test_the_sweeps_are_experiments_that_share_the_time() -> None:
     assert connections.measure.decide_on == "rate_rps"
 
 
-def test_levels_are_left_out_where_time_is_short() -> None:
+def test_levels_are_excluded_where_time_is_short() -> None:
     rates = dict(capacity_sweeps(experiment(), [15_000.0, 50_000.0]))["rates"]
     (levels,) = reduce_levels(rates, Catalogue.load(), 60.0).factors.values()
     assert 1 <= len(levels) < 7

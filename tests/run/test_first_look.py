@@ -33,7 +33,7 @@ def of_a_log(requests: Sequence[Mapping[str, object]], **load: object) -> Experi
         "arms": arms,
         "requests": list(requests),
         "load": load,
-        "workload": {"requests": 1_000, "left_out": {"of other methods": 3}},
+        "workload": {"requests": 1_000, "excluded": {"of other methods": 3}},
     }
     return read_experiment(CommandLine(told, {}), [], CATALOGUE)
 
@@ -45,7 +45,7 @@ def test_all_arms_are_asked_for_everything_once() -> None:
     assert found.share == pytest.approx(1 / 33)
 
 
-def test_what_is_left_out_goes_with_its_weight_and_is_kept_on_record() -> None:
+def test_what_is_excluded_goes_with_its_weight_and_is_kept_on_record() -> None:
     weighted: list[dict[str, Any]] = [
         {"path": "/a", "weight": 3},
         {"path": "/b", "weight": 1},
@@ -53,7 +53,7 @@ def test_what_is_left_out_goes_with_its_weight_and_is_kept_on_record() -> None:
     ]
     left = without(of_a_log(weighted), [Unlike(1, "", 0.2)])
     assert [(it.path, it.weight) for it in left.requests] == [("/a", 3), ("/c", 1)]
-    assert left.workload["left_out"] == {"of other methods": 3, UNLIKE: 200}
+    assert left.workload["excluded"] == {"of other methods": 3, UNLIKE: 200}
 
 
 def test_by_zipf_s_law_the_others_keep_their_shares() -> None:
@@ -73,7 +73,7 @@ TWO: list[dict[str, Any]] = [{"path": "/a"}, {"path": "/b"}]
 
 
 @pytest.mark.usefixtures("half_is_gone")
-def test_with_yes_it_is_left_out_and_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_with_yes_it_is_excluded_and_told(capfd: pytest.CaptureFixture[str]) -> None:
     left = without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=True)))
     assert [it.path for it in left.requests] == ["/b"]
     told = capfd.readouterr().err
@@ -88,7 +88,7 @@ def test_where_nobody_can_be_asked_it_is_refused(monkeypatch: pytest.MonkeyPatch
         without_unlike(of_a_log(TWO), CATALOGUE, at_terminal(RunFlags(yes=False)))
 
 
-def test_where_most_is_unlike_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_most_is_unlike_nothing_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Unlike(0, "", 0.51)]
     monkeypatch.setattr(webdyno.run.first_look, "unlike_requests", lambda *_: found)
     with pytest.raises(UserError, match="most of the load: nothing was measured"):

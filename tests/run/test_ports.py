@@ -13,7 +13,7 @@ from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.netns import open_bench
 from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment
-from webdyno.model.records import IncidentRecord, RemedyRecord
+from webdyno.model.records import AdjustmentRecord, IncidentRecord
 from webdyno.run.arm import RunningBlock
 from webdyno.run.backend import PointTestbed
 from webdyno.run.local_backend import Agent, ArmBench
@@ -62,6 +62,6 @@ def test_an_arm_whose_port_is_taken_starts_on_another(
         drawn = iter([taken])
         with RunningBlock(point, 1) as running:
             assert not running.start(point.arms[0]).url.endswith(f":{taken}")
-    (remedy,) = (it for it in point.data.records if isinstance(it, RemedyRecord))
-    assert (remedy.rule, remedy.arm) == ("port-taken", "one")
+    (adjustment,) = (it for it in point.data.records if isinstance(it, AdjustmentRecord))
+    assert (adjustment.rule, adjustment.arm) == ("port-taken", "one")
     assert not any(isinstance(it, IncidentRecord) for it in point.data.records)

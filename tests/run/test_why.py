@@ -164,7 +164,7 @@ def with_full_queues(made: SimulatedRun, arm: str) -> SimulatedRun:
     return SimulatedRun(made.head, records)
 
 
-def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
+def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     plain = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=2)
     full = with_full_queues(plain, "a").data
     shown = advice_evidence(full, "a")
@@ -189,7 +189,7 @@ def test_what_mends_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
         assert gain.is_sure is sure
         (told,) = what_settings_are_worth([gain])
         assert told.startswith(
-            "a: backlog = 4,096 mends that connections find" if sure else "a: no"
+            "a: backlog = 4,096 fixes that connections find" if sure else "a: no"
         )
 
 

@@ -209,7 +209,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     starter.end()
 
 
-def test_a_run_that_can_not_be_judged_spoils_its_own_page_only(
+def test_a_run_that_can_not_be_judged_invalidates_its_own_page_only(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
@@ -237,7 +237,7 @@ def test_what_lies_in_a_run_s_folder_is_no_report(client: TestClient, root: Path
 
 
 @pytest.mark.timeout(60)
-def test_one_bad_folder_spoils_no_list(client: TestClient, root: Path) -> None:
+def test_one_bad_folder_invalidates_no_list(client: TestClient, root: Path) -> None:
     good = (root / "before/run.json").read_text()
     bad = {
         "digits": good.replace('"format": 2', f'"format": {"9" * 5000}'),

@@ -16,7 +16,7 @@ def filled(folder: Path, texts: Mapping[str, object], *files: str, **context: ob
     return fill_in([job], server_user())[0]
 
 
-def test_words_that_come_out_empty_are_left_out(tmp_path: Path) -> None:
+def test_words_that_come_out_empty_are_excluded(tmp_path: Path) -> None:
     texts = {"start": ["a", "{{ '-x' if on }}", "-n{{ n }}"]}
     assert filled(tmp_path, texts, on=False, n=3).words("start") == ["a", "-n3"]
 

@@ -123,7 +123,7 @@ def test_a_capacity_stands_beside_the_published_one() -> None:
 def test_a_capacity_beyond_the_load_generator_is_told_as_such() -> None:
     simulated = searched(apache=Arm(15_000), nginx=Arm(50_000, client_rps=30_000))
     row = judged(figure(metric=CAPACITY), simulated)
-    assert row.reason.endswith("; the load generator or link was the limit of nginx")
+    assert row.reason.endswith("; nginx: limited by client or link")
 
 
 def test_rates_before_failure_are_capacities() -> None:

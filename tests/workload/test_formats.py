@@ -241,7 +241,7 @@ def test_lines_of_caddy_s_errors_are_no_further_requests(tmp_path: Path) -> None
     text = "".join(f"{it if isinstance(it, str) else json.dumps(it)}\n" for it in records)
     log = _read(tmp_path, text)
     assert len(log) == 2
-    assert log.left_out == {
+    assert log.excluded == {
         "answered with 5xx, or not at all": 1,
         "lines that are no request": 3,
     }
@@ -260,7 +260,7 @@ def test_a_log_of_iis_has_fields_that_change_and_paths_whose_case_means_nothing(
     assert log.time_s.tolist() == [AT_S - 1, AT_S]
     np.testing.assert_allclose(log.took_s, [0.005, 0.012], rtol=1e-6)
     assert log.body_bytes.tolist() == [77, 0]
-    assert log.left_out == {"lines that are no request": 1}
+    assert log.excluded == {"lines that are no request": 1}
     assert log.notes == ["for IIS /a and /A are one page; other servers tell them apart"]
 
 
@@ -301,7 +301,7 @@ def test_health_checks_are_a_note(tmp_path: Path) -> None:
 def test_what_nobody_answered_has_no_right_answer(tmp_path: Path, status: int) -> None:
     log = _read(tmp_path, line() + line("/slow", status=status).replace(" 0 100", " 000 100"))
     assert [it.path for it in log.asked] == ["/"]
-    assert log.left_out == {"answered with 5xx, or not at all": 1}
+    assert log.excluded == {"answered with 5xx, or not at all": 1}
 
 
 @pytest.mark.parametrize(

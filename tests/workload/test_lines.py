@@ -129,12 +129,12 @@ def test_lines_that_are_no_request_are_counted_and_the_first_ones_named(tmp_path
     text = line() + "\n" + "bad\n" * 7 + "x" * 200_000 + "\n" + line("/b")
     log = read(tmp_path / "a.log", text)
     assert len(log) == 2
-    assert log.left_out == {"lines that are no request": 8}
+    assert log.excluded == {"lines that are no request": 8}
     assert [bad.line for bad in log.bad] == [3, 4, 5, 6, 7]
     assert log.lines == 11
 
 
-def test_what_is_left_out_is_counted_by_why(tmp_path: Path) -> None:
+def test_what_is_excluded_is_counted_by_why(tmp_path: Path) -> None:
     text = (
         line("/early", time_s=BEGIN_S - 10)
         + line("/")
@@ -145,7 +145,7 @@ def test_what_is_left_out_is_counted_by_why(tmp_path: Path) -> None:
     )
     log = read(tmp_path / "a.log", text, LogSelection(from_s=BEGIN_S, to_s=BEGIN_S + 100))
     assert [asked.path for asked in log.asked] == ["/"]
-    assert log.left_out == {
+    assert log.excluded == {
         "before --from": 1,
         "of other methods": 1,
         "answered with 5xx, or not at all": 1,

@@ -152,7 +152,7 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
         webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml")
 
 
-def test_the_table_says_what_was_left_out_and_hidden(
+def test_the_table_says_what_was_excluded_and_hidden(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.log").write_text(line("/a?b=c") * 3 + "\x1b[31mbad\n")

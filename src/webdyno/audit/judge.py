@@ -116,7 +116,7 @@ def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
         warnings=sorted(found.listed, key=lambda each: (each.severity == "note", each.line)),
         more=dict(found.more),
         read=_read(document),
-        unread=document.left_out,
+        unread=document.excluded,
         not_read=_not_read(document),
     )
 

@@ -49,7 +49,7 @@ class AuditedText:
     """The beginning of a text: as much of it as can be compared."""
 
     def __init__(self) -> None:
-        self.left_out = 0
+        self.excluded = 0
         """Outputs, tables and commands that are not kept."""
         self._items = defaultdict[type, list[Item]](list)
 
@@ -59,7 +59,7 @@ class AuditedText:
         if len(kept) < MOST_KEPT:
             kept.append(item)
         elif isinstance(item, Output | TextTable | Command):
-            self.left_out += 1
+            self.excluded += 1
 
     def of(self, kind: type[Kind]) -> list[Kind]:
         return [item for item in self._items[kind] if isinstance(item, kind)]
@@ -73,7 +73,7 @@ class AuditedText:
 def read_items(lines: Iterable[NumberedLine]) -> Iterator[Item]:
     """Read a text in one pass, in memory that doesn't grow with it."""
     reader = _Reader()
-    for line in _mended(lines):
+    for line in _repaired(lines):
         yield from reader.take(line)
     yield from reader.end()
 
@@ -240,7 +240,7 @@ class _Reader:
             self.command = found
 
 
-def _mended(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
+def _repaired(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:
     """Join a label that stands alone with the value right below it, or else right above it."""
     label: NumberedLine | None = None
     value: NumberedLine | None = None

@@ -151,7 +151,7 @@ class LiveView:
     """How many blocks and how much time it will take, about."""
     scale: Text | None = None
     usage: dict[str, Usage] = field(default_factory=dict)
-    left_out: str = ""
+    excluded: str = ""
 
     def block_begins(self, block: int, slots: int) -> None:
         """A block's servers are started."""
@@ -169,9 +169,9 @@ class LiveView:
     def block_ends(self, ratios: str, data: "PointData") -> None:
         """A block was measured: see how sure the answer is by now, and what is still lacking."""
         from webdyno.judge import foresee
-        from webdyno.judge.validity import left_out_words
+        from webdyno.judge.validity import excluded_words
 
-        self.ratios, self.left_out = ratios, left_out_words(data)
+        self.ratios, self.excluded = ratios, excluded_words(data)
         foreseen = foresee(data)
         if foreseen is None:
             self.left, self.scale = f"{count(len(data.blocks), 'block')} so far", None
@@ -211,8 +211,8 @@ class LiveView:
             yield Text(self.ratios, no_wrap=True, overflow="ellipsis")
         if self.scale is not None:
             yield self.scale
-        if self.left_out:
-            yield Text(f"slots left out: {self.left_out}", style="yellow")
+        if self.excluded:
+            yield Text(f"slots excluded: {self.excluded}", style="yellow")
 
 
 def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:

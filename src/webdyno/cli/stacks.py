@@ -15,7 +15,7 @@ from webdyno.model.stack import Stack
 
 
 def stacks(
-    name: Annotated[str | None, Parameter(help="A stack; all of them when left out.")] = None,
+    name: Annotated[str | None, Parameter(help="A stack; all of them when omitted.")] = None,
     *,
     catalog: CatalogDirs = (),
 ) -> None:

@@ -1,4 +1,4 @@
-"""`webdyno why`: what limits the arms of a run, and what would mend it, found by experiment."""
+"""`webdyno why`: what limits the arms of a run, and what would fix it, found by experiment."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -67,11 +67,11 @@ def workload(
     speed: Annotated[float, Parameter(help="How many times as fast as in the log.")] = 1.0,
     from_: Annotated[
         str | None,
-        Parameter(name="--from", help="Leave out what came before, such as 2026-11-22T08:00+01:00"),
+        Parameter(name="--from", help="Exclude what came before, such as 2026-11-22T08:00+01:00"),
     ] = None,
     to: Annotated[
         str | None,
-        Parameter(name="--to", help="Leave out what came then or later; UTC unless it says."),
+        Parameter(name="--to", help="Exclude what came then or later; UTC unless it says."),
     ] = None,
     methods: Annotated[
         str, Parameter(help="Requests that are taken; a log has no bodies to send.")
@@ -129,7 +129,7 @@ def workload(
         if written is not None and written.exists() and not force:
             raise UserError(f"{written} is there already; --force writes over it")
     if replay is not None and loop == "closed":
-        raise UserError("--replay: a timetable is an open loop's; leave out --loop closed")
+        raise UserError("--replay: a timetable is an open loop's; omit --loop closed")
     if not SLOWEST <= speed <= FASTEST:
         raise UserError(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
     wanted = LogSelection(
@@ -261,7 +261,7 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         if kept
         else "the log doesn't tell whether they were kept",
     )
-    yield from (("left out", f"{text.number(it)} {why}") for why, it in found.left_out.items())
+    yield from (("excluded", f"{text.number(it)} {why}") for why, it in found.excluded.items())
     yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
     yield from (("hidden", f"{text.number(it)} {what}") for what, it in found.hidden.items())
 

@@ -122,7 +122,7 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
 
 
 def _without_blocks(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Leave out what servers said in blocks that are over."""
+    """Exclude what servers said in blocks that are over."""
     return None if PurePosixPath(member.name).parts[1:2] == (BLOCKS_FOLDER,) else member
 
 

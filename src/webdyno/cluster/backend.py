@@ -105,7 +105,7 @@ class ClusterBackend:
 
         return testbed_of
 
-    def mends(self, lost: HostLost) -> str | None:
+    def recovers(self, lost: HostLost) -> str | None:
         """Put a host that stands by in the place of a lost client; None where that can't be.
 
         Servers stay where they are: blocks on two machines can't be compared.

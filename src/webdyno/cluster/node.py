@@ -62,7 +62,7 @@ def environment(token: str) -> dict[str, str]:
         "RAY_event_stats": "0",
         "RAY_kill_idle_workers_interval_ms": "5000",
         "RAY_memory_monitor_refresh_ms": "0",  # which would end agents, too, if memory is short
-        # A host that was killed is seen within 4 s, not 15 and more; one that stands still has 12.
+        # A host that was killed is seen within 4 s, not 15 and more; one that stalls has 12.
         "RAY_health_check_period_ms": "1000",
         "RAY_health_check_timeout_ms": "3000",
         "RAY_health_check_failure_threshold": "4",

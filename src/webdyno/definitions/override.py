@@ -73,7 +73,7 @@ def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
 
 
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what an experiment asks for, where flags say something else."""
+    """Exclude what an experiment asks for, where flags say something else."""
     arms, load = data.get("arms"), data.get("load")
     if isinstance(load, dict):
         data = {**data, "load": {key: load[key] for key in load if key != "paths"}}

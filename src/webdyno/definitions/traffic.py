@@ -324,15 +324,15 @@ def _filled(text: str, place: str) -> str:
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
-    """Give the requests to the first one's server, and what was left out, in words.
+    """Give the requests to the first one's server, and what was excluded, in words.
 
     Raise UserError where it is no HAR file or holds nothing to ask for. What was asked for several
     times has that as its weight. The status that was recorded is the expected one; conditions
-    (`If-None-Match` and the like) are left out, so that every answer comes in full.
+    (`If-None-Match` and the like) are excluded, so that every answer comes in full.
     """
     flag = f"--har {path}"
     own = own_requests(har_entries(read_requests(path, flag), flag), flag)
-    return counted(_of_har(entry, flag) for _, entry in own.entries), own.left_out
+    return counted(_of_har(entry, flag) for _, entry in own.entries), own.excluded
 
 
 def _of_har(recorded: HarEntry, flag: str) -> Entry:

@@ -1,6 +1,6 @@
 """Data that people wrote becomes model types; what is wrong with it becomes one message.
 
-The message names place and remedy, shows the value, and says which names come near.
+The message names place and fix, shows the value, and says which names come near.
 """
 
 import tomllib
@@ -156,7 +156,7 @@ def _in_words(fault: dict[str, Any]) -> str:
 
 
 def _in_data(loc: KeyPath, data: object, *, keep_last: bool) -> KeyPath:
-    """Leave out of a path what pydantic adds to it: the tags of unions."""
+    """Exclude of a path what pydantic adds to it: the tags of unions."""
     path: list[str | int] = []
     for depth, part in enumerate(loc):
         inner = _look_up(data, part)
@@ -187,7 +187,7 @@ def _siblings(loc: KeyPath, model: type[BaseModel]) -> list[str]:
 
 def _resolve(node: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     while "$ref" in node or "anyOf" in node:
-        if "anyOf" in node:  # a table that may be left out
+        if "anyOf" in node:  # a table that may be omitted
             node = next((each for each in node["anyOf"] if "$ref" in each), {})
         else:
             node = schema["$defs"][node["$ref"].rpartition("/")[2]]

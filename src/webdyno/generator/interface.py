@@ -114,7 +114,7 @@ class LoadOrder:
 
     @property
     def load_s(self) -> float:
-        """How long the load goes on, the last answers left out."""
+        """How long the load goes on, the last answers excluded."""
         return self.lead_in_s + self.duration_s
 
     def offered_rps(self, last_s: float | None = None) -> float | None:

@@ -17,7 +17,7 @@ from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
 from webdyno.model.errors import OperationError
 
-SOMETHING_LEFT_OUT = 1
+SOMETHING_EXCLUDED = 1
 """Exit code of a `tar` that passed over files."""
 CHUNK_BYTES = 1 << 20
 PERMISSIONS = 0o777
@@ -36,12 +36,12 @@ def take_back(source: Path, target: Path, user: ServerUser | None) -> None:
 def copy_readable(
     source: Path, target: Path, user: ServerUser | None, without: Iterable[str]
 ) -> None:
-    """Copy what the servers' user may read of a tree, some entries of its top left out.
+    """Copy what the servers' user may read of a tree, some entries of its top excluded.
 
-    What symbolic links point to is copied in their place; links to nothing are left out.
+    What symbolic links point to is copied in their place; links to nothing are excluded.
     """
-    left_out = [f"--exclude=./{name}" for name in without]
-    options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *left_out]
+    excluded = [f"--exclude=./{name}" for name in without]
+    options = ["--dereference", "--ignore-failed-read", "--anchored", "--no-wildcards", *excluded]
     _copy(source, target, user, [*options, "."], links=False)
 
 
@@ -54,7 +54,7 @@ def copy_own(source: Path, target: Path) -> None:
 def _copy(
     source: Path, target: Path, user: ServerUser | None, what: list[str], *, links: bool = True
 ) -> int:
-    """Give the exit code, if no worse than SOMETHING_LEFT_OUT.
+    """Give the exit code, if no worse than SOMETHING_EXCLUDED.
 
     It needs no warden: when we die, `tar` ends at its next write to the pipe.
     """
@@ -75,7 +75,7 @@ def _copy(
                 if isinstance(error, tarfile.TarError):
                     raise OperationError(f"can't copy {source}: {error}") from None
                 raise
-        if process.returncode not in {0, SOMETHING_LEFT_OUT}:
+        if process.returncode not in {0, SOMETHING_EXCLUDED}:
             said.seek(0)
             raise OperationError(
                 f"can't copy {source}: {said.read()[-500:].decode(errors='replace')}"

@@ -13,7 +13,7 @@ from webdyno.model.errors import OperationError
 from webdyno.model.readings import MemoryLimitUse
 
 PERIOD_US = 5_000
-"""Period of a quota. It is short because a process that has used up its share stands still until
+"""Period of a quota. It is short because a process that has used up its share stalls until
 the next one, which should be shorter than anything that is measured."""
 LEAST_QUOTA_US = 1_000
 """The kernel takes no smaller one (`min_cfs_quota_period` in kernel/sched/core.c)."""
@@ -166,7 +166,7 @@ class MemoryLimit(GroupLimit):
         if found is None:
             raise OperationError(
                 "a memory limit was asked for and can't be kept here: that takes root and the "
-                "kernel's control groups with the memory controller; run as root, or leave out the "
+                "kernel's control groups with the memory controller; run as root, or exclude the "
                 "limit"
             )
         return found

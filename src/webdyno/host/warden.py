@@ -152,7 +152,7 @@ class Warden:
                 self.exit_code = code if code >= 0 else 128 - code
 
     def _limit_log(self) -> None:
-        """Leave out the middle of a log that became too large."""
+        """Exclude the middle of a log that became too large."""
         size = os.fstat(2).st_size
         if size - self.log_began <= MOST_LOG_BYTES:
             return

@@ -25,7 +25,7 @@ from webdyno.judge.bounds import (
     of_ratio,
     quantile_when_delayed,
     quantile_when_sent_late,
-    rate_when_client_bound,
+    rate_when_client_limited,
     rate_when_slowed,
     when_settling,
 )
@@ -33,8 +33,8 @@ from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
 from webdyno.judge.log_ratios import later_bounds, times_of_look
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.client import (
-    CLIENT_BOUND,
     CLIENT_CEILING,
+    CLIENT_LIMITED,
     SEND_LAG,
     STILL_LIMIT,
     WAITING_LIMIT,
@@ -43,7 +43,7 @@ from webdyno.judge.validity.client import (
 )
 from webdyno.judge.validity.network import link_limited
 from webdyno.judge.validity.over_time import TRENDS
-from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT
+from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED
 from webdyno.judge.validity.servers import (
     FOREIGN_LIMIT,
     LEFT_OVER_LIMIT,
@@ -129,7 +129,7 @@ def _reclaiming_s(slot: SlotRecord) -> float:
     return memory_waiting(slot) * slot.readings.host.servers.total_s if slot.readings else 0.0
 
 
-def _held_back(slot: SlotRecord) -> float:
+def _cpu_starved(slot: SlotRecord) -> float:
     if slot.readings is None or slot.readings.shared_cpus:
         return 0.0
     return slot.readings.client_waiting or 0.0
@@ -147,8 +147,8 @@ CAUSES = (
         "left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))
     ),
     Disturbance("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
-    Disturbance("client-held-back", WAITING_LIMIT, _held_back),
-    Disturbance("client-stood-still", STILL_LIMIT, still_share),
+    Disturbance("client-cpu-starved", WAITING_LIMIT, _cpu_starved),
+    Disturbance("client-stalled", STILL_LIMIT, still_share),
     Disturbance("servers-stopped", 0.0, _stopped),
 )
 
@@ -271,7 +271,7 @@ def bounds_of(data: PointData, arm: str, other: str, rule: MetricRule) -> list[B
     return [bound for bound in found if bound.down or bound.up]
 
 
-def client_bound(data: PointData, arm: str, rule: MetricRule) -> Bound:
+def client_limited(data: PointData, arm: str, rule: MetricRule) -> Bound:
     """Bound the rate or capacity of an arm whose limit was the client: by its servers' CPUs.
 
     A capacity has no such bound, nor has a rate where the client has the same CPUs.
@@ -279,7 +279,7 @@ def client_bound(data: PointData, arm: str, rule: MetricRule) -> Bound:
     slots = data.of_arm(arm)
     shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
     told = rule.kind == "rate" and not shared
-    return rate_when_client_bound(_busy_share(slots) if told else None)
+    return rate_when_client_limited(_busy_share(slots) if told else None)
 
 
 def _settling(data: PointData, arm: str) -> list[Bound]:
@@ -308,8 +308,8 @@ def limited_by(data: PointData, arm: str, rule: MetricRule) -> LimitedBy | None:
         return "client" if client_was_the_limit(data, arm) else None
     if rule.kind != "rate" or not mine:
         return None
-    held = [slot for slot in mine if CLIENT_BOUND.broken(slot) or CLIENT_CEILING.broken(slot)]
-    if len(held) > TOO_MANY_LEFT_OUT * len(mine):
+    held = [slot for slot in mine if CLIENT_LIMITED.broken(slot) or CLIENT_CEILING.broken(slot)]
+    if len(held) > TOO_MANY_EXCLUDED * len(mine):
         return "client"
     return "link" if link_limited(mine) else None
 
@@ -336,7 +336,7 @@ class Evidence:
 def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Evidence:
     """Bound the bias of a comparison from probe readings.
 
-    A client at its limit may have kept an arm from being faster. A link that is full is a part of
+    A saturated client may have kept an arm from being faster. A link that is full is a part of
     the experiment: over it nothing is faster.
     """
     bounds, limits = {}, {}
@@ -346,7 +346,7 @@ def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> E
         if limit is not None:
             limits[name] = limit
         if limit == "client":
-            bounds[name].append(client_bound(data, name, rule))
+            bounds[name].append(client_limited(data, name, rule))
     return Evidence(
         together=of_ratio(bounds[arm], bounds[baseline]),
         biases=[

@@ -2,7 +2,7 @@
 
 All bounds are in ln of the metric: what was measured lies between the undisturbed value times
 exp(-down) and that times exp(up). Derivations: docs/validation/method.md. They hold for servers
-that do the same work, in the same order, when they are slower; what they leave out is said there.
+that do the same work, in the same order, when they are slower; what they omit is said there.
 """
 
 from collections.abc import Iterable
@@ -48,10 +48,10 @@ def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
 
 
 def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) -> Bound:
-    """Bound the rate when servers, client or link stood still for a share of the time.
+    """Bound the rate when servers, client or link stalled for a share of the time.
 
     For `steal`, `other-work`, `left-over-work` (see `lost_share`), `memory-pressure` (PSI's share),
-    `client-held-back` and a client that stood still (share of windows). Slowing *all* parts of a
+    `client-cpu-starved` and a client that stalled (share of windows). Slowing *all* parts of a
     closed loop by the same factor slows the rate by that factor; slowing some does less. So the
     rate fell at most to 1 - share of what it was: by share / (1 - share) seen from the measured.
     `of_offered`: an open loop's rate as a share of the offered one, which it can't exceed.
@@ -62,7 +62,7 @@ def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) 
     return Bound(cause, down=down)
 
 
-def rate_when_client_bound(busy_share: float | None) -> Bound:
+def rate_when_client_limited(busy_share: float | None) -> Bound:
     """Bound a rate that the client kept low: by what CPU time the servers had left.
 
     `busy_share`: of the servers' CPUs; None where that isn't known. They can't be busier than all
@@ -70,7 +70,7 @@ def rate_when_client_bound(busy_share: float | None) -> Bound:
     than `busy_share` of it: docs/validation/method.md has what was measured.
     """
     down = -2 * log(min(busy_share, 1.0)) if busy_share else inf
-    return Bound("client-bound", down=down)
+    return Bound("client-limited", down=down)
 
 
 def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
@@ -121,7 +121,7 @@ def quantile_when_delayed(
 
 
 def added_in_closed_loop_us(share: float, mean_response_us: float) -> float:
-    """Give the mean time that standing still for a share of the time has added to a request.
+    """Give the mean time that stalling for a share of the time has added to a request.
 
     Little's law: connections = rate · (response + pause), and the rate would have been higher by
     1 / (1 - share) at most, so a mean response of `mean_response_us` was at least 1 - share of it.

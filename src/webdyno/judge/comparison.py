@@ -85,7 +85,7 @@ def compare_as_asked(data: PointData) -> list[Comparison]:
 
 
 def asked_about(compared: Sequence[Comparison]) -> list[Comparison]:
-    """Leave out A/A arms, which aren't the question but show the noise; unless all are."""
+    """Exclude A/A arms, which aren't the question but show the noise; unless all are."""
     return [comparison for comparison in compared if not comparison.same_arm] or list(compared)
 
 
@@ -100,7 +100,7 @@ def same_arm_warnings(compared: Sequence[Comparison]) -> list[ValidityWarning]:
             arm=comparison.a,
             what=f"arm {comparison.a} is defined like {comparison.b}, but their ratio came out as "
             f"{ratio(comparison.ratio)} ({ratio_range(comparison.ratio)})",
-            remedy="Smaller differences than that mean nothing in this run, and count as "
+            fix="Smaller differences than that mean nothing in this run, and count as "
             "equivalent. Look for what changes from start to start, and run again.",
             metrics=[comparison.metric],
         )

@@ -75,7 +75,7 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     _check(heads)
     first = next(iter(heads.values()))
     unlike = {name: found for name, it in heads.items() if (found := _mismatches(first, it))}
-    points, left_out = [], []
+    points, excluded = [], []
     for plan in () if unlike else plan_points(first.experiment):
         levels = plan.point.levels
         there = {
@@ -87,12 +87,12 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
         if len(there) == len(machines):
             points.append(_judge_point(plan, there))
         elif there:
-            left_out.append(levels)
+            excluded.append(levels)
     return FleetJudgement(
         verdict=min((it.verdict for it in points), key=WEIGHT.index, default=Verdict.INVALID),
         machines=list(machines),
         points=points,
-        left_out=left_out,
+        excluded=excluded,
         varieties=_varieties(heads),
         mismatches=unlike,
     )
@@ -141,7 +141,7 @@ def _of_arm(compared: Sequence[Comparison], arm: str) -> Comparison:
 
 
 def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
-    """Compare two arms over machines, of which the invalid ones are named and left out."""
+    """Compare two arms over machines, of which the invalid ones are named and excluded."""
     valid = [it for it in found.values() if it.verdict is not Verdict.INVALID and it.ratio]
     some = next(iter(found.values()))
     logs = [within_floats(np.log(it.by_block)) for it in valid]

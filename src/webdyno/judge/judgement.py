@@ -15,7 +15,7 @@ from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, with_verdict
 from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
-    left_out_slots,
+    excluded_slots,
     only_disturbed,
     valid_for,
     without_slots,
@@ -28,8 +28,8 @@ from webdyno.model.judgement import (
     ArmValue,
     Comparison,
     EndpointJudgement,
+    ExcludedSlot,
     Judgement,
-    LeftOutSlot,
     ValidityWarning,
     Verdict,
 )
@@ -52,7 +52,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
     experiment = data.experiment
     decide_on = experiment.measure.decide_on
     warnings = list(broken)
-    left_out = left_out_slots(data)
+    excluded = excluded_slots(data)
     arms: list[ArmValue] = []
     comparisons: list[Comparison] = []
     metrics = metrics_told_by(data.slots, decide_on)
@@ -61,7 +61,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         arms += [arm_value(valid, arm, rule) for arm in experiment.arms]
         compared = compare_with_baseline(valid, rule)
         warnings += same_arm_warnings(compared)
-        warnings += _flips(compared, _with_all_slots(data, left_out, rule))
+        warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
     asked = decisive(comparisons, decide_on)
@@ -76,7 +76,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         variance=variance_splits(
             valid_for(data, decide_on), list(experiment.arms), metric_rule(decide_on)
         ),
-        left_out=left_out,
+        excluded=excluded,
         looks=list(data.looks),
         facts=[_facts(data, arm) for arm in experiment.arms] if data.blocks else [],
         endpoints=[_endpoint_unless_invalid(it, warnings) for it in apart],
@@ -89,28 +89,28 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
 
 
 def _with_all_slots(
-    data: PointData, left_out: Sequence[LeftOutSlot], rule: MetricRule
+    data: PointData, excluded: Sequence[ExcludedSlot], rule: MetricRule
 ) -> list[Comparison]:
     """Compare with the slots that were only disturbed kept in; empty where there are none."""
-    broken = [slot for slot in left_out if not only_disturbed(slot)]
-    counting, all_of_them = (without_slots(data, out, rule.name) for out in (left_out, broken))
+    broken = [slot for slot in excluded if not only_disturbed(slot)]
+    counting, all_of_them = (without_slots(data, out, rule.name) for out in (excluded, broken))
     if len(counting.slots) == len(all_of_them.slots):
         return []
     return compare_with_baseline(all_of_them, rule)
 
 
 def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[ValidityWarning]:
-    """Tell verdicts that hang on the slots that were left out: that choice may mislead."""
+    """Tell verdicts that hang on the slots that were excluded: that choice may mislead."""
     whole = {comparison.a: comparison for comparison in kept}
     return [
         ValidityWarning(
-            rule="left-out-matters",
+            rule="exclusion-matters",
             severity="note",
             arm=it.a,
             what=f"with the disturbed slots kept in, {it.a} against {it.b} would be "
             f"{whole[it.a].as_measured} instead of {it.as_measured}: the verdict on "
-            f"{metric_rule(it.metric).metric.label} hangs on what was left out",
-            remedy="Run again at a quieter time; both verdicts can't be right.",
+            f"{metric_rule(it.metric).metric.label} hangs on what was excluded",
+            fix="Run again at a quieter time; both verdicts can't be right.",
             metrics=[it.metric],
         )
         for it in compared
@@ -125,14 +125,14 @@ def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparis
 
 
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
-    """Where the client was the limit of both arms, give the comparison by CPU time instead.
+    """Where both arms were client-limited, give the comparison by CPU time instead.
 
     It is what the client's speed doesn't enter; its reason says so. A search for the capacity has
     none, and more of it would show no more.
     """
     if not comparison.is_beyond_client:
         return comparison
-    both = f"the load generator was the limit of both {comparison.a} and {comparison.b}"
+    both = f"both {comparison.a} and {comparison.b} were client-limited"
     by_cpu = f"{both}, so that neither could show its rate; judged by server CPU time per request"
     beyond = f"{both}: each can take at least what was found"
     return next(
@@ -171,7 +171,7 @@ def _with_clear_one(
 def ratios_so_far(data: PointData) -> list[Comparison]:
     """Compare on the deciding metric alone: what to show while a run goes on, at little cost.
 
-    Broken slots are left out as in the judgement; whether there are too many of them isn't asked.
+    Broken slots are excluded as in the judgement; whether there are too many of them isn't asked.
     """
     rule = metric_rule(data.measure.decide_on)
     return compare_with_baseline(valid_for(data, rule.name), rule)
@@ -194,9 +194,9 @@ def _with_warnings(
 
 
 def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
-    """Withdraw the verdict when a warning spoils its metric in either arm."""
+    """Withdraw the verdict when a warning invalidates its metric in either arm."""
     for warning in warnings:
-        if warning.spoils(comparison.metric, (comparison.a, comparison.b)):
+        if warning.invalidates(comparison.metric, (comparison.a, comparison.b)):
             return comparison.replace(
                 verdict=Verdict.INVALID,
                 negligible=False,

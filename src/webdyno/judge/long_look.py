@@ -259,7 +259,7 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
         lasted_s = sum(it.length_s for it in look.excused)
         causes = sorted({CAUSES[it.cause] for it in look.excused if it.cause})
         yield (
-            f"left out: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
+            f"excluded: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
             f"{listed(causes)}"
         )
     for it in look.breaks:

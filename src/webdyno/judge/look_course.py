@@ -8,7 +8,7 @@ without stalls and what others took part in; only where the change is beyond 5% 
 standard errors, by how far and how long parts stay off their level.
 
 What grows is sought by the least that was held in each part. Collected heaps rise and fall, and so
-do connections; what they fall back to is what leaks. The first half is left out: there buffers,
+do connections; what they fall back to is what leaks. The first half is excluded: there buffers,
 caches and just-in-time compilers take what they need once. Of it the second quarter tells whether
 the rise slows down, as that of what fills does: then no slope goes on.
 """
@@ -51,7 +51,7 @@ BATCHES = 10
 """Of a part: their scatter says how well its means are known."""
 HOUR_S = 3_600.0
 FEWEST_PARTS = 6
-"""So many show how fast something changes; the first of them is left out: there caches fill."""
+"""So many show how fast something changes; the first of them is excluded: there caches fill."""
 LEAST_SHARE = 1 / 4
 """Of the length that was asked for: no look ends before."""
 MOST_CHANGE = 0.05
@@ -62,7 +62,7 @@ DRIFT_SDS = 5.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
 DISTURBED_SHARE = 0.05
-"""Of a window, which steal and other programs may take before it is left out of drifts."""
+"""Of a window, which steal and other programs may take before it is excluded from drifts."""
 HIDDEN_MEMORY, MOST_ALIKE = 0.5, 0.9
 """Of how alike neighbouring parts are, so much is taken out with a step; and what counts at most
 (tests/judge/later_simulation.py)."""

@@ -1,7 +1,7 @@
 """What a long look has on record: its parts put together, windows of responses, and readings.
 
 The parts of a stretch are as one that was never recorded in parts. Time is counted under load: what
-lies between two parts, or between two stretches, is left out.
+lies between two parts, or between two stretches, is excluded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -74,7 +74,7 @@ def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:
 
 
 def thinned_samples(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRecord:
-    """Leave out samples of a long part where nothing happened; the least held stays."""
+    """Exclude samples of a long part where nothing happened; the least held stays."""
     samples, kept = part.samples, list[ServerSample]()
     size = -(-len(samples) // MOST_SAMPLES)
     near_s = NEAR_WINDOWS * part.window_s
@@ -179,7 +179,7 @@ def windows_of(record: LongLookRecord) -> Windows:
 
 
 def sums_of(values: Logs, size: int) -> Logs:
-    """Add up so many values at a time; what is left over at the end is left out."""
+    """Add up so many values at a time; what is left over at the end is excluded."""
     whole = len(values) // size * size
     return np.asarray(values[:whole].reshape(-1, size).sum(axis=1))
 

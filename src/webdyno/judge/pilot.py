@@ -212,7 +212,7 @@ def settle(
 
     As long a warm-up as there may be is for what may still change. A rate that only swings too
     slowly to call it steady isn't helped by one: what is missed here shows as a trend of the slots,
-    which is remedied.
+    which is adjusted.
     """
     latest, after_start = steady_from(fresh_starts, load_starts)
     rate = after_start[0]
@@ -318,7 +318,7 @@ def _lead_in_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
     window's length, have means within `BIAS` of the second half's median, or within `MANY_LOOKS` of
     their standard errors, which a rate with a memory has larger ones of. What a window has beyond
     what was seen is as the second half. Half of what was seen where there is no such place. And
-    single windows that begin the load are left out as long as they lie outside of all those of the
+    single windows that begin the load are excluded as long as they lie outside of all those of the
     second half.
     """
     length = min((len(series.logs) for series in load_starts), default=0)

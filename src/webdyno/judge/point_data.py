@@ -21,12 +21,12 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import MetricRule
 from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
+    AdjustmentRecord,
     BlockRecord,
     IncidentRecord,
     LongLookRecord,
     PreflightRecord,
     Record,
-    RemedyRecord,
     SessionRecord,
     SlotRecord,
     StopRecord,
@@ -42,7 +42,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True)
 class Block:
-    """A finished block: how it went, and its measured slots (warm-ups are left out)."""
+    """A finished block: how it went, and its measured slots (warm-ups are excluded)."""
 
     record: BlockRecord
     slots: tuple[SlotRecord, ...]
@@ -80,7 +80,7 @@ class PointData:
 
         An attempt at a block ends with its block record, with an incident, or without a word when
         webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
-        measured before a remedy that made a new beginning doesn't count.
+        measured before an adjustment that made a new beginning doesn't count.
         """
         open_slots: dict[int, list[SlotRecord]] = {}
         blocks: dict[int, Block] = {}
@@ -114,7 +114,7 @@ class PointData:
                     sessions.append(record)
                 case StopRecord():
                     stop = record
-                case RemedyRecord(anew=True):
+                case AdjustmentRecord(anew=True):
                     blocks.clear()
         return cls(
             head=head,
@@ -186,9 +186,9 @@ class PointData:
         """Keep the first blocks only."""
         return replace(self, blocks=self.blocks[:blocks])
 
-    def without(self, left_out: Iterable[tuple[int, int]]) -> Self:
-        """Leave out slots, each named by block and slot number."""
-        gone = set(left_out)
+    def without(self, excluded: Iterable[tuple[int, int]]) -> Self:
+        """Exclude slots, each named by block and slot number."""
+        gone = set(excluded)
         blocks = (
             replace(block, slots=tuple(s for s in block.slots if (s.block, s.slot) not in gone))
             for block in self.blocks

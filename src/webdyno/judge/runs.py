@@ -69,7 +69,7 @@ def compare_sweeps(before: RunData, after: RunData) -> SweepComparison:
     return SweepComparison(
         verdict=min(verdicts, key=WORST_FIRST.index, default=Verdict.INVALID),
         points=compared,
-        left_out=_only_in(first, second) + _only_in(second, first),
+        excluded=_only_in(first, second) + _only_in(second, first),
     )
 
 
@@ -125,9 +125,9 @@ def _change(
     fewest = min(len(before), len(after))
     found = welch(after, before, confidence) if fewest > 1 else None
     floor = _floor(first, second, metric, subject)
-    spoiling = _spoiling(first, metric, subject) or _spoiling(second, metric, subject)
-    if spoiling is not None:
-        verdict, why = Verdict.INVALID, f"{spoiling.what[:1].upper()}{spoiling.what[1:]}."
+    invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
+    if invalidating is not None:
+        verdict, why = Verdict.INVALID, f"{invalidating.what[:1].upper()}{invalidating.what[1:]}."
     elif found is None or fewest < enough:
         verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} blocks; one has {fewest}."
     else:
@@ -174,9 +174,9 @@ def _values(judgement: Judgement, metric: str, arm: str) -> dict[int, float]:
     }
 
 
-def _spoiling(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
-    spoiling = (it for it in judgement.warnings if it.spoils(metric.name, subject.arms))
-    return next(spoiling, None)
+def _invalidating(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
+    invalidating = (it for it in judgement.warnings if it.invalidates(metric.name, subject.arms))
+    return next(invalidating, None)
 
 
 def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:

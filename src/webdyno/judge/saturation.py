@@ -1,4 +1,4 @@
-"""What was at its limit just below an arm's capacity, or at it.
+"""What was saturated just below an arm's capacity, or at it.
 
 Requests that the servers are working on, and those that wait in front of them, are the rate times
 the mean time that an answer takes once it was asked for (Little, Operations Research 1961). Where
@@ -28,7 +28,7 @@ NEAR = 0.9
 """Trials from this share of a block's capacity on show what the servers do there."""
 FULL = 0.9
 """Share from which on there is no more of it: what arrives at random needs some room."""
-AT_THE_LIMIT = "What was at its limit just below each capacity"
+AT_THE_LIMIT = "What was saturated just below each capacity"
 
 
 def saturation(data: PointData, values: Sequence[ArmValue]) -> Iterator[Saturation]:

@@ -135,9 +135,9 @@ def _at_least(comparison: Comparison) -> str | None:
     ends = (least, most) if comparison.verdict is Verdict.FASTER else (most, least)
     # Beyond a link, or a client whose servers' CPU time is unknown, a variant may do anything.
     has_both = by_client and sure.high <= ENDLESS and sure.low >= 1 / ENDLESS
-    limit = "load generator" if by_client else "link"
+    limit = "client" if by_client else "link"
     said = " and ".join(ends if has_both else ends[:1])
-    return f"it is {said}: the {limit} was the limit of {better}"
+    return f"it is {said}: {better} was {limit}-limited"
 
 
 def _asked(comparison: Comparison) -> str | None:

@@ -1,4 +1,4 @@
-"""With which times blocks are measured: the user's own, else remedies', else the pilots'."""
+"""With which times blocks are measured: the user's own, else adjustments', else the pilots'."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from webdyno.judge.stop import seconds_for_an_arm
 from webdyno.judge.variance import PILOT_BLOCKS, chosen_slots_per_arm
 from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
-from webdyno.model.records import PilotRecord, RemedyRecord
+from webdyno.model.records import AdjustmentRecord, PilotRecord
 
 FIRST_AFTER_PILOT = 2
 
@@ -34,17 +34,17 @@ def slot_settings(data: PointData) -> SlotSettings:
     Arms that may be equal have equal ones: see `_evened`. Where samples are taken all warm up in a
     slot of their own, in which their system calls are counted.
     """
-    remedied = _remedied(data)
-    settings = _evened(remedied or _found_settings(data), data.experiment)
-    if remedied is None and data.measure.slot_s is None:
+    adjusted = _adjusted(data)
+    settings = _evened(adjusted or _found_settings(data), data.experiment)
+    if adjusted is None and data.measure.slot_s is None:
         settings = _as_asked(_quick(settings, data), data)
     return _with_time_to_count(settings) if data.experiment.profile else settings
 
 
-def _remedied(data: PointData) -> SlotSettings | None:
-    """Give the settings of the last remedy that has any: they hold until the next one."""
+def _adjusted(data: PointData) -> SlotSettings | None:
+    """Give the settings of the last adjustment that has any: they hold until the next one."""
     for record in reversed(data.records):
-        if isinstance(record, RemedyRecord) and record.settings is not None:
+        if isinstance(record, AdjustmentRecord) and record.settings is not None:
             return record.settings
     return None
 

@@ -1,4 +1,4 @@
-"""When a variant failed, stood still or got slow in a long look, and whose doing that was.
+"""When a variant failed, stalled or got slow in a long look, and whose doing that was.
 
 Stalls are windows in which next to nothing was answered. One is the servers' own unless the
 stretch's own evidence names another cause for at least half of its length.
@@ -170,7 +170,7 @@ class Others:
         paused_s = sum(_common_s(stall, pause) for pause in self._record.client_pauses)
         if not read.tell:
             return {"client": paused_s}
-        # Where webdyno itself had no CPU for long, the whole machine stood still.
+        # Where webdyno itself had no CPU for long, the whole machine stalled.
         gap_s = read.longest_gap_s(begin_s, end_s)
         gap_s = gap_s if gap_s > LONG_GAP * self._record.window_s else 0.0
         client_waited_s = read.waited_during(read.client_waited_s, begin_s, end_s)
@@ -198,7 +198,7 @@ class Others:
 
 
 def stalls_of(*parts: LongLookRecord) -> list[Stall]:
-    """Give the stalls in a look, those that the servers didn't cause left out."""
+    """Give the stalls in a look, those that the servers didn't cause excluded."""
     return own(all_stalls_of(*parts))
 
 
@@ -209,7 +209,7 @@ def all_stalls_of(*parts: LongLookRecord) -> list[Stall]:
 
 
 def own(stalls: Sequence[Stall]) -> list[Stall]:
-    """Leave out the stalls that the servers didn't cause."""
+    """Exclude the stalls that the servers didn't cause."""
     return [stall for stall in stalls if stall.cause is None]
 
 

@@ -260,6 +260,6 @@ def _detrended(values: Logs) -> Logs:
 
 
 def _batches(values: Logs, size: int) -> Logs:
-    """Give the means of so many neighbours each; an incomplete last batch is left out."""
+    """Give the means of so many neighbours each; an incomplete last batch is excluded."""
     whole = len(values) // size * size
     return np.asarray(values[:whole].reshape(-1, size).mean(axis=1))

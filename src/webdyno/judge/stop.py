@@ -33,11 +33,11 @@ judge, to print. 1.2 s were seen (nginx against Apache on two CPUs), and 0.1 s a
 ARMS = 2
 """That time is that of so many arms; each further one gets as much as one of these."""
 SPARE_BLOCKS = 2
-"""At most so many blocks are measured in place of spoilt ones when the budget is used up, because
-without them there would be no verdict."""
+"""At most so many blocks are measured in place of invalidated ones when the budget is used up,
+because without them there would be no verdict."""
 OUTNUMBERED = 2
-"""Times the fewest blocks: by then a disturbance that passed by has spoilt no more than half of the
-slots, and those are left out (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
+"""Times the fewest blocks: by then a disturbance that passed by has invalidated no more than half
+of the slots, and those are excluded (`DISTURBANCES_TOLERATED`) instead of counted as bounds."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _log_ratios(data: PointData, arm: str, baseline: str, rule: MetricRule) -> l
 
 
 def variance_splits(data: PointData, arms: Sequence[str], rule: MetricRule) -> list[VarianceSplit]:
-    """Split the variance of each arm's values per slot; arms with too few of them are left out."""
+    """Split the variance of each arm's values per slot; arms with too few of them are excluded."""
     splits = []
     start_s, slot_s = _costs_s(data, len(arms))
     for arm in arms:

@@ -57,7 +57,7 @@ _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
 
 
 class Options(TypedDict, total=False):
-    """How something is measured; all of it may be left out."""
+    """How something is measured; all of it may be omitted."""
 
     budget: float | str
     """Time for measuring: seconds, or as in `5m`."""

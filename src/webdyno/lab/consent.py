@@ -1,6 +1,6 @@
 """What needs a yes before it is done: installing packages, running what isn't webdyno's own.
 
-Of a load from a log, what isn't answered here as in the log is left out, which is asked as well.
+Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AGREED_FILE = "agreed-catalogues"
 SHOWN_HOSTS = 100
 MOST_SHARE = 0.5
-"""Of a load that is left out: of what remains nothing would be known of the log."""
+"""Of a load that is excluded: of what remains nothing would be known of the log."""
 MOST_NAMED = 5
 
 
@@ -161,10 +161,10 @@ def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller)
     if share > MOST_SHARE:
         raise UserError(f"{told}\nthat is most of the load: nothing was measured")
     if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
-        raise UserError(f"{told}\na replay asks for all of them; leave out load.arrivals=replay")
+        raise UserError(f"{told}\na replay asks for all of them; omit load.arrivals=replay")
     by_yes = caller.spelled("--yes")
     if caller.yes:
-        caller.tell(f"{told}\nthey are left out, as {by_yes} agreed to")
+        caller.tell(f"{told}\nthey are excluded, as {by_yes} agreed to")
     elif caller.is_alone:
         raise UserError(f"{told}\nadd {by_yes} to leave them out; nothing was measured")
     else:

@@ -197,13 +197,13 @@ def cluster_hosts(address: str | None) -> Iterator[Sequence["Host"]]:
 
 
 def fit_hosts(hosts: Sequence["Host"], caller: Caller) -> list["Host"]:
-    """Leave out hosts that can't measure beside the others, and say why."""
+    """Exclude hosts that can't measure beside the others, and say why."""
     from webdyno.cluster.host import checked_hosts
 
     looked = checked_hosts(hosts)
     for it in looked:
         if it.why_not:
-            caller.tell(f"{it.why_not}; it is left out")
+            caller.tell(f"{it.why_not}; it is excluded")
     return [it.host for it in looked if not it.why_not]
 
 

@@ -75,7 +75,7 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
         for name, flag in ((asked.base, "--base"), (asked.head, "--head"))
     )
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
-        if lacking := new.files.repository.left_out_of(new.asked):
+        if lacking := new.files.repository.excluded_from(new.asked):
             caller.tell(f"{new.flag} {new.asked} {lacking}")
         return GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
     served = asked.site or common_site(catalogue, new.stack, old.stack).name

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from webdyno.run.backend import Backend
 
 Blocks = Mapping[int, int]
-"""By number of a point: how many blocks it is to have in all; none at points left out."""
+"""By number of a point: how many blocks it is to have in all; none at points excluded."""
 READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 """Methods that RFC 9110 (9.2.1) calls safe."""
 
@@ -108,7 +108,7 @@ def measure_or_go_on(
 
 
 def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
-    """Leave out levels for which there is no time, and say so."""
+    """Exclude levels for which there is no time, and say so."""
     from webdyno.run.budget import reduce_levels
 
     budget_s = experiment.measure.budget_s

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.studies.further import Further
 
 BUDGET_FOR_NEED = 3.0
-"""Pilots plan for blocks that take a quarter of a budget, and remedies need room besides."""
+"""Pilots plan for blocks that take a quarter of a budget, and adjustments need room besides."""
 FIGURE_BLOCKS = 4
 """Of an experiment whose claims are figures: they have no verdict, but an interval."""
 
@@ -144,7 +144,7 @@ class Repetition:
         """Run an experiment at as many points as fit into its share of the time, or go on with it.
 
         Each gets the blocks of its plan, all others wait until it is known which claims want more.
-        So pilots and remedies have a budget of their own, as in an ordinary run.
+        So pilots and adjustments have a budget of their own, as in an ordinary run.
         """
         from webdyno.run.budget import reduce_levels
 

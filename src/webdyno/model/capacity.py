@@ -148,7 +148,7 @@ class CapacitySettings(Model):
         if found := [what for what, is_there in faults.items() if is_there]:
             raise ValueError(
                 f"[capacity] searches for the rate of an open loop by itself, with webdyno's own "
-                f"load generator: leave out {found[0]}"
+                f"load generator: omit {found[0]}"
             )
 
     @property

@@ -47,8 +47,8 @@ def cause_of(error: OSError | ValueError) -> str:
     """Say why a file can't be read or written."""
     if not isinstance(error, OSError):
         return str(error)
-    remedy = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
-    return f"{error.strerror or error}{remedy}"
+    fix = "; make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{fix}"
 
 
 @contextmanager

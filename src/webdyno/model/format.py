@@ -164,10 +164,10 @@ def percent(share: float) -> str:
 def confidence_level(level: float) -> str:
     """Give a confidence level, less than 1: `95%`, `98.3%`, `99.96%`.
 
-    With as many decimals as show what it leaves out, so that none is told as certainty.
+    With as many decimals as show what it excludes, so that none is told as certainty.
     """
-    left_out = (1 - level) * 100
-    return f"{round(level * 100, max(1, -floor(log10(left_out)))):.10g}%"
+    excluded = (1 - level) * 100
+    return f"{round(level * 100, max(1, -floor(log10(excluded)))):.10g}%"
 
 
 def probability(p: float) -> str:

@@ -54,7 +54,7 @@ class GateAnswer(StrEnum):
 
 
 ClaimAnswer = Literal["not worse", "worse", "inconclusive", "not asked", "invalid"]
-"""`not asked`: load generator or link were the limit of all arms, so that it tells nothing."""
+"""`not asked`: load generator or link limited all arms, so that it tells nothing."""
 
 
 class GateClaim(Model):

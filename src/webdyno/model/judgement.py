@@ -139,13 +139,13 @@ class Comparison(Model):
     def sure(self) -> Interval | None:
         """The interval that the verdict rests on: with all that disturbed the run counted in.
 
-        Where the client was the limit of the faster arm it has only one end, and that may suffice.
+        Where the faster arm was client-limited it has only one end, and that may suffice.
         """
         return self.bounded or self.ratio
 
     @property
     def is_beyond_client(self) -> bool:
-        """Whether the load generator was the limit of both: neither shows what it can do."""
+        """Whether both were client-limited: neither shows what it can do."""
         return list(self.limited_by.values()) == ["client", "client"]
 
 
@@ -158,11 +158,11 @@ class ValidityWarning(Model):
     arm: str | None
     what: str
     """With figures: `arm apache: 14 200 of 14 200 answers to /x were 404`."""
-    remedy: str
+    fix: str
     metrics: list[str] = []
-    """The metrics that it spoils; all of them when empty."""
+    """The metrics that it invalidates; all of them when empty."""
 
-    def spoils(self, metric: str, arms: Sequence[str]) -> bool:
+    def invalidates(self, metric: str, arms: Sequence[str]) -> bool:
         """Tell whether it makes figures of some arms on a metric invalid."""
         return (
             self.severity == "invalid"
@@ -171,15 +171,18 @@ class ValidityWarning(Model):
         )
 
 
-class LeftOutSlot(Model):
-    """A measured slot that broke a validity rule: kept in the records, left out of comparisons."""
+class ExcludedSlot(Model):
+    """A measured slot that broke a validity rule.
+
+    Kept in the records, excluded from comparisons.
+    """
 
     block: int
     slot: int
     arm: str
     rule: str
     metrics: list[str] = []
-    """The metrics that it is left out of; all of them when empty."""
+    """The metrics that it is excluded from; all of them when empty."""
 
 
 class VarianceSplit(Model):
@@ -264,7 +267,7 @@ class Judgement(Model):
     warnings: list[ValidityWarning]
     variance: list[VarianceSplit] = []
     """Of the deciding metric, by arm; empty before there are two blocks."""
-    left_out: list[LeftOutSlot] = []
+    excluded: list[ExcludedSlot] = []
     """Slots that count for nothing, or not for every metric."""
     looks: list[LongLook] = []
     """What one long stretch of load on each variant showed, where there was one."""
@@ -279,7 +282,7 @@ class Judgement(Model):
     waiting: list[Waiting] = []
     """What the time of each arm's answers is made of, where that can be told."""
     saturation: list[Saturation] = []
-    """What was at its limit just below each arm's capacity, where that was searched for."""
+    """What was saturated just below each arm's capacity, where that was searched for."""
     effects: list[Effect] = []
     """What each setting does, where arms have them in a design's combinations."""
     elasticities: list[Elasticity] = []

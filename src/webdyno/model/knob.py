@@ -21,9 +21,9 @@ class Tuned(Model):
     """Address of the vendor's documentation of the setting."""
     min: int | float | None = None
     max: int | float | None = None
-    """Of a number: the range that is searched; its own where that is left out."""
+    """Of a number: the range that is searched; its own where that is omitted."""
     choices: list[str] | None = None
-    """Of a choice: those that are tried; all where that is left out."""
+    """Of a choice: those that are tried; all where that is omitted."""
 
     @property
     def bounds(self) -> list[KnobValue]:
@@ -34,10 +34,10 @@ class Tuned(Model):
 
 Sign = Literal["large answers", "new connections", "idle CPUs"]
 """What a run has to show for a knob to matter: answers of several packets; connections that aren't
-kept; servers' CPUs with time left while requests wait."""
+kept; servers' CPUs with headroom while requests wait."""
 
-Mended = Literal["listen-overflow"]
-"""Rules of validity that a setting can mend, by name (docs/reference/warnings.md)."""
+FixableRule = Literal["listen-overflow"]
+"""Rules of validity that a setting can fix, by name (docs/reference/warnings.md)."""
 
 FACTORS = {"*4": 4.0, "/4": 0.25}
 """What a number may be tried as, beside values: four times what it is, or a quarter."""
@@ -54,7 +54,7 @@ class Cause(Model):
     """Address of the vendor's documentation of the setting."""
     where: Sign | None = None
     """Only where a run shows this."""
-    mends: Mended | None = None
+    fixes: FixableRule | None = None
     """The rule that servers break for its sake. Where a run breaks it no rate or time is valid, so
     that nothing else can be tried before."""
 

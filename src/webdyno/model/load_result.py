@@ -112,13 +112,13 @@ class Client(Foreign):
     busy: Amount
     """Share of its threads' time spent on the CPU with work, 0 to 1: the busiest thread's."""
     stood_still_s: Amount = 0.0
-    """Seconds in which a thread stood still: stopped, without a CPU, or its machine was paused; 0
+    """Seconds in which a thread stalled: stopped, without a CPU, or its machine was paused; 0
     where the load generator can't tell."""
     still_windows: Count = 0
-    """Windows in which that was so long that they measure nothing: they are left out of rate and
+    """Windows in which that was so long that they measure nothing: they are excluded from rate and
     times."""
     left_out_windows: Count = 0
-    """Windows left out of rate and times; 0 where that would have left none."""
+    """Windows excluded from rate and times; 0 where that would have left none."""
     wake_ups: Count | None = None
     """How often its threads waited and went on; of webdyno's own generator only."""
     busy_waits: bool = False
@@ -140,7 +140,7 @@ class Window(Foreign):
     cpu_s: Amount | None = None
     """CPU time of the client's threads."""
     stood_still: bool = False
-    """A thread of the client stood still for so long that this measures nothing."""
+    """A thread of the client stalled for so long that this measures nothing."""
 
 
 class TlsUse(Foreign):

@@ -33,7 +33,7 @@ class Machine(Model):
     listen_backlog_limit: int | None
     split: CpuSplit
     sysctls: dict[str, str] = {}
-    """Settings of the kernel that servers and load feel; those that it doesn't tell are left out.
+    """Settings of the kernel that servers and load feel; those that it doesn't tell are excluded.
     """
     network: str | None = None
     """What joins client and servers, and by which means; None: the loopback interface."""

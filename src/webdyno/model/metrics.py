@@ -18,7 +18,7 @@ BlockValue = Callable[[Sequence[SlotRecord]], float | None]
 """One arm's slots in one block -> the metric's value; None when they can't tell it."""
 
 Kind = Literal["rate", "response time", "work", "memory", "size", "capacity"]
-"""What a metric is about; validity rules say by kind which metrics they spoil."""
+"""What a metric is about; validity rules say by kind which metrics they invalidate."""
 
 RATE, CPU_TIME, CAPACITY = "rate_rps", "server_cpu_us", "capacity_rps"
 
@@ -68,8 +68,8 @@ def counted_answers(load: LoadResult) -> tuple[int, float]:
     """Give the valid answers that a slot's rate rests on, and the seconds that they took.
 
     After a lead-in the load goes on at both edges of the window: what was on its way at its
-    beginning makes up for what is at its end. Windows in which the client stood still measure
-    nothing and are left out, where others are left. Pages that take longer than the window have the
+    beginning makes up for what is at its end. Windows in which the client stalled measure
+    nothing and are excluded, where others are left. Pages that take longer than the window have the
     whole slot for a rate.
     """
     if not load.lead_in_s:

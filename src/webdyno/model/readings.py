@@ -139,7 +139,7 @@ class StoppedUse(Model):
 
     client_s: Amount = 0.0
     servers_s: Amount = 0.0
-    """In which at least one process of the loaded arm that was looked at stood still."""
+    """In which at least one process of the loaded arm that was looked at stalled."""
 
 
 class HostSample(Model):

@@ -213,7 +213,7 @@ class LongLookRecord(Model):
     died: str = ""
     """How a server ended meanwhile; empty where all lived."""
     client_pauses: list[Stall] = []
-    """In which the load generator stood still."""
+    """In which the load generator stalled."""
     samples: list[ServerSample] = []
     """Of the servers, in the same time; empty where they can't be read that often. Of long parts
     there are fewer where nothing happened."""
@@ -227,10 +227,10 @@ class LongLookRecord(Model):
     readings: Readings | None = None
 
 
-class RemedyRecord(Model):
-    """Something that disturbed the measurement, and that webdyno put right by itself."""
+class AdjustmentRecord(Model):
+    """Something that disturbed the measurement, and that webdyno adjusted automatically."""
 
-    kind: Literal["remedy"] = "remedy"
+    kind: Literal["adjustment"] = "adjustment"
     point: Count = 0
     block: Count
     """The last finished block before it; 0 when none was."""
@@ -245,7 +245,10 @@ class RemedyRecord(Model):
 
 
 class BlockRecord(Model):
-    """A block that came to its end. Slots of a block without this line are left out of verdicts."""
+    """A block that came to its end.
+
+    Slots of a block without this line are excluded from verdicts.
+    """
 
     kind: Literal["block"] = "block"
     point: Count = 0
@@ -275,7 +278,7 @@ Record = Annotated[
     SessionRecord
     | PilotRecord
     | LongLookRecord
-    | RemedyRecord
+    | AdjustmentRecord
     | SlotRecord
     | PreflightRecord
     | IncidentRecord

@@ -206,9 +206,7 @@ class Request(Model):
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are both the body; give one of them")
         if given and self.method in {"GET", "HEAD"}:
-            raise ValueError(
-                f'{self.method} has no body; give method = "POST", or leave out {given[0]}'
-            )
+            raise ValueError(f'{self.method} has no body; give method = "POST", or omit {given[0]}')
         return self
 
     @property

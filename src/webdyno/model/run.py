@@ -76,7 +76,7 @@ def stacks_file(run: Path, arm: str) -> Path:
 
 
 def read_stacks(text: str) -> Counter[str]:
-    """Count the samples of each stack; lines that are none are left out."""
+    """Count the samples of each stack; lines that are none are excluded."""
     stacks = Counter[str]()
     for line in text.split("\n"):
         stack, _, count = line.rpartition(" ")

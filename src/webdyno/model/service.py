@@ -39,7 +39,7 @@ def _has_a_group(pattern: str) -> str:
 Text = Annotated[str, AfterValidator(_without_nul)]
 """A Jinja2 template."""
 Arguments = list[Text]
-"""A command line; each word is a template, and one that renders to nothing is left out."""
+"""A command line; each word is a template, and one that renders to nothing is excluded."""
 Variable = Annotated[str, AfterValidator(_variable_name)]
 """Name of an environment variable."""
 

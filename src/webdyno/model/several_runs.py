@@ -59,7 +59,7 @@ class SweepComparison(Model):
     verdict: Verdict
     """The worst of all points; `invalid` when there are none."""
     points: list[PointComparison]
-    left_out: list[dict[str, Level]]
+    excluded: list[dict[str, Level]]
     """Points that only one of the runs has."""
 
 
@@ -127,7 +127,7 @@ class FleetJudgement(Model):
     """The weightiest of all points; `invalid` without any."""
     machines: list[str]
     points: list[FleetPoint]
-    left_out: list[dict[str, Level]]
+    excluded: list[dict[str, Level]]
     """Points that not all of the machines have."""
     varieties: list[Variety]
     mismatches: dict[str, list[Difference]]

@@ -211,7 +211,7 @@ class Site(Model):
     base: str | None = None
     """The name of a requirement, a folder that the document root starts as a copy of."""
     without: list[str] = []
-    """Entries of that folder that are left out of the copy."""
+    """Entries of that folder that are excluded from the copy."""
     services: dict[RoleName, RoleDefinition] = {}
     """Data services it needs, by role; a stack's own service of the same role takes its place."""
     setup: list[Arguments] = []

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Interval, Model
-from webdyno.model.knob import KnobValue, Mended
+from webdyno.model.knob import FixableRule, KnobValue
 from webdyno.model.text import Name
 
 Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
@@ -73,7 +73,7 @@ class Advice(Model):
     """What the servers do as it is now."""
     vendor: str
     """Address of the vendor's documentation of the setting."""
-    mends: Mended | None = None
+    fixes: FixableRule | None = None
     """The rule of validity that the arm breaks for its sake."""
 
 
@@ -86,7 +86,7 @@ class Gain(Model):
     is_sure: bool
     """Whether the arm is better with it (95% confidence) by more than the threshold, or keeps the
     rule that it breaks without it."""
-    mended_blocks: Count = 0
+    fixed_blocks: Count = 0
     """Blocks in which it broke that rule without it; with it there was none."""
     ratio: Interval
     """With it against without it; above 1 is better."""

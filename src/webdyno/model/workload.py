@@ -113,7 +113,7 @@ class Workload(Model):
     """Name of the file."""
     requests: Count
     """What the rest is about."""
-    left_out: dict[OneLine, Count]
+    excluded: dict[OneLine, Count]
     """Lines and requests that aren't in it, by why."""
     hidden: dict[OneLine, Count]
     """What was dropped or hashed of those that are, by what it was."""

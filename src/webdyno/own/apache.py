@@ -142,14 +142,14 @@ class _Mover:
         return tail
 
     def _directive(self, name: str, words: str) -> str | None:
-        """Give what becomes of a directive; None where it is left out."""
+        """Give what becomes of a directive; None where it is excluded."""
         lower, written = name.lower(), f"{name} {words}".strip()
-        if why := apache_directives.why_left_out(lower, words):
-            self.changes.append(f"left out: {written} ({why})")
+        if why := apache_directives.why_excluded(lower, words):
+            self.changes.append(f"excluded: {written} ({why})")
             return None
         if lower == "listen":
             here = f"Listen {HOST}:$PORT"
-            left = f"left out: {written} (another port is measured)"
+            left = f"excluded: {written} (another port is measured)"
             is_measured = port_of(words.split()[0] if words else "") == self.port
             self.changes.append(f"{here}, not {written}" if is_measured else left)
             return None
@@ -160,7 +160,7 @@ class _Mover:
             self.changes.append(self.request.unreadable(new, words))
             return new
         if lower == "sslcertificatechainfile" and self.own_certificate:
-            self.changes.append(f"left out: {written} (it is of another certificate)")
+            self.changes.append(f"excluded: {written} (it is of another certificate)")
             return None
         if lower == "documentroot" and self.request.root:
             self.has_root = True
@@ -234,7 +234,7 @@ def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> It
         indent, name, path = found.groups()
         module = plain_module(name)
         if module in NOT_HERE:
-            changes.append(f"left out: {line.text.strip()} ({NOT_HERE[module]})")
+            changes.append(f"excluded: {line.text.strip()} ({NOT_HERE[module]})")
             continue
         file = reader.found(path)
         if file and _is_of_this_machine(file):

@@ -10,7 +10,7 @@ from webdyno.own.apache_lines import ApacheLines
 from webdyno.own.passing import PassedOn
 from webdyno.own.relocation import FOLDER, NO_OTHER_USER, why_no_ciphers
 
-LEFT_OUT = {
+EXCLUDED = {
     **dict.fromkeys(("user", "group", "suexecusergroup", "assignuserid"), NO_OTHER_USER),
     "chrootdir": "root alone may change it",
     "pidfile": "it is in the run's folder",
@@ -83,11 +83,11 @@ def first_word(words: str) -> tuple[str, str]:
     return (found[1], words[found.end() :]) if found else (words, "")
 
 
-def why_left_out(lower: str, words: str) -> str | None:
-    """Say why a directive is left out; None where it stays."""
+def why_excluded(lower: str, words: str) -> str | None:
+    """Say why a directive is excluded; None where it stays."""
     if lower in CIPHERS and (why := why_no_ciphers(words)):
         return why
-    return None if words.lower() == "off" else LEFT_OUT.get(lower)
+    return None if words.lower() == "off" else EXCLUDED.get(lower)
 
 
 def program_of(lower: str, words: str) -> str | None:

@@ -184,7 +184,7 @@ def _files_of(path: Path) -> Iterator[Path]:
 
 
 def _joined(lines: Iterable[Line]) -> Iterator[tuple[str, Origin]]:
-    """Join continued lines, and leave out comments and empty lines."""
+    """Join continued lines, and omit comments and empty lines."""
     parts: list[str] = []
     first: Origin | None = None
     for text, origin in lines:
@@ -301,10 +301,10 @@ def measured_lines(
     """Leave hosts out that are on other ports, and have the one come first that is to answer."""
     hosts = hosts_of(lines)
     kept: list[VirtualHost] = []
-    left_out: list[VirtualHost] = []
+    excluded: list[VirtualHost] = []
     for it in hosts:
-        (kept if {port, None} & set(it.ports) else left_out).append(it)
-    changes += [f"left out: <VirtualHost {it.addresses}>, which isn't asked for" for it in left_out]
+        (kept if {port, None} & set(it.ports) else excluded).append(it)
+    changes += [f"excluded: <VirtualHost {it.addresses}>, which isn't asked for" for it in excluded]
     first = _first(request, kept, changes)
     in_order = sorted(kept, key=lambda it: it is not first)
     moved = [line for host in in_order for line in host.lines]

@@ -27,7 +27,7 @@ MODULE_OF = {
 BUILT_IN = {"core", "so", "http", "log_config", "logio", "version", "unixd", "watchdog"}
 """Modules that a distribution may have compiled in; `LoadModule` would fail then."""
 NOT_HERE = {"systemd": "no systemd starts it here"}
-"""Modules that are left out, and why."""
+"""Modules that are excluded, and why."""
 USUAL = (
     *("authz_core", "authz_host", "dir", "mime", "alias", "rewrite", "headers"),
     *("setenvif", "log_config", "filter", "deflate", "expires", "env", "negotiation", "autoindex"),

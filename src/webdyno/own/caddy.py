@@ -45,7 +45,7 @@ GIVES_CONTENT = {"reverse_proxy", "php", "acme_server", "metrics"}
 VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
 IMPORT = re.compile(r"(?m)^(?P<before>[ \t]*import[ \t]+)(?P<path>\"[^\"\n]*\"|[^\s\"]+)")
 SNIPPET = re.compile(r"(?m)^[ \t]*\(([^)\n]+)\)[ \t]*\{")
-REMEDY = (
+FIX = (
     "other versions and plugins know other words: install what has them, take the lines out, or "
     "measure the image that has them (image:NAME)"
 )
@@ -65,7 +65,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     _log_into_the_folder(config, changes)
     _serve_alone(request, config, changes)
     if config.pop("storage", None):
-        changes.append("left out: storage (it is in the run's folder)")
+        changes.append("excluded: storage (it is in the run's folder)")
     config["admin"] = {"disabled": True, "config": {"persist": False}}
     changes.append("admin off")
     path, home = "{{ server.folder }}/" + NAME, "{{ server.folder }}/home"
@@ -98,7 +98,7 @@ def _log_into_the_folder(config: Json, changes: list[str]) -> None:
             del log["writer"]
             changes.append(f"log to stderr, not {before}")
     if sink := logging.pop("sink", None):
-        changes.append(f"left out: the sink {sink} of other programs' logs")
+        changes.append(f"excluded: the sink {sink} of other programs' logs")
 
 
 def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -> None:
@@ -111,7 +111,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
     for other, server in servers.items():
         if other != name:
             left = " ".join(server.get("listen", []))
-            changes.append(f"left out: what listens on {left}, which isn't asked for")
+            changes.append(f"excluded: what listens on {left}, which isn't asked for")
     server = servers[name]
     before = " ".join(server.get("listen", []))
     changes.append(f"listen {HOST}:$PORT, not {before}")
@@ -309,7 +309,7 @@ def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) ->
         return f"; variables have no value: {listed(unset)}; give each one, as in --env NAME=VALUE"
     if "unrecognized" in said or "not registered" in said:
         version = run_reader(request, [caddy, "version"], {}).printed.split()
-        return f"; this is caddy {version[0] if version else 'of unknown version'}: {REMEDY}"
+        return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
     return ""
 
 

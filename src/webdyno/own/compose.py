@@ -203,8 +203,8 @@ def compose_services(
 
 def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
     yield from project.notes
-    if left_out := list(_left_out(services)):
-        yield f"left out: {', '.join(left_out)}"
+    if excluded := list(_excluded(services)):
+        yield f"excluded: {', '.join(excluded)}"
     if rights := list(_rights(services, project.folder)):
         yield f"run as root with rights on this machine: {', '.join(rights)}"
 
@@ -255,7 +255,7 @@ def _asked(services: Mapping[str, Any], wanted: str, where: str) -> str:
     raise UserError(f"{where}: say which service is asked, such as image:{example}")
 
 
-def _left_out(services: Mapping[str, Any]) -> Iterator[str]:
+def _excluded(services: Mapping[str, Any]) -> Iterator[str]:
     known = OPTIONS.keys() | SWITCHES.keys() | OTHERS
     for name, service in services.items():
         yield from (f"{name}.{key}" for key in service if key not in known and key[:2] != "x-")

@@ -64,7 +64,7 @@ def first_of(folder: Path, *names: str) -> str | None:
 
 
 def sources(folder: Path) -> list[Path]:
-    """List files of source text, those at the top first; hidden folders and tests are left out."""
+    """List files of source text, those at the top first; hidden folders and tests are excluded."""
     found: list[Path] = []
     folders = [folder]
     while folders and len(found) < MOST_FILES:

@@ -34,7 +34,7 @@ NOT_HERE = {
     "cpu-map": "the bench says which CPUs servers have",
     "ulimit-n": "the bench says how many files may be open",
 }
-"""What of `global` is left out, and why; `stats socket` as well."""
+"""What of `global` is excluded, and why; `stats socket` as well."""
 SECTIONS_NOT_HERE = {
     "peers": "it would speak with other machines",
     "program": "it would start other programs",
@@ -116,13 +116,13 @@ class _Mover:
         }
         for section in self._sections:
             if section.kind in SECTIONS_NOT_HERE:
-                self._leave_out(section.lines[0], SECTIONS_NOT_HERE[section.kind])
+                self._exclude(section.lines[0], SECTIONS_NOT_HERE[section.kind])
             elif (
                 section.kind in LISTENING
                 and section is not self._choice.section
                 and section.title not in named
             ):
-                self._leave_out(section.lines[0], "it isn't asked for")
+                self._exclude(section.lines[0], "it isn't asked for")
             else:
                 yield from self._section(section)
 
@@ -135,7 +135,7 @@ class _Mover:
     def _line(self, section: str, line: ConfigLine) -> str | None:
         name, words, values = line.name, line.words, line.values
         if why := self._why_not(section, line):
-            self._leave_out(line, why)
+            self._exclude(line, why)
             return None
         if name == "log" and len(words) > 2 and values[1] != "global":
             self.logs = True
@@ -148,7 +148,7 @@ class _Mover:
         return self._bind(line) if line is self._choice.bind else line.text
 
     def _why_not(self, section: str, line: ConfigLine) -> str:
-        """Say why a line is left out; empty where it stays."""
+        """Say why a line is excluded; empty where it stays."""
         name, values = line.name, line.values
         if section == "global" and name in NOT_HERE:
             return NOT_HERE[name]
@@ -196,7 +196,7 @@ class _Mover:
         if path.value.startswith("@") or self._can_read(str(Path(base, path.value))):
             return [name.raw, path.raw]
         if name.value in AUTHORITIES:
-            self.changes.append(f"left out: {name.raw} {path.raw} (its file can't be read)")
+            self.changes.append(f"excluded: {name.raw} {path.raw} (its file can't be read)")
             return []
         now = f"crt {KEY_AND_CERTIFICATE}"
         self.changes.append(self._request.unreadable(now, path.value))
@@ -210,8 +210,8 @@ class _Mover:
         self.changes.append(f"{with_marks_shown(new)}, not {line.text.strip()}")
         return f"    {new}"
 
-    def _leave_out(self, line: ConfigLine, why: str) -> None:
-        self.changes.append(f"left out: {line.text.strip()} ({why})")
+    def _exclude(self, line: ConfigLine, why: str) -> None:
+        self.changes.append(f"excluded: {line.text.strip()} ({why})")
 
 
 def _folder(request: RelocationRequest, found: Sequence[ConfigSection]) -> Path:

@@ -40,7 +40,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class ConfigLine:
-    """A line and its words, comments left out."""
+    """A line and its words, comments excluded."""
 
     text: str
     origin: Origin

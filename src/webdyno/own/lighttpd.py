@@ -45,7 +45,7 @@ SYSTEM_LOG = (
     *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
     "accesslog.syslog-level",
 )
-LEFT_OUT = {
+EXCLUDED = {
     **dict.fromkeys(("server.username", "server.groupname"), NO_OTHER_USER),
     "server.chroot": "root alone may change it",
     "server.pid-file": "it isn't needed",
@@ -242,14 +242,14 @@ class _Mover:
             return [self._condition(statement.lines[0])]
         if key in ANEW:
             return []
-        if key in LEFT_OUT:
-            self._changes.append(f"left out: {key} = {value} ({LEFT_OUT[key]})")
+        if key in EXCLUDED:
+            self._changes.append(f"excluded: {key} = {value} ({EXCLUDED[key]})")
             return []
         if key == "ssl.cipher-list" and (why := why_no_ciphers(statement.text)):
-            self._changes.append(f"left out: {key} = {value} ({why})")
+            self._changes.append(f"excluded: {key} = {value} ({why})")
             return []
         if self._own_pair and key in OF_ANOTHER_PAIR:
-            self._changes.append(f"left out: {key} = {value} (it is of another certificate)")
+            self._changes.append(f"excluded: {key} = {value} (it is of another certificate)")
             return []
         if self._own_pair and key in OURS_INSTEAD:
             now = f'{key} = "{OURS_INSTEAD[key]}"'

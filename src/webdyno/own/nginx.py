@@ -39,7 +39,7 @@ NOT_HERE = {
     "lock_file": "it isn't needed",
     **dict.fromkeys(("stream", "mail"), "it isn't HTTP"),
 }
-"""What is left out, and why."""
+"""What is excluded, and why."""
 NOT_SAID_HERE = {"daemon", "pid"}
 ADDRESS_PARAMETERS = ("ipv6only", "bind")
 NOT_SPOKEN = ("proxy_protocol", "quic")
@@ -134,10 +134,10 @@ class _Mover:
         return with_readable_files(self._request, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
-        """Give what becomes of a directive; nothing of it if it is left out."""
+        """Give what becomes of a directive; nothing of it if it is excluded."""
         name, words = old["directive"], list(old["args"])
         if name in NOT_HERE:
-            self.changes.append(f"left out: {_text(name, words)} ({NOT_HERE[name]})")
+            self.changes.append(f"excluded: {_text(name, words)} ({NOT_HERE[name]})")
             return
         if name == "server" and "block" in old:
             yield from self._server(old, self._choice)
@@ -173,7 +173,7 @@ class _Mover:
         """Give a server at the run's address; nothing of one that isn't measured."""
         if not any(old is it for it in choice.servers):
             ports = sorted({str(it.port or "a socket") for it in listeners(old)})
-            self.changes.append(f"left out: server on {' and '.join(ports)}, which isn't asked for")
+            self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't asked for")
             return
         there = [it for it in fitting(self._request, old) if it.port == choice.port]
         is_said = any(it.is_default for it in there) or old is not choice.servers[0]
@@ -227,12 +227,12 @@ def path_named(request: RelocationRequest, word: str) -> str:
 
 
 def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directive]:
-    """Leave out what is of no use without TLS, files that would have to be read among it."""
+    """Exclude what is of no use without TLS, files that would have to be read among it."""
     kept = [
         it for it in block if not it["directive"].startswith("ssl_") and it["directive"] != "ssl"
     ]
     if len(kept) < len(block):
-        changes.append("left out: what begins with ssl_ (asked for is HTTP without TLS)")
+        changes.append("excluded: what begins with ssl_ (asked for is HTTP without TLS)")
     return kept
 
 
@@ -252,7 +252,7 @@ def with_readable_files(
     for it in block:
         if it["directive"] in lost:
             words = " ".join([it["directive"], *it["args"]])
-            changes.append(f"left out: {words} (its file can't be read)")
+            changes.append(f"excluded: {words} (its file can't be read)")
     left = [it for it in block if it["directive"] not in lost]
     pairs = [it for it in left if it["directive"] in OURS_INSTEAD and it["args"]]
     if all(_is_readable(request, it["args"][0]) for it in pairs):

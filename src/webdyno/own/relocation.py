@@ -38,7 +38,7 @@ def port_of(address: str) -> int | None:
 
 
 def why_no_ciphers(ciphers: str) -> str:
-    """Say why a list of ciphers is left out; empty where it stays."""
+    """Say why a list of ciphers is excluded; empty where it stays."""
     if ciphers.startswith("PROFILE=") and not CRYPTO_POLICIES.is_dir():
         return "only Red Hat's OpenSSL knows such a profile"
     return ""

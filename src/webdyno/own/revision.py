@@ -38,7 +38,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         app.services, spec.services, lambda where: project.file.place(("app", "services", *where))
     )
     revision = repository.revision(spec.text, spec.place)
-    if lacking := repository.left_out_of(spec.text):
+    if lacking := repository.excluded_from(spec.text):
         spec.tell(f"{spec.written} {lacking}")
     within = Path(os.path.relpath(project.folder, repository.top)) / app.dir
     variables = {**app.environment, **spec.keys.environment}

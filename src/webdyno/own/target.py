@@ -157,7 +157,7 @@ def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:
 def declared_knobs(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Knob]:
     """Read declarations; raise UserError, naming the line, where one isn't right.
 
-    What is left out: the default is the first value of the range, and all of that is tuned.
+    What is omitted: the default is the first value of the range, and all of that is tuned.
     """
     for name in declared:
         if knob_variable(name) in OWN:

@@ -89,7 +89,7 @@ class NetworkReading:
             return cls.read_both(*bench)
         machine = cls.read()
         try:
-            return replace(cls.read(stack, leave_out="lo"), time_wait=machine.time_wait)
+            return replace(cls.read(stack, exclude="lo"), time_wait=machine.time_wait)
         except OSError:
             return machine  # it has ended, which who looks after it will tell
 
@@ -102,7 +102,7 @@ class NetworkReading:
         """
         if servers == client:
             return cls.read(servers)
-        far, near = cls.read(servers, leave_out="lo"), cls.read(client)
+        far, near = cls.read(servers, exclude="lo"), cls.read(client)
         return replace(
             far,
             retransmits=far.retransmits + near.retransmits,
@@ -111,14 +111,14 @@ class NetworkReading:
         )
 
     @classmethod
-    def read(cls, pid: int | str = "self", leave_out: str = "") -> "NetworkReading":
-        """Read the counters of the namespace that a process is in, one device left out if named."""
+    def read(cls, pid: int | str = "self", exclude: str = "") -> "NetworkReading":
+        """Read the counters of the namespace that a process is in, one device excluded if named."""
         net = PROC / str(pid) / "net"
         tcp = counters((net / "snmp").read_text(), "Tcp")
         extended = counters((net / "netstat").read_text(), "TcpExt")
         first, last = map(int, PORT_RANGE.read_text().split())
         return cls(
-            devices=_devices((net / "dev").read_text(), leave_out),
+            devices=_devices((net / "dev").read_text(), exclude),
             listen_overflows=extended["ListenOverflows"],
             listen_drops=extended["ListenDrops"],
             deferred=extended.get("TCPDeferAcceptDrop", 0),
@@ -148,9 +148,9 @@ class NetworkReading:
         )
 
 
-def _devices(text: str, leave_out: str) -> tuple[int, int, int, int]:
+def _devices(text: str, exclude: str) -> tuple[int, int, int, int]:
     devices = (line.partition(":") for line in text.splitlines()[2:])
-    rows = [numbers.split() for name, _, numbers in devices if name.strip() != leave_out]
+    rows = [numbers.split() for name, _, numbers in devices if name.strip() != exclude]
 
     def total(column: int) -> int:
         return sum(int(row[column]) for row in rows)

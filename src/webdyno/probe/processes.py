@@ -121,7 +121,7 @@ class ServiceReading:
 
     @classmethod
     def read(cls, pids: Iterable[int], cpu: CpuReading) -> "ServiceReading":
-        """Read processes; those that have ended meanwhile are left out."""
+        """Read processes; those that have ended meanwhile are excluded."""
         found = {pid: ProcessReading.read(pid) for pid in pids}
         return cls(cpu, {pid: process for pid, process in found.items() if process})
 
@@ -217,7 +217,7 @@ def _pss_bytes(pids: Iterable[int]) -> int | None:
 
 
 def stopped(scene: Scene) -> Generator[None, None, StoppedUse]:
-    """Tell for how long processes stood still, as far as they are looked at."""
+    """Tell for how long processes stalled, as far as they are looked at."""
     client = [] if scene.client_pid is None else [scene.client_pid]
     servers = [
         pid

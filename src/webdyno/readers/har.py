@@ -87,8 +87,8 @@ class OwnRequests(NamedTuple):
 
     entries: list[tuple[int, HarEntry]]
     """With their numbers in the file."""
-    left_out: str | None
-    """What isn't among them and why, as a sentence; None where nothing was left out."""
+    excluded: str | None
+    """What isn't among them and why, as a sentence; None where nothing was excluded."""
 
 
 class _Log(Foreign):
@@ -111,28 +111,28 @@ def har_entries(text: str, place: str) -> list[HarEntry]:
 
 def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
     """Keep what the first one's server answered; raise UserError where it is nothing."""
-    kept, left_out = list[tuple[int, HarEntry]](), Counter[str]()
-    origin = next((_origin(it) for it in entries if not _left_out(it)), None)
+    kept, excluded = list[tuple[int, HarEntry]](), Counter[str]()
+    origin = next((_origin(it) for it in entries if not _excluded(it)), None)
     for number, entry in enumerate(entries):
-        why = _left_out(entry)
+        why = _excluded(entry)
         if why is None and _origin(entry) != origin:
             why = f"to others than {origin}"
         if why is None:
             kept.append((number, entry))
         else:
-            left_out[why] += 1
-    why_each = "; ".join(f"{many} {why}" for why, many in left_out.items())
-    told = f"{place}: {count(left_out.total(), 'request')} left out: {why_each}"
+            excluded[why] += 1
+    why_each = "; ".join(f"{many} {why}" for why, many in excluded.items())
+    told = f"{place}: {count(excluded.total(), 'request')} excluded: {why_each}"
     if not kept:
-        said = f" ({why_each})" if left_out else ""
+        said = f" ({why_each})" if excluded else ""
         raise UserError(
             f"{place}: there is no request in it that a server answered{said}; save it while the "
             "page loads"
         )
-    return OwnRequests(kept, told if left_out else None)
+    return OwnRequests(kept, told if excluded else None)
 
 
-def _left_out(entry: HarEntry) -> str | None:
+def _excluded(entry: HarEntry) -> str | None:
     """Say why an entry is no request that a load could make; None where it is one."""
     request, response = entry.request, entry.response
     scheme = request.url.partition(":")[0].lower()

@@ -1,6 +1,6 @@
 """What came before, between and after the blocks.
 
-The pre-flight check, pilots, remedies, long looks.
+The pre-flight check, pilots, adjustments, long looks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.files import MIB
 from webdyno.model.long_look import LongLook, LookPart, Slope
-from webdyno.model.records import Answer, PilotRecord, PreflightRecord, RemedyRecord
+from webdyno.model.records import AdjustmentRecord, Answer, PilotRecord, PreflightRecord
 from webdyno.report import document as doc
 
 Tell = Callable[[PilotRecord], float | None]
@@ -65,10 +65,10 @@ def _seconds(seconds: float | None) -> str:
     return text.MISSING if seconds is None else text.duration(float(f"{seconds:.2g}"))
 
 
-def remedies_taken(data: PointData) -> Iterator[str]:
-    """Tell what was mended while the run went on, in its order."""
+def adjustments_made(data: PointData) -> Iterator[str]:
+    """Tell what was adjusted while the run went on, in its order."""
     for record in data.records:
-        if isinstance(record, RemedyRecord):
+        if isinstance(record, AdjustmentRecord):
             after = f"after block {record.block}" if record.block else "before the first block"
             anew = "; what was measured before doesn't count" if record.anew else ""
             yield f"{record.rule}, {after}: {record.what.rstrip('.')}{anew}"

@@ -15,7 +15,7 @@ from webdyno.judge.long_look import warnings_words
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import verdict_word
 from webdyno.judge.time_spent import explanation_in_short, what_waits
-from webdyno.judge.validity import SHORT_RUN, left_out_words
+from webdyno.judge.validity import SHORT_RUN, excluded_words
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
@@ -133,7 +133,7 @@ def _callouts(view: RunView) -> Iterator[doc.Block]:
         if told and not (incomplete and found.name == SHORT_RUN):
             yield replace(found, told=told)
         else:
-            yield doc.FactList([("Fix", found.remedy)])
+            yield doc.FactList([("Fix", found.fix)])
 
 
 def _sweep(view: RunView) -> Iterator[doc.Block]:
@@ -313,10 +313,10 @@ def _trust(point: PointView) -> str:
     asked = decisive(judged.comparisons, point.data.measure.decide_on)
     if asked:
         said.append(_interference(asked))
-    slots = {(it.block, it.slot) for it in judged.left_out}
+    slots = {(it.block, it.slot) for it in judged.excluded}
     if slots:
         of = len(point.data.slots)
-        said.append(f"{len(slots)} of {of} slots excluded ({left_out_words(point.data)})")
+        said.append(f"{len(slots)} of {of} slots excluded ({excluded_words(point.data)})")
     return "; ".join(filter(None, said))
 
 

@@ -81,15 +81,15 @@ def _blocks(counted: int, run: RunData) -> str:
         return f"{text.count(counted, 'block')} counted"
     preflights = [record for record in records if isinstance(record, PreflightRecord)]
     ran_before = list(dict.fromkeys(arm for it in preflights for arm in it.ran_before))
-    left_out = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
+    excluded = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     if experiment.objectives:
         return (
-            f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out} "
+            f"{text.count(counted, 'block')} counted, each a fresh start of every arm{excluded} "
             f"and a search of its own, in trials of {_lengths(measured, 'trial')} in which the "
             "arms take turns"
         )
     return (
-        f"{text.count(counted, 'block')} counted, each a fresh start of every arm{left_out}; in "
+        f"{text.count(counted, 'block')} counted, each a fresh start of every arm{excluded}; in "
         "each, "
         f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
         f"random order" + _warmups(measured)
@@ -273,7 +273,7 @@ def _load_parts(load: Load) -> Iterator[str]:
 
 
 def arm_words(experiment: Experiment) -> list[str]:
-    """Tell what was set for arms beside their stack; arms without settings are left out."""
+    """Tell what was set for arms beside their stack; arms without settings are excluded."""
     told = {name: ", ".join(_arm_parts(arm)) for name, arm in experiment.arms.items()}
     return [f"{name}: {settings}" for name, settings in told.items() if settings]
 
@@ -310,7 +310,7 @@ def host_cpus(head: RunHead) -> str:
 
 
 def machine_facts(machine: Machine) -> Facts:
-    """Describe the machine; what isn't known is left out."""
+    """Describe the machine; what isn't known is excluded."""
     backlog = machine.listen_backlog_limit
     known = [
         ("CPU", machine.cpu_model),

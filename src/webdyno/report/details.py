@@ -105,7 +105,7 @@ GROUPS = {
 
 
 def costs(data: PointData, facts: Sequence[ArmFacts]) -> dict[str, list[Cost]]:
-    """Give what is known of all arms, by group; what is nothing everywhere is left out."""
+    """Give what is known of all arms, by group; what is nothing everywhere is excluded."""
     seen = {arm: _seen(data.of_arm(arm)) for arm in data.experiment.arms}
     groups: dict[str, list[Cost]] = {}
     if all(it.readings for it in seen.values()):

@@ -54,7 +54,7 @@ class Callout:
     """For the reader."""
     told: Sequence[str]
     """What was found and where; of many points one example."""
-    remedy: str
+    fix: str
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Column:
     """The heading of second lines, where these have a column of their own."""
     below_means: str = ""
     spare: bool = False
-    """Whether it is left out first where there is too little room."""
+    """Whether it is excluded first where there is too little room."""
 
     @property
     def is_figures(self) -> bool:

@@ -195,7 +195,7 @@ GEOMETRY = re.compile(r' (?:d|transform|x2|y2)="[^"]*"')
 
 
 def _lean(svg: str) -> str:
-    """Leave out what the page says itself and what nobody sees."""
+    """Exclude what the page says itself and what nobody sees."""
     return TAG.sub(lambda tag: _lean_tag(tag[0]), UNSEEN.sub("", svg))
 
 

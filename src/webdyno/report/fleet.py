@@ -31,8 +31,8 @@ HOW_TO_READ = (
     "ratio that one more of them would show. Neither speaks of machines of another kind. The "
     "verdict is that of the average; all that disturbed the runs is counted against it."
 )
-MOST_LEFT_OUT = 5
-"""Of many machines so many are named of those that were left out."""
+MOST_EXCLUDED = 5
+"""Of many machines so many are named of those that were excluded."""
 APART = 20
 """Of so many machines each is shown."""
 AT_EACH_END = 5
@@ -62,7 +62,7 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
             "",
             [
                 *([figure] if figure else []),
-                *_left_out(found, many=many),
+                *_excluded(found, many=many),
                 *([doc.Paragraph(DIFFER)] if found.machines_differ else []),
                 *([_each_machine(found, reports)] if many else []),
             ],
@@ -95,9 +95,9 @@ def _document(
         blocks += [compared(it, f"machines-{n}-{m}") for m, it in enumerate(at.comparisons)]
     if not fleet.points:
         blocks.append(doc.Headlines([as_headline(Verdict.INVALID, why_no_verdict(fleet))]))
-    if fleet.left_out:
-        some = text.count(len(fleet.left_out), "point")
-        blocks.append(doc.Paragraph(f"{some} left out, which not all of them have.", look="soft"))
+    if fleet.excluded:
+        some = text.count(len(fleet.excluded), "point")
+        blocks.append(doc.Paragraph(f"{some} excluded, which not all of them have.", look="soft"))
     return doc.Document(head.experiment.title, about, [*blocks, _varieties(fleet)])
 
 
@@ -127,13 +127,13 @@ def _table(found: AcrossMachines) -> doc.Table:
     return doc.simple_table({"machine": "name", **RATIOS}, rows)
 
 
-def _left_out(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
+def _excluded(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
     mark = verdict_cell(Verdict.INVALID)
     invalid = [it for it in found.replicates if it.why]
-    named = invalid[:MOST_LEFT_OUT] if many else invalid
-    said = [f"{it.machine}, left out: {it.why}" for it in named]
+    named = invalid[:MOST_EXCLUDED] if many else invalid
+    said = [f"{it.machine}, excluded: {it.why}" for it in named]
     if more := len(invalid) - len(named):
-        said.append(f"{text.count(more, 'more machine')} left out.")
+        said.append(f"{text.count(more, 'more machine')} excluded.")
     yield from (doc.Paragraph(it, label=mark.text, tone=mark.tone) for it in said)
 
 

@@ -15,7 +15,7 @@ def unmarked(text: str) -> str:
 
 
 def markdown(document: doc.Document) -> str:
-    """Write a digest; what only a page has room for is left out."""
+    """Write a digest; what only a page has room for is excluded."""
     lines = [f"### {unmarked(document.title)}", "", unmarked(document.about)]
     before: doc.Block | None = None
     for block in document.blocks:

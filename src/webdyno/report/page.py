@@ -74,7 +74,7 @@ def _templates() -> Environment:
 
 def make_again(with_command: str) -> str:
     """Say after what went wrong with a file that nothing is lost, and what makes it again."""
-    return f". What was measured is safe; once that is mended, `{with_command}` makes it again."
+    return f". What was measured is safe; once that is fixed, `{with_command}` makes it again."
 
 
 def prose(said: str) -> Markup:

@@ -99,8 +99,8 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
         return []
     counted = {(slot.block, slot.slot) for slot in data.slots}
     broken: dict[tuple[int, int], set[str]] = {}
-    for left_out in judgement.left_out:
-        broken.setdefault((left_out.block, left_out.slot), set()).add(left_out.rule)
+    for excluded in judgement.excluded:
+        broken.setdefault((excluded.block, excluded.slot), set()).add(excluded.rule)
     start = min(slot.started_at for slot in slots)
     rows = []
     for slot in slots:

@@ -16,10 +16,10 @@ from webdyno.model.judgement import Judgement
 from webdyno.report import document as doc
 from webdyno.report.around_blocks import (
     PreflightRow,
+    adjustments_made,
     how_it_changes,
     pilot_sections,
     preflight_of,
-    remedies_taken,
 )
 from webdyno.report.gate import gate_document, gate_outcome
 from webdyno.report.markdown import markdown
@@ -54,7 +54,7 @@ def _digest(view: RunView) -> Iterator[doc.Block]:
         yield from figures_beside(only)
         yield from pilot_sections(only.data)
     yield from tuning(view)
-    yield from remedy_sections(view.points)
+    yield from adjustment_sections(view.points)
     yield from _differences(view.points)
     yield doc.FactList(view.how)
 
@@ -199,12 +199,12 @@ def tuning(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Section]:
         yield doc.Section(f"How {side.name} was tuned", [doc.FactList(side_facts(side)), *found])
 
 
-def remedy_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
-    """Say what webdyno mended by itself, of several points where."""
-    mended = [(point, line) for point in points for line in remedies_taken(point.data)]
+def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
+    """Say what webdyno adjusted automatically, of several points where."""
+    adjusted = [(point, line) for point in points for line in adjustments_made(point.data)]
     several = len(points) > 1
-    lines = (f"{point.label}: {line}" if several else line for point, line in mended)
-    yield from _said("Mended while it ran", lines)
+    lines = (f"{point.label}: {line}" if several else line for point, line in adjusted)
+    yield from _said("Automatic adjustments", lines)
 
 
 def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:

@@ -26,11 +26,11 @@ from webdyno.report.page import html, make_again
 from webdyno.report.point_charts import point_figures
 from webdyno.report.ratio_tables import by_arm_table
 from webdyno.report.result import (
+    adjustment_sections,
     cause_sections,
     deciding_table,
     figures_beside,
     outcome,
-    remedy_sections,
     said_of_deciding,
     tuning,
 )
@@ -144,7 +144,7 @@ def _point(point: PointView, view: RunView) -> Iterator[doc.Section]:
     if endpoints := of_endpoints(point.judgement):
         yield doc.Section("What came of each request", [_counted(point, endpoints)])
     yield from pilot_sections(point.data)
-    yield from remedy_sections([point])
+    yield from adjustment_sections([point])
     yield from (doc.Section("", [figure]) for figure in _figures_of(point, view))
     if found := costs(point.data, point.judgement.facts):
         yield doc.Section("What a request costs", [_counted(point, found)], note=COSTS)

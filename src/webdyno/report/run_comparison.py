@@ -43,9 +43,9 @@ def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
     if not compared.points:
         said = "The runs have no point in common: there is nothing to compare."
         yield doc.Headlines([as_headline(Verdict.INVALID, said)])
-    if compared.left_out:
-        count = text.count(len(compared.left_out), "point")
-        yield doc.Paragraph(f"{count} left out, which only one of the runs has.", look="soft")
+    if compared.excluded:
+        count = text.count(len(compared.excluded), "point")
+        yield doc.Paragraph(f"{count} excluded, which only one of the runs has.", look="soft")
     if compared.points:
         yield _differences(compared.points[0].comparison.differences)
 

@@ -1,7 +1,7 @@
 """What people see of a run, put in order once for terminal and page.
 
 A plain run is a sweep of one point: whatever is shown is a list over points, and what has to be
-said of several points only is left out where there is one.
+said of several points only is excluded where there is one.
 """
 
 from collections import Counter
@@ -75,7 +75,7 @@ class RunView:
     sentences: list[str]
     """What the points say together; empty where there is only one, and for a gate."""
     warnings: list[Callout]
-    """Those that spoil a verdict come first."""
+    """Those that invalidate a verdict come first."""
     factors: list[str]
     """What was varied, by short names."""
     how: Facts
@@ -206,7 +206,7 @@ def _deciding(point: PointView) -> list[Comparison]:
 
 
 def _answers(point: PointView) -> Iterator[Headline]:
-    """Give an answer for each arm that was asked about; arms spoilt alike have one together.
+    """Give an answer for each arm that was asked about; arms invalidated alike have one together.
 
     A league has one for all, and one for those without a place.
     """
@@ -242,7 +242,7 @@ NAMED_POINTS = 4
 
 
 def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
-    """Put warnings of the same rule together, those that spoil a verdict first."""
+    """Put warnings of the same rule together, those that invalidate a verdict first."""
     by_rule: dict[str, list[tuple[PointJudgement, ValidityWarning]]] = {}
     for at in points:
         for found in at.judgement.warnings:
@@ -261,7 +261,7 @@ def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int)
         told=whats
         if points == 1
         else [*_places(found, points), f"for example: {as_called(worst.what)}"],
-        remedy=as_called(worst.remedy),
+        fix=as_called(worst.fix),
     )
 
 

@@ -129,11 +129,11 @@ def bias_sentences(found: Comparison) -> Iterator[str]:
         said = "; ".join(map(_cause, causes[:MOST_TOLD]))
         yield f"Bounds: {said}{f'; and {more} more' if more > 0 else ''}."
     for arm, limit in found.limited_by.items():
-        yield f"The {limit} was the limit for {arm}, which may be faster than measured."
+        yield f"{arm} was {limit}-limited, and may be faster than measured."
 
 
 def bound_sign(found: Comparison) -> str:
-    """Mark a ratio that is only a bound: `≥ ` where the arm itself was held back."""
+    """Mark a ratio that is only a bound: `≥ ` where the arm itself was limited."""
     if set(found.limited_by) == {found.a}:
         return "≥ "
     return "≤ " if set(found.limited_by) == {found.b} else ""

@@ -116,12 +116,12 @@ class Repository:
         """Count the files of the working tree that differ from the last commit."""
         return len(self._told("status", "--porcelain").splitlines())
 
-    def left_out_of(self, name: str) -> str | None:
+    def excluded_from(self, name: str) -> str | None:
         """Say what a revision lacks that nobody has committed, where that may be a surprise."""
         if not name.startswith("HEAD") or not self.changes():
             return None
         return (
-            "leaves out the changes of the working tree that aren't committed; "
+            "excludes the changes of the working tree that aren't committed; "
             f"rev:{WORKING_TREE} has them"
         )
 
@@ -148,7 +148,7 @@ class Repository:
     def check_out(self, revision: Revision, folder: Path) -> None:
         """Put a revision's files into a new folder, as a worktree of this repository.
 
-        Its submodules come from their clones here, and are left out where there are none. Raise
+        Its submodules come from their clones here, and are excluded where there are none. Raise
         OperationError where such a clone lacks what the revision wants of it.
         """
         self._put(revision.commit, folder)
@@ -196,7 +196,7 @@ class Repository:
         return Revision(self._told(*said, environment=NOBODY), tree, has_changes=True)
 
     def _own_runs(self) -> list[str]:
-        """Leave out runs of webdyno's: each would make the working tree another one."""
+        """Exclude runs of webdyno's: each would make the working tree another one."""
         words = ("ls-files", "--others", "--exclude-standard", "-z", "--")
         records = self._told(*words, f":/**/{RECORDS_OF_A_RUN}").split("\0")
         return [f":(exclude,top){Path(path).parent}" for path in records if path]

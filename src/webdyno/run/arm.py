@@ -11,7 +11,7 @@ from webdyno.model.errors import OperationError
 from webdyno.model.format import duration
 from webdyno.model.machine import Ceiling
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import RemedyRecord, SlotRecord
+from webdyno.model.records import AdjustmentRecord, SlotRecord
 from webdyno.model.request import may_be_compressed
 from webdyno.run.backend import LinkCut, StartedArm, Tracing
 from webdyno.run.planned import PlannedArm
@@ -57,8 +57,10 @@ class RunningBlock:
                 point.keep_incident(self.number, arm.name, error)
                 raise
         what = f"arm {arm.name}: an address was in use; it was started again with another port"
-        point.keep_remedy(
-            RemedyRecord(block=point.finished_blocks, rule="port-taken", arm=arm.name, what=what)
+        point.keep_adjustment(
+            AdjustmentRecord(
+                block=point.finished_blocks, rule="port-taken", arm=arm.name, what=what
+            )
         )
         try:
             return self._start(arm)
@@ -165,7 +167,7 @@ class RunningBlock:
         if (silent_s := used.readings.silent_s or 0.0) > SILENT_LIMIT_S:
             raise LinkCut(
                 f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
-                "the network between them was cut, or one of them stood still"
+                "the network between them was cut, or one of them stalled"
             )
         point.testbed.servers.check_alive(name)
         return record

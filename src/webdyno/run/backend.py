@@ -249,5 +249,5 @@ class Backend(Protocol):
     def open(self, folder: RunFolder, exits: ExitStack) -> TestbedOf:
         """Set up what a run needs, until `exits` closes; give what gives the testbed of a point."""
 
-    def mends(self, lost: HostLost) -> str | None:
+    def recovers(self, lost: HostLost) -> str | None:
         """Put another host in the place of a lost one, and say so; None where that can't be."""

@@ -21,7 +21,7 @@ from random import Random
 
 from webdyno.generator.interface import AbortRule
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.client import CLIENT_BOUND, CLIENT_CEILING, SEND_LAG
+from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG
 from webdyno.model.capacity import (
     CapacitySettings,
     Level,
@@ -70,7 +70,7 @@ REST_S = 3.0
 SURELY_MISSED = 4.0
 """A trial in which this many times the share that an objective allows is late has failed, whatever
 becomes of the rest: it ends then, instead of waiting for time-outs."""
-CLIENT_RULES = (CLIENT_BOUND, CLIENT_CEILING, SEND_LAG)
+CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING, SEND_LAG)
 """Where one is broken, a trial may have failed because of the load generator."""
 SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
 """Rates around a capacity, as shares of it."""

@@ -2,7 +2,7 @@
 
 `look_first` asks what a pre-flight check asks, before the pilots of each point. `unlike_requests`
 asks for everything that a load from a log asks for: of thousands of paths, of which a pre-flight
-check looks at some, one that is missing here spoils a whole run.
+check looks at some, one that is missing here invalidates a whole run.
 """
 
 import time
@@ -115,7 +115,7 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
 
     The others keep their shares among each other: Zipf's law becomes weights.
     """
-    left_out = {it.number for it in unlike}
+    excluded = {it.number for it in unlike}
     load, requests = experiment.load, experiment.requests
     if load.zipf is not None:
         shares = load.shares(len(requests))
@@ -124,12 +124,12 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
             for request, share in zip(requests, shares, strict=True)
         ]
     many = round(sum(it.share for it in unlike) * _whole(experiment.workload.get("requests")))
-    before = experiment.workload.get("left_out")
+    before = experiment.workload.get("excluded")
     told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
     return experiment.replace(
-        requests=[it for number, it in enumerate(requests) if number not in left_out],
+        requests=[it for number, it in enumerate(requests) if number not in excluded],
         load=load.replace(zipf=None, replay=None, replay_file=None),
-        workload={**experiment.workload, "left_out": told},
+        workload={**experiment.workload, "excluded": told},
     )
 
 

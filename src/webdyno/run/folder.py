@@ -170,8 +170,8 @@ class RunFolder:
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.
 
-        Blank lines are passed over, and a last line that was torn by a kill or a power cut is left
-        out. Raises UserError at any other bad line.
+        Blank lines are passed over, and a last line that was torn by a kill or a power cut is
+        excluded. Raises UserError at any other bad line.
         """
         file = self.path / RECORDS_FILE
         with _ONE_READS, reading(file):

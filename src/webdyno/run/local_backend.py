@@ -265,7 +265,7 @@ class LocalBackend:
 
         return testbed_of
 
-    def mends(self, lost: HostLost) -> None:
+    def recovers(self, lost: HostLost) -> None:
         """We are the only host."""
 
 

@@ -14,8 +14,8 @@ from typing import BinaryIO, Protocol
 from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.judge import Stop, decide, next_arms, question_of
+from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.point_data import PointData
-from webdyno.judge.remedies import due_remedy
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
@@ -23,12 +23,12 @@ from webdyno.model.format import duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import Point
 from webdyno.model.records import (
+    AdjustmentRecord,
     BlockRecord,
     IncidentRecord,
     LongLookRecord,
     PilotRecord,
     Record,
-    RemedyRecord,
     SlotRecord,
     StopRecord,
 )
@@ -145,15 +145,15 @@ class RunningPoint:
             "there"
         )
 
-    def remedy(self) -> None:
-        if not self.has_stopped and (due := due_remedy(self.data, self.used_s)):
-            self.keep_remedy(due)
+    def adjust(self) -> None:
+        if not self.has_stopped and (due := due_adjustment(self.data, self.used_s)):
+            self.keep_adjustment(due)
 
-    def keep_remedy(self, remedy: RemedyRecord) -> None:
-        """Tell what was mended, and put it on record."""
-        self.keep(remedy)
-        anew = "; the blocks before it don't count" if remedy.anew else ""
-        self.progress.notice(f"{remedy.what}{anew}")
+    def keep_adjustment(self, adjustment: AdjustmentRecord) -> None:
+        """Tell what was adjusted, and put it on record."""
+        self.keep(adjustment)
+        anew = "; the blocks before it don't count" if adjustment.anew else ""
+        self.progress.notice(f"{adjustment.what}{anew}")
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
@@ -165,7 +165,7 @@ class RunningPoint:
         """Have so many blocks measured here in all, neither fewer nor more; 0 for no further one.
 
         How precise the ratio is by then doesn't matter: the number was settled beforehand. Nor does
-        the time, but that remedies which need a new beginning have to find some.
+        the time, but that adjustments which need a new beginning have to find some.
         """
         self.has_stopped = not blocks
         if blocks:

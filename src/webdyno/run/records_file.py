@@ -1,4 +1,4 @@
-"""The file of a run's records, `slots.jsonl`: read line by line, and mended where it is torn."""
+"""The file of a run's records, `slots.jsonl`: read line by line, and repaired where it is torn."""
 
 import io
 import resource
@@ -39,7 +39,7 @@ class RecordLine(NamedTuple):
 def records_of(file: Path) -> Iterator[Record]:
     """Give the records in a file, one after the other; raise UserError at a line that is none.
 
-    Blank lines are passed over, and a last line that was torn by a kill or a power cut is left out.
+    Blank lines are passed over, and a last line that was torn by a kill or a power cut is excluded.
     """
     known: Known = {}
     before = _memory_bytes()
@@ -65,7 +65,7 @@ def records_of(file: Path) -> Iterator[Record]:
 
 
 def whole_lines(given: io.FileIO, file: Path) -> Iterator[RecordLine]:
-    """Leave out of a file what is blank, and what ends it without being JSON: a torn line.
+    """Exclude of a file what is blank, and what ends it without being JSON: a torn line.
 
     A power cut can leave zero bytes in the place of what was not on the disk yet.
     """

@@ -202,7 +202,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                     continue
                 began = time.monotonic()  # what pilots took they have counted themselves
                 run_block(point, number)
-                point.remedy()
+                point.adjust()
                 generator_failed, cuts = False, 0
             except GeneratorError as failure:
                 if generator_failed:
@@ -211,10 +211,10 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                 point.progress.notice(f"{failure}; block {number} is begun anew")
             except HostLost as lost:
                 point.keep_incident(number, None, lost)
-                mended = backend.mends(lost)
-                if mended is None:
+                adjusted = backend.recovers(lost)
+                if adjusted is None:
                     raise
-                point.progress.notice(f"{lost}; {mended}; block {number} is begun anew")
+                point.progress.notice(f"{lost}; {adjusted}; block {number} is begun anew")
             except LinkCut as cut:
                 cuts += 1
                 point.keep_incident(number, None, cut)

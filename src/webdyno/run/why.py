@@ -169,10 +169,10 @@ def advice_for(
 ) -> list[Advice]:
     """Give the settings that may be why an arm is slow, as its knobs and a run of it have it.
 
-    Where the run breaks a rule that one of them mends, only those that do: no rate is valid before.
+    Where the run breaks a rule that one of them fixes, only those that do: no rate is valid before.
     """
     found = list(_all_of_it(arm, experiment, catalogue, split, evidence))
-    return [it for it in found if it.mends in evidence.broken] or found
+    return [it for it in found if it.fixes in evidence.broken] or found
 
 
 def _all_of_it(
@@ -197,15 +197,15 @@ def _all_of_it(
                     tried=tried,
                     says=knob.cause.says,
                     vendor=knob.cause.vendor,
-                    mends=knob.cause.mends if knob.cause.mends in evidence.broken else None,
+                    fixes=knob.cause.fixes if knob.cause.fixes in evidence.broken else None,
                 )
 
 
 def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
     """Give the experiment that tells what each piece of advice is worth to an arm.
 
-    Where the arm breaks a rule that spoils rates, it decides on the servers' CPU time; a search for
-    the capacity goes by objectives, and stays one.
+    Where the arm breaks a rule that invalidates rates, it decides on the servers' CPU time; a
+    search for the capacity goes by objectives, and stays one.
     """
     here = experiment.arms[arm]
     changed = {f"{arm}, {piece.knob} = {shown_value(piece.tried)}": piece for piece in advice}
@@ -213,7 +213,7 @@ def advice_experiment(arm: str, experiment: Experiment, advice: Sequence[Advice]
     kept = experiment.measure.model_dump(
         include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
     )
-    if experiment.capacity is None and any(piece.mends for piece in advice):
+    if experiment.capacity is None and any(piece.fixes for piece in advice):
         kept["decide_on"] = CPU_TIME
     return experiment.derived(
         f"What would make {arm} faster",

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import ratio_words
-from webdyno.judge.validity import left_out_words
+from webdyno.judge.validity import excluded_words
 from webdyno.model.format import duration, percent
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -59,7 +59,7 @@ def _point(data: PointData) -> dict[str, Any]:
     told: dict[str, Any] = {
         "label": data.point.label,
         "blocks": len(data.blocks),
-        "left_out": left_out_words(data),
+        "excluded": excluded_words(data),
         "ratios": ratio_words(question.ratios_so_far(data)),
     }
     foreseen = question.foresee(data)

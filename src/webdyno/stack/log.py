@@ -44,7 +44,7 @@ NOTHING_MORE = re.compile(
     r"haproxy version is|path to executable is"
 )
 """Words about the moved file as a whole, which tell users nothing."""
-REMEDIES = {
+FIXES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
     "the module, take the line out, or measure the image that has it (image:NAME)",
     UNKNOWN_NAMES: "each name has to be known on this machine: add it to /etc/hosts, or measure it "
@@ -148,12 +148,12 @@ def refused(said: str, folder: Path, home: Path, program: str) -> str:
     origins = _origins(folder)
     text = with_origins(said, str(home / origins.name), origins) if origins else said
     text = "\n".join(line for line in text.split("\n") if not NOTHING_MORE.search(line))
-    remedies = [
+    fixes = [
         f"→ {words.format(program=program)}"
-        for pattern, words in REMEDIES.items()
+        for pattern, words in FIXES.items()
         if re.search(pattern, said, re.IGNORECASE)
     ]
-    return "\n".join([text, *remedies])
+    return "\n".join([text, *fixes])
 
 
 def with_origins(said: str, moved: str, origins: Origins) -> str:

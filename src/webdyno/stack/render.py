@@ -77,7 +77,7 @@ class Filled:
     files: Mapping[str, str]
 
     def words(self, key: str) -> list[str]:
-        """Give a command line; words that came out empty are left out."""
+        """Give a command line; words that came out empty are excluded."""
         return without_empty(self.texts[key])
 
 

@@ -93,8 +93,8 @@ def _errors_told(stack: Stack, folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
-        raise OperationError(f"stack {stack.name} can't be started: {error}{remedy}") from None
+        fix = f"; {_make_room(folder)}" if error.errno == errno.ENOSPC else ""
+        raise OperationError(f"stack {stack.name} can't be started: {error}{fix}") from None
 
 
 def _make_room(folder: Path) -> str:

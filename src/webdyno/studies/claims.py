@@ -19,9 +19,7 @@ from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import BlockRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
-JUDGED_BY_CPU = (
-    "the load generator was the limit of both, so by what the servers' CPU time per request allows"
-)
+JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU time per request allows"
 Known = Mapping[tuple[str, str], Comparison]
 """Comparisons by metric and arm."""
 FEWEST_BLOCKS = Measure().min_blocks
@@ -86,16 +84,18 @@ def _not_judged(generator: GeneratorName, why: str) -> Told:
 
 
 def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
-    """Give the arms' own values, but for those that a validity rule spoils."""
-    found, spoilt, limited = [], [], list[str]()
+    """Give the arms' own values, but for those that a validity rule invalidates."""
+    found, invalidated, limited = [], [], list[str]()
     for judgement in (at.judgement for at in judged):
         compared = [it for it in judgement.comparisons if it.metric == claim.metric]
         limited += [arm for arm in _limited_in(compared) if arm in claim.arms]
         for value in judgement.arms:
             if value.metric != claim.metric or value.arm not in claim.arms:
                 continue
-            whys = [it.what for it in judgement.warnings if it.spoils(value.metric, [value.arm])]
-            spoilt += whys
+            whys = [
+                it.what for it in judgement.warnings if it.invalidates(value.metric, [value.arm])
+            ]
+            invalidated += whys
             if value.interval is not None and not whys:
                 found.append(value.interval)
     if found:
@@ -103,14 +103,14 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         why += _limits(limited)
         return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
     return _not_judged(
-        generator, spoilt[0] if spoilt else f"{generator} doesn't tell {claim.metric}"
+        generator, invalidated[0] if invalidated else f"{generator} doesn't tell {claim.metric}"
     )
 
 
 def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
     """Give the comparisons that a claim is about at one point.
 
-    Where the load generator was the limit of both arms, neither could show its rate: then who needs
+    Where both arms were client-limited, neither could show its rate: then who needs
     less of the servers' CPU time for a request could have the higher one, by as much.
     """
     known = {(it.metric, it.a): it for it in at.judgement.comparisons}
@@ -195,7 +195,7 @@ def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
 def _limits(limited: Sequence[str]) -> str:
     """Say where a value, and a ratio with it, is only known from one side."""
     names = ", ".join(dict.fromkeys(limited))
-    return f"; the load generator or link was the limit of {names}" if names else ""
+    return f"; {names}: limited by client or link" if names else ""
 
 
 def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:

@@ -132,8 +132,8 @@ def _by_point(
 def _lacking(valid: int, finished: int) -> int:
     """Give the blocks without which there are fewer valid ones than a verdict needs.
 
-    As many of them are spoilt as were so far. Where none of enough blocks was valid, none will be,
-    as where a load generator doesn't tell the metric.
+    As many of them are invalidated as were so far. Where none of enough blocks was valid, none will
+    be, as where a load generator doesn't tell the metric.
     """
     missing = FEWEST_BLOCKS - valid
     return ceil(missing * finished / valid) if valid else missing

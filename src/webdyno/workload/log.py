@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 LONGEST_TARGET = 2_048
 MOST_NAMED = 5
 MOST_PATHS = 200_000
-"""Different ones; those that first come later are left out, and counted."""
+"""Different ones; those that first come later are excluded, and counted."""
 MOST_CLIENTS = 5_000_000
 UNREADABLE = "lines that are no request"
 METHOD, BEFORE, AFTER = "of other methods", "before --from", "after --to"
@@ -88,7 +88,7 @@ class Log:
     lines: int
     bad: list[Bad]
     """The first ones."""
-    left_out: dict[str, int]
+    excluded: dict[str, int]
     hidden: dict[str, int]
     notes: list[str] = field(default_factory=list)
     """What a reader of the results has to know."""
@@ -112,7 +112,7 @@ class LogBuilder:
     privacy: Privacy
     lines: int = 0
     bad: list[Bad] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    excluded: Counter[str] = field(default_factory=Counter)
     remarks: Counter[str] = field(default_factory=Counter)
     addresses: set[bytes] = field(default_factory=set)
     """Hashed; two at the most, which tell whether there are several."""
@@ -135,20 +135,20 @@ class LogBuilder:
 
     def note_bad(self, file: str, line: int, why: str) -> None:
         """Count a line that is no request."""
-        self.left_out[UNREADABLE] += 1
+        self.excluded[UNREADABLE] += 1
         if len(self.bad) < MOST_NAMED:
             self.bad.append(Bad(file, line, why))
 
     def take(self, access: Access) -> None:
         """Add a request, if it is wanted."""
         if access.method not in self._methods:
-            self.left_out[METHOD] += 1
+            self.excluded[METHOD] += 1
         elif access.time_s < self.wanted.from_s:
-            self.left_out[BEFORE] += 1
+            self.excluded[BEFORE] += 1
         elif access.time_s >= self.wanted.to_s:
-            self.left_out[AFTER] += 1
+            self.excluded[AFTER] += 1
         elif not 200 <= access.status < 500 or access.status in NO_ANSWER:
-            self.left_out[FAILED] += 1
+            self.excluded[FAILED] += 1
         elif (asked := self._id(access)) is not None:
             self.times.append(access.time_s)
             self.asked_ids.append(asked)
@@ -186,20 +186,20 @@ class LogBuilder:
         if logged in self._as_logged:
             found = self._as_logged[logged]
             if found is None:
-                self.left_out[NO_PATH] += 1
+                self.excluded[NO_PATH] += 1
             return found
         if len(self._as_logged) >= MOST_PATHS:
-            self.left_out[TOO_MANY] += 1
+            self.excluded[TOO_MANY] += 1
             return None
         if len(target) > LONGEST_TARGET:
-            self.left_out[NO_PATH] += 1
+            self.excluded[NO_PATH] += 1
             return None
         try:
             path = self.privacy.path(target)
             asked = RequestKey(access.method.decode(), path, access.body, access.content_type)
         except (ValueError, UserError):
             self._as_logged[logged] = None
-            self.left_out[NO_PATH] += 1
+            self.excluded[NO_PATH] += 1
             return None
         found = self._as_logged[logged] = self._asked.setdefault(asked, len(self._asked))
         return found
@@ -228,7 +228,7 @@ class LogBuilder:
             np.frombuffer(self.took_s, dtype=np.float32)[order].astype(np.float64),
             self.lines,
             self.bad,
-            {why: number for why, number in self.left_out.items() if number},
+            {why: number for why, number in self.excluded.items() if number},
             dict(self.privacy.hidden),
             [
                 *found_out,

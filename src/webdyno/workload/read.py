@@ -234,21 +234,21 @@ def _hint(hints: Sequence[str]) -> str:
 
 
 def _nothing(names: str, builder: LogBuilder, hints: Sequence[str]) -> UserError:
-    left_out = ", ".join(f"{many:,} {why}" for why, many in builder.left_out.items())
+    excluded = ", ".join(f"{many:,} {why}" for why, many in builder.excluded.items())
     first = f" (line {builder.bad[0].line} {builder.bad[0].why})" if builder.bad else ""
     return UserError(
-        f"{names}: there is no request in it that can be used: {left_out or 'it is empty'}{first}"
+        f"{names}: there is no request in it that can be used: {excluded or 'it is empty'}{first}"
         f"{_hint(hints)}"
     )
 
 
 def _har_requests(file: BinaryIO, place: str) -> tuple[Iterator[Access], list[str]]:
-    """Give a HAR file's requests, all of one client, and what was left out of it.
+    """Give a HAR file's requests, all of one client, and what was excluded from it.
 
     Raise UserError where it is none.
     """
     own = own_requests(har_entries(text_of(file, place), place), place)
-    return _accesses(own.entries, place), [own.left_out] if own.left_out else []
+    return _accesses(own.entries, place), [own.excluded] if own.excluded else []
 
 
 def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Access]:

@@ -181,7 +181,7 @@ def traffic_of(
     workload = Workload(
         log="".join(it if it.isprintable() else "?" for it in log.name),
         requests=len(log),
-        left_out=log.left_out,
+        excluded=log.excluded,
         hidden=log.hidden,
         methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
         popularity=spread_over,

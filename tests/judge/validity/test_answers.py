@@ -35,7 +35,7 @@ def test_each_kind_of_failure_breaks_its_own_rule(kind: str, rule: SlotRule) -> 
     assert (warning.rule, warning.severity, warning.arm) == (rule.name, "invalid", "apache")
     assert warning.what.startswith("arm apache: 168 ")
     assert "what went wrong in words" in warning.what
-    assert warning.remedy
+    assert warning.fix
 
 
 def test_every_kind_of_failure_has_a_rule() -> None:
@@ -72,14 +72,14 @@ def test_a_page_slower_than_a_slot_is_answered_in_its_drain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "what", "remedy"),
+    ("refusal", "what", "fix"),
     [
         ("limiting requests, excess: 20.5", "its log says: limiting requests", "limit_req"),
         ("", "(503)", "refuses requests under load"),
     ],
 )
 def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(
-    refusal: str, what: str, remedy: str
+    refusal: str, what: str, fix: str
 ) -> None:
     arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=503)}
     run = simulated_run(arms, blocks=6)
@@ -90,5 +90,5 @@ def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(
     ]
     found = found_in(SimulatedRun(run.head, under_load))["non-2xx"]
     assert what in found.what
-    assert remedy in found.remedy
-    assert "curl" not in found.remedy
+    assert fix in found.fix
+    assert "curl" not in found.fix

@@ -1,18 +1,18 @@
-"""One cause is one warning with one remedy: what follows from it isn't shown."""
+"""One cause is one warning with one fix: what follows from it isn't shown."""
 
 import pytest
 
 from builders import SimulatedArm, answer, simulated_run
 from webdyno.judge.validity import warnings_of, without_consequences
-from webdyno.judge.validity.answers import leads_to, remedy_of_status
+from webdyno.judge.validity.answers import fix_of_status, leads_to
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import Answer
 
 
 def warning(rule: str, severity: str = "invalid", arm: str | None = "a") -> ValidityWarning:
     if severity == "invalid":
-        return ValidityWarning(rule=rule, severity="invalid", arm=arm, what="w", remedy="r")
-    return ValidityWarning(rule=rule, severity="note", arm=arm, what="w", remedy="r")
+        return ValidityWarning(rule=rule, severity="invalid", arm=arm, what="w", fix="r")
+    return ValidityWarning(rule=rule, severity="note", arm=arm, what="w", fix="r")
 
 
 def kept(*found: ValidityWarning) -> list[str]:
@@ -28,7 +28,7 @@ def test_what_other_arms_do_explains_nothing() -> None:
     assert kept(warning("wrong-status", arm="b"), warning("non-2xx")) == ["wrong-status", "non-2xx"]
 
 
-def test_what_spoils_nothing_explains_nothing() -> None:
+def test_what_invalidates_nothing_explains_nothing() -> None:
     assert kept(warning("non-2xx", "note"), warning("few-samples")) == ["non-2xx", "few-samples"]
 
 
@@ -56,14 +56,14 @@ def got(status: int, *headers: tuple[str, str]) -> Answer:
 def test_a_redirect_shows_where_it_leads_and_what_to_set(location: str, says: str) -> None:
     redirect = got(301, ("Location", location))
     assert location in leads_to(redirect)
-    said = remedy_of_status(redirect, {301})
+    said = fix_of_status(redirect, {301})
     assert says in said
     assert "status = 301" in said
     assert "alike" not in said
 
 
 def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
-    said = remedy_of_status(got(302, ("location", "/login"), ("set-cookie", "session=1")), {302})
+    said = fix_of_status(got(302, ("location", "/login"), ("set-cookie", "session=1")), {302})
     assert "load.headers.Cookie" in said
 
 
@@ -77,5 +77,5 @@ def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
         (500, "its log is in the run's folder"),
     ],
 )
-def test_each_status_has_a_remedy_of_its_own(status: int, says: str) -> None:
-    assert says in remedy_of_status(got(status), {status, 200})
+def test_each_status_has_a_fix_of_its_own(status: int, says: str) -> None:
+    assert says in fix_of_status(got(status), {status, 200})

@@ -15,17 +15,17 @@ from webdyno.model.records import SlotRecord
 def test_a_busy_client_is_the_bottleneck(busy: float, fires: bool) -> None:
     arms = {"nginx": SimulatedArm(busy=busy), "apache": SimulatedArm()}
     found = found_in(simulated_run(arms, blocks=6))
-    assert ("client-bound" in found) == fires
+    assert ("client-limited" in found) == fires
 
 
-def test_client_bound_spoils_what_the_client_times_only() -> None:
+def test_client_limited_invalidates_what_the_client_times_only() -> None:
     arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm()}
-    warning = found_in(simulated_run(arms, blocks=6))["client-bound"]
+    warning = found_in(simulated_run(arms, blocks=6))["client-limited"]
     assert "97%" in warning.what
     assert "server_cpu_us" not in warning.metrics
     assert warning.metrics == ["response_p50_us", "response_p99_us"]
     assert "its rate is at least what was measured" in warning.what
-    assert "server_cpu_us" in warning.remedy
+    assert "server_cpu_us" in warning.fix
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_client_bound_spoils_what_the_client_times_only() -> None:
         ("closed", 2_000.0, 0.0, 10_000.0, False),
     ],
 )
-def test_late_requests_spoil_an_open_loop(
+def test_late_requests_invalidate_an_open_loop(
     loop: str, lag_us: float, budget_us: float, response_us: float, fires: bool
 ) -> None:
     lag = {"p99": lag_us, "budget": budget_us}
@@ -63,9 +63,9 @@ def test_a_client_that_did_not_get_its_cpu_is_told(
 ) -> None:
     change = readings_with(client_waiting=waiting, shared_cpus=shared)
     found = found_in(run_with(change))
-    assert ("client-held-back" in found) == fires
+    assert ("client-cpu-starved" in found) == fires
     if fires:
-        assert f"{waiting:.0%}"[:2] in found["client-held-back"].what
+        assert f"{waiting:.0%}"[:2] in found["client-cpu-starved"].what
 
 
 def with_windows(*completed: int, median_us: float = 1_500.0) -> dict[str, ValidityWarning]:
@@ -83,33 +83,31 @@ def test_a_stretch_without_answers_in_a_closed_loop_is_told() -> None:
     assert warning.severity == "note"
 
 
-def test_answers_in_slow_bursts_are_no_standstill() -> None:
-    assert "stood-still" not in with_windows(64, 0, 64, 0, median_us=1_900_000)
+def test_answers_in_slow_bursts_are_no_stall() -> None:
+    assert "machine-stalled" not in with_windows(64, 0, 64, 0, median_us=1_900_000)
 
 
 def test_a_client_that_was_seen_stopped_is_told() -> None:
     found = found_in(run_with(readings_with(stopped=StoppedUse(client_s=0.3))))
-    assert "stood still for up to 0.3 s of a slot" in found["client-stood-still"].what
+    assert "stalled for up to 0.3 s of a slot" in found["client-stalled"].what
 
 
 @pytest.mark.parametrize(("gone", "fires"), [(1, False), (2, True)])
 def test_a_slot_whose_windows_measure_nothing_is_told(gone: int, fires: bool) -> None:
-    """Windows in which the client stood still don't count; what is left isn't much of a slot."""
+    """Windows in which the client stalled don't count; what is left isn't much of a slot."""
     windows = [
         Window(at_s=at / 5, length_s=0.2, completed=4_000, stood_still=at < gone) for at in range(5)
     ]
     client = {"stood_still_s": 0.2 * gone, "left_out_windows": gone}
     found = found_in(run_with(load_with(measured_s=1.0, windows=windows, client=client)))
-    assert ("client-stood-still" in found) == fires
+    assert ("client-stalled" in found) == fires
 
 
 @pytest.mark.parametrize("loop", ["open", "closed"])
 @pytest.mark.parametrize(("still_s", "fires"), [(0.009, False), (0.011, True)])
-def test_a_client_that_says_it_stood_still_is_believed(
-    loop: str, still_s: float, fires: bool
-) -> None:
+def test_a_client_that_says_it_stalled_is_believed(loop: str, still_s: float, fires: bool) -> None:
     found = found_in(run_with(load_with(loop=loop, client={"stood_still_s": still_s})))
-    assert ("client-stood-still" in found) == fires
+    assert ("client-stalled" in found) == fires
 
 
 @pytest.mark.parametrize(
@@ -178,7 +176,7 @@ RATE_RPS = 40_000
     ("ceiling_rps", "limit", "rule"),
     [
         (RATE_RPS, "client", "client-ceiling"),
-        (RATE_RPS, "link", "link-bound"),
+        (RATE_RPS, "link", "link-limited"),
         (RATE_RPS, "server", None),
         (RATE_RPS * 2, "client", None),
         (RATE_RPS / 2, "client", None),  # out of date: it was exceeded by far
@@ -187,7 +185,7 @@ RATE_RPS = 40_000
 def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None) -> None:
     ceiling = Ceiling(rate_rps=ceiling_rps, limited_by=limit)
     by_rule = found_in(run_with(readings_with(ceiling=ceiling)))
-    assert by_rule.keys() & {"client-ceiling", "link-bound"} == ({rule} if rule else set())
+    assert by_rule.keys() & {"client-ceiling", "link-limited"} == ({rule} if rule else set())
     if rule:
         assert "webdyno calibrate" in by_rule[rule].what
         assert by_rule[rule].severity == ("invalid" if limit == "client" else "note")
@@ -195,15 +193,15 @@ def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None
 
 def test_without_a_calibration_nothing_is_said() -> None:
     by_rule = found_in(run_with(readings_with()))
-    assert not by_rule.keys() & {"client-ceiling", "link-bound"}
+    assert not by_rule.keys() & {"client-ceiling", "link-limited"}
 
 
-def test_a_standstill_that_the_load_generator_explains_isnt_the_servers() -> None:
+def test_a_stall_that_the_load_generator_explains_isnt_the_servers() -> None:
     windows = [Window(at_s=float(at), length_s=1.0, completed=9_000 * (at > 0)) for at in range(4)]
     client = {"stood_still_s": 0.9}
     change = load_with(windows=windows, response_time_us={"p50": 1_500.0}, client=client)
     found = found_in(run_with(change))
-    assert "stood-still" in found
+    assert "machine-stalled" in found
     assert "stalls" not in found
 
 
@@ -220,4 +218,4 @@ def test_servers_that_sleep_are_not_excused_by_others_who_have_their_cpus(*, asl
 
     found = found_in(run_with(change))
     assert ("stalls" in found) == asleep
-    assert ("stood-still" in found) != asleep
+    assert ("machine-stalled" in found) != asleep

@@ -32,7 +32,7 @@ def rows(text: str) -> dict[str, list[str]]:
     ],
     ids=["slots", "searches"],
 )
-def test_each_rule_has_a_row_with_cause_effect_and_remedy(text: str, names: set[str]) -> None:
+def test_each_rule_has_a_row_with_cause_effect_and_fix(text: str, names: set[str]) -> None:
     found = rows(text)
     assert names <= set(found)
     for name, said in found.items():

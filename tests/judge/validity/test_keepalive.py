@@ -33,8 +33,8 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
         assert told is not None
         assert "one in 10 answers" in told.what
         # What is measured is how the servers are set up.
-        assert "--set load.keepalive" in told.remedy
-        assert "raise" not in told.remedy
+        assert "--set load.keepalive" in told.fix
+        assert "raise" not in told.fix
 
 
 def test_a_server_with_a_usual_limit_is_measured_and_told() -> None:

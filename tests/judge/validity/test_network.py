@@ -24,11 +24,11 @@ def test_a_quiet_network_is_fine() -> None:
 def test_a_full_listen_queue_is_told() -> None:
     warning = found(dropped=5, listen_drops=7)["listen-overflow"]
     assert "120 connections found the listen queue full" in warning.what
-    assert "backlog" in warning.remedy
+    assert "backlog" in warning.fix
 
 
 @pytest.mark.parametrize("kind", ["listen_overflows", "listen_drops", "syn_retransmits"])
-def test_what_happens_to_other_programs_spoils_nothing(kind: str) -> None:
+def test_what_happens_to_other_programs_invalidates_nothing(kind: str) -> None:
     assert found(**{kind: 5}) == {}
     assert found(**{kind: 5, "dropped": None}) == {}
 
@@ -74,11 +74,11 @@ MBIT_100 = 12_500_000.0
 )
 def test_a_full_link_is_told(network: dict[str, float | None], fires: bool) -> None:
     by_rule = found(**network)
-    assert ("link-bound" in by_rule) == fires
+    assert ("link-limited" in by_rule) == fires
     if fires:
-        assert by_rule["link-bound"].severity == "note"
-        assert "96%" in by_rule["link-bound"].what
-        assert "server_cpu_us" not in by_rule["link-bound"].metrics
+        assert by_rule["link-limited"].severity == "note"
+        assert "96%" in by_rule["link-limited"].what
+        assert "server_cpu_us" not in by_rule["link-limited"].metrics
 
 
 def test_a_link_that_is_full_now_and_then_is_no_limit() -> None:
@@ -87,7 +87,7 @@ def test_a_link_that_is_full_now_and_then_is_no_limit() -> None:
         network = {"sent_bytes": sent_bytes, "link_bytes_per_s": MBIT_100}
         return readings_with(network=network)(slot)
 
-    assert "link-bound" not in found_in(run_with(change))
+    assert "link-limited" not in found_in(run_with(change))
 
 
 def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
@@ -106,14 +106,14 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
     judgement = judged("nginx", "apache")
     rates = {c.metric: c for c in judgement.comparisons}
     assert rates["rate_rps"].verdict is Verdict.EQUIVALENT
-    assert "link-bound" in rates["rate_rps"].why
-    assert "link-bound" in judgement.headline
+    assert "link-limited" in rates["rate_rps"].why
+    assert "link-limited" in judgement.headline
     assert rates["server_cpu_us"].reason is None
 
     one_only = judged("apache")
     assert one_only.verdict is Verdict.EQUIVALENT
-    assert "link-bound" not in one_only.headline
-    assert {f.arm for f in one_only.warnings if f.rule == "link-bound"} == {"apache"}
+    assert "link-limited" not in one_only.headline
+    assert {f.arm for f in one_only.warnings if f.rule == "link-limited"} == {"apache"}
 
 
 def test_acknowledgements_that_a_listener_defers_are_no_overflow() -> None:

@@ -199,7 +199,7 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     (noted,) = (it for it in found if it.rule != "few-blocks")
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
     assert "10,000 and 3,000 bytes" in noted.what
-    assert "--same-bodies" in noted.remedy
+    assert "--same-bodies" in noted.fix
     assert answer_differences(records[0], experiment) == []
     declared = answered(body_sha256="0" * 64), answered()
     assert answer_differences(preflight(*declared), experiment)

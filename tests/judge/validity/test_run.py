@@ -35,8 +35,8 @@ def test_a_server_that_died_makes_its_arm_invalid() -> None:
     (warning,) = found_in(run).values()
     assert (warning.rule, warning.severity, warning.arm) == ("incident", "invalid", "apache")
     assert "block 7: service apache ended with signal 9" in warning.what
-    assert "worker exited on signal 9" in warning.remedy
-    assert "webdyno resume" in warning.remedy
+    assert "worker exited on signal 9" in warning.fix
+    assert "webdyno resume" in warning.fix
 
 
 def test_a_block_measured_again_leaves_the_run_whole() -> None:
@@ -47,7 +47,7 @@ def test_a_block_measured_again_leaves_the_run_whole() -> None:
     assert judge(run.data).verdict is not Verdict.INVALID
 
 
-def test_a_server_that_dies_again_and_again_spoils_its_arm_all_the_same() -> None:
+def test_a_server_that_dies_again_and_again_invalidates_its_arm_all_the_same() -> None:
     run = resumed_after(incident(block=0), incident(block=0), incident(block=1))
     warning = found_in(run)["incident"]
     assert warning.severity == "invalid"
@@ -67,7 +67,7 @@ def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
     (warning,) = found_in(run).values()
     assert (warning.severity, warning.arm) == ("note", None)
     assert "the load generator, block 6" in warning.what
-    assert "webdyno resume" in warning.remedy
+    assert "webdyno resume" in warning.fix
 
 
 def session(**changes: Any) -> SessionRecord:  # noqa: ANN401
@@ -171,7 +171,7 @@ def test_the_warning_names_both_states_and_helps() -> None:
     (found,) = (it for it in warnings_of(run.data) if it.rule == "starts-differ")
     assert found.arm == "nginx"
     assert "two states, 1.00 and 1.3" in found.what
-    assert "More starts help" in found.remedy
+    assert "More starts help" in found.fix
 
 
 def test_what_weighs_on_all_arms_of_a_block_is_the_machines() -> None:

@@ -173,7 +173,7 @@ def test_a_host_without_pressure_figures_is_fine() -> None:
 
 
 @pytest.mark.parametrize(("disturbed", "kept"), [(3, False), (6, True)])
-def test_passing_disturbances_are_left_out(disturbed: int, kept: bool) -> None:
+def test_passing_disturbances_are_excluded(disturbed: int, kept: bool) -> None:
     def change(slot: SlotRecord) -> SlotRecord:
         used = 0.5 if slot.block % 6 < disturbed else 0.9
         slot = slot.model_copy(update={"servers": server_use(used)})
@@ -182,4 +182,4 @@ def test_passing_disturbances_are_left_out(disturbed: int, kept: bool) -> None:
     warning = found_in(run_with(change))["other-work"]
     assert warning.severity == "note"
     assert ("kept: how far" in warning.what) == kept
-    assert ("left out" in warning.what) != kept
+    assert ("excluded" in warning.what) != kept

@@ -252,7 +252,7 @@ DOCUMENT_RULES = (
     AuditRule(
         "busy-client",
         _busy_client,
-        why="The client was at its limit (httperf always takes what it can get): the rate may be "
+        why="The client was saturated (httperf always takes what it can get): the rate may be "
         "the client's, and what it took the server lacked.",
         instead="webdyno load URL watches its own threads and ends with exit code 3 where it was "
         "the limit; webdyno duel nginx apache-event gives the servers CPUs of their own.",

@@ -34,7 +34,7 @@ QUEUE = 0.05
 
 GROWN = 0.3
 """Mean as a share of the longest from which a queue may have grown: lateness that grows from
-nothing makes a half, more where a tool leaves out the start, and a few slow answers make less."""
+nothing makes a half, more where a tool excludes the start, and a few slow answers make less."""
 
 LINKS_MBIT = (10, 100, 1000, 2500, 10_000, 25_000)
 LINK_FULL = (0.92, 0.955)
@@ -293,7 +293,7 @@ RULES = (
     ),
     AuditRule("rate-missed", _queue_grew, why=_MISSED, instead=_LESS),
     AuditRule(
-        "link-bound",
+        "link-limited",
         _link,
         why="The cable sets the rate: whatever serves this document will look alike.",
         instead="Compare CPU time per request, which a full link leaves as it is: webdyno duel "
@@ -303,7 +303,7 @@ RULES = (
         "same-machine",
         _same_machine,
         why="Client and server share processors: what one takes the other lacks, and a client "
-        "that is at its limit makes fast servers look alike.",
+        "that is saturated makes fast servers look alike.",
         instead="webdyno duel nginx apache-prefork gives each its own CPUs, says when the client "
         "was the limit, and reports the server's CPU time per request.",
     ),
@@ -320,7 +320,7 @@ RULES = (
         "closed-loop",
         _closed_loop,
         why="Each connection waits for its answer before it asks again, so while the server "
-        "stalls nobody asks: the percentiles leave out the waiting that users would have had.",
+        "stalls nobody asks: the percentiles exclude the waiting that users would have had.",
         instead="webdyno load URL --rate RATE --poisson asks by a timetable and counts from when "
         "a request was due.",
     ),

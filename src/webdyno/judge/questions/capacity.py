@@ -41,11 +41,11 @@ SEARCH_TRIALS = 10
 """What a search takes in all, in times of its longest trials, about."""
 
 CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
-REMEDY_OF_LATE = (
+FIX_OF_LATE = (
     "Take a machine that is less busy, or one whose CPUs aren't lent to others, or ask for longer "
     "times (--slo 'p99<50ms'): `webdyno calibrate` shows how late the load generator is here."
 )
-REMEDY_OF_NONE = (
+FIX_OF_NONE = (
     "Ask for what the arm can do when nobody else is there (see its response times in "
     "`webdyno load`), or look for errors with `webdyno up` and curl."
 )
@@ -81,7 +81,7 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
             arm=arm,
             what=f"arm {arm}: {objectives} did not hold at any rate that was tried, "
             f"down to {number(lowest.rate_rps)} requests per second{CLIENT_LATE if late else ''}",
-            remedy=REMEDY_OF_LATE if late else REMEDY_OF_NONE,
+            fix=FIX_OF_LATE if late else FIX_OF_NONE,
         )
 
 
@@ -105,7 +105,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, the "
                 "load generator itself was too late: whether the objective holds for longer isn't "
                 "known",
-                REMEDY_OF_LATE,
+                FIX_OF_LATE,
                 [CAPACITY],
             )
         elif late:
@@ -116,7 +116,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 what=f"arm {look.arm}: {late[0].text} can't hold at any rate: {stall_words(look)} "
                 f"make what comes in them late, seen in {duration(look.looked_s)} at {at}; short "
                 "trials lie between them",
-                remedy="Look in the server's log for what it does then: garbage collection, "
+                fix="Look in the server's log for what it does then: garbage collection, "
                 "compaction, rotation of logs, a lock.",
                 metrics=[CAPACITY],
             )
@@ -146,7 +146,7 @@ def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
     for arm in data.experiment.arms:
         if data.of_arm(arm) and client_was_the_limit(data, arm):
             yield note(
-                "client-bound",
+                "client-limited",
                 arm,
                 "the load generator could not offer more in time: the capacity is at least what "
                 "was found",
@@ -162,9 +162,7 @@ def _wrong_answers(data: PointData) -> Iterable[ValidityWarning]:
         passing = [slot for slot in data.of_arm(arm) if held(slot)]
         for rule in (NON_2XX, WRONG_BODY):
             if bad := [slot for slot in passing if rule.broken(slot)]:
-                yield note(
-                    rule.name, arm, f"{rule.what(bad)}, as the objectives allow", rule.remedy
-                )
+                yield note(rule.name, arm, f"{rule.what(bad)}, as the objectives allow", rule.fix)
 
 
 def _collapses(data: PointData) -> Iterable[ValidityWarning]:
@@ -212,7 +210,7 @@ OWN_RULES = tuple(
         ("keep-alive", _kept_alike),
         ("no-capacity", _nothing_holds),
         ("not-confirmed", _not_confirmed),
-        ("client-bound", _client_ends_it),
+        ("client-limited", _client_ends_it),
         ("wrong-answers", _wrong_answers),
         ("does-not-come-back", _collapses),
         ("no-capacity-found", _without_end),
@@ -310,7 +308,7 @@ def _answer(
     """Say what the only arm can take, or why that isn't known."""
     (arm,) = data.experiment.arms
     for warning in warnings:
-        if warning.spoils(CAPACITY, (arm, arm)):
+        if warning.invalidates(CAPACITY, (arm, arm)):
             return Verdict.INVALID, f"{warning.what[:1].upper()}{warning.what[1:]}."
     value = next(it for it in arms if it.metric == CAPACITY)
     if not value.by_block:
@@ -321,7 +319,7 @@ def _answer(
         why = f"{blocks} so far, {least} are needed"
         return Verdict.INCONCLUSIVE, f"{arm} can take {known}: {why}"
     at_least = "at least " if client_was_the_limit(data, arm) else ""
-    limit = ", where the load generator was the limit" if at_least else ""
+    limit = ", where it was client-limited" if at_least else ""
     return Verdict.MEASURED, f"{arm} can take {at_least}{known}, {blocks}{limit}"
 
 

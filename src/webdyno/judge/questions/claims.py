@@ -24,7 +24,7 @@ from webdyno.judge.interval import Estimate, Logs, estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.one_sided import RISK, OneSided, ask_within
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity import left_out_slots, rule_of_most, valid_for
+from webdyno.judge.validity import excluded_slots, rule_of_most, valid_for
 from webdyno.model.format import DASH, count, percent, significant
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateSettings
 from webdyno.model.judgement import OneSidedAnswer
@@ -55,13 +55,13 @@ class MeasuredClaim:
     bound: Bound = UNBIASED
     """By which disturbances can have moved d at most."""
     limited: bool = False
-    """Whether load generator or link were the limit of all three arms."""
+    """Whether load generator or link limited all three arms."""
     base: float | None = None
     head: float | None = None
     """Geometric means over blocks."""
     most_blocks: int | None = None
     """That are planned there; None for those that were asked for."""
-    left_out_by: str = ""
+    excluded_by: str = ""
     """The rule that left most of its slots out; empty where none was."""
 
     def same_again(self, risk: float) -> Estimate | None:
@@ -148,7 +148,7 @@ def claims_of(
     data: PointData, endpoint: str, gate: GateSettings, most_blocks: int
 ) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
-    left_out = left_out_slots(data)
+    excluded = excluded_slots(data)
     arms = list(data.experiment.arms)
     limits = [limited_by(data, arm, metric_rule(RATE)) for arm in arms]
     claims = [
@@ -163,7 +163,7 @@ def claims_of(
         for name, tolerance in gate.worse_than.items()
     ]
     return [
-        replace(claim, most_blocks=most_blocks, left_out_by=rule_of_most(left_out, claim.rule.name))
+        replace(claim, most_blocks=most_blocks, excluded_by=rule_of_most(excluded, claim.rule.name))
         for claim in claims
     ]
 
@@ -214,8 +214,8 @@ def first_line(what: str) -> str:
 def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     """Say the answer in one sentence, with the claim that matters most."""
     if answer is GateAnswer.INVALID:
-        spoilt = next(it for it in claims if it.answer == "invalid")
-        return f"{spoilt.endpoint}: {first_line(spoilt.why)}"
+        invalidated = next(it for it in claims if it.answer == "invalid")
+        return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
     asked = [it for it in claims if it.answer != "not asked"]
     if answer is GateAnswer.FAIL:
         worse = [it for it in asked if it.answer == "worse"]

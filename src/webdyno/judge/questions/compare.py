@@ -27,7 +27,7 @@ from webdyno.judge.stop import (
 )
 from webdyno.judge.validity import (
     all_rules,
-    left_out_slots,
+    excluded_slots,
     rule_of_most,
     valid_for,
     warnings_of,
@@ -52,7 +52,7 @@ class Loading:
     shows: ClassVar[str] = "valid slot"
     """What an arm has to have in some block."""
     has_windows: ClassVar[bool] = True
-    """Whether what counts is a window of a length that pilots find, and that remedies change."""
+    """Whether what counts is a window of a length that pilots find, and that adjustments change."""
     look_s: ClassVar[float] = LOOK_S
     """How long the long look at an arm is, where the budget is long enough."""
 
@@ -62,7 +62,7 @@ class Loading:
 
     def working_arms(self, data: PointData) -> Collection[str]:
         """Name the arms that have something to show; what passes by is no reason to have none."""
-        lasting = left_out_slots(data, lasting=True)
+        lasting = excluded_slots(data, lasting=True)
         return {slot.arm for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
     def block_s(self, arms: int) -> float | None:
@@ -184,7 +184,8 @@ class Question:
         `precision` asks for and their verdicts survive all bounds, or can't come to do so, at
         `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times
         as many and as much while a ratio is too noisy); but never before a verdict is possible,
-        unless an arm has nothing valid to show or more blocks were spoilt than can be replaced.
+        unless an arm has nothing valid to show or more blocks were invalidated than can be
+        replaced.
         """
         if stop := self.nothing_to_show(data):
             return stop
@@ -300,6 +301,6 @@ def _why_none(data: PointData, valid: int) -> str:
     """Say that valid blocks are missing, and which rule most of the slots broke."""
     if valid == len(data.blocks):
         return "(first CI after round 2)"
-    rule = rule_of_most(left_out_slots(data))
+    rule = rule_of_most(excluded_slots(data))
     cause = f": most slots broke the rule {rule}" if rule else ""
     return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"

@@ -156,23 +156,23 @@ class GateQuestion(Question):
         among = at_point._claims_in_all
         claims: list[MeasuredClaim] = []
         warnings: list[FoundAt] = []
-        spoilt: list[FoundAt | None] = []
+        invalidated: list[FoundAt | None] = []
         for data in run.points:
             endpoint = _endpoint(data)
             found = [FoundAt(endpoint, it) for it in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
             warnings += found
             claims += mine
-            spoilt += [
+            invalidated += [
                 None
                 if claim.limited
-                else spoiling(found, claim.rule.name, list(data.experiment.arms))
+                else invalidating(found, claim.rule.name, list(data.experiment.arms))
                 for claim in mine
             ]
         answered = answer_claims(claims, run.head.experiment.measure, among)
-        told = [_told(*each, among) for each in zip(answered, spoilt, strict=True)]
+        told = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
         answer = gate_answer([claim.answer for claim in told])
-        causes = list(filter(None, spoilt))
+        causes = list(filter(None, invalidated))
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
         return GateJudgement(
             answer=answer,
@@ -183,8 +183,8 @@ class GateQuestion(Question):
             notes=[
                 *_differing(claims, among),
                 *notes_on(causes, warnings, in_headline),
-                *remedies(
-                    {it.claim.left_out_by for it in answered if it.found is None},
+                *fixes(
+                    {it.claim.excluded_by for it in answered if it.found is None},
                     [it for it in warnings if it not in causes],
                 ),
                 *_starts_that_differ(warnings),
@@ -212,16 +212,16 @@ def _endpoint(data: PointData) -> str:
     return ", ".join(named or asked or data.experiment.load.paths)
 
 
-def _told(answered: Answered, spoilt: FoundAt | None, among: int) -> GateClaim:
+def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateClaim:
     claim, found = answered.claim, answered.found
     same = claim.same_again(RISK)
-    answer: ClaimAnswer = "invalid" if spoilt else answered.answer
+    answer: ClaimAnswer = "invalid" if invalidated else answered.answer
     return GateClaim(
         endpoint=claim.endpoint,
         metric=claim.rule.name,
         tolerance=claim.tolerance,
         answer=answer,
-        why=_why(answered, among) if spoilt is None else spoilt.warning.what,
+        why=_why(answered, among) if invalidated is None else invalidated.warning.what,
         worse=_worse(claim, found) if found else None,
         noise=expm1(same.noise) if same else None,
         base=claim.base,
@@ -239,7 +239,7 @@ def _worse(claim: MeasuredClaim, found: OneSidedAnswer) -> Interval:
 def _why(answered: Answered, among: int) -> str:
     claim, found = answered.claim, answered.found
     if found is None:
-        cause = f"; most slots broke the rule {claim.left_out_by}" if claim.left_out_by else ""
+        cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
         return f"{count(len(claim.d), 'valid round')}, too few{cause}"
     if answered.answer == "not asked":
         return "not evaluated: load generator or link was saturated for both revisions"
@@ -257,7 +257,7 @@ def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
     """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
     rule = START_RULES[0].name
     seen = {it.warning.arm: it for it in reversed(warnings) if it.warning.rule == rule}
-    return [f"{it.endpoint}: {it.warning.what}. {it.warning.remedy}" for it in seen.values()]
+    return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
 
 
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
@@ -270,27 +270,27 @@ def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
     ]
 
 
-def spoiling(found: Sequence[FoundAt], metric: str, arms: Sequence[str]) -> FoundAt | None:
-    """Give the first that spoils a metric of some arms."""
-    return next((it for it in found if it.warning.spoils(metric, arms)), None)
+def invalidating(found: Sequence[FoundAt], metric: str, arms: Sequence[str]) -> FoundAt | None:
+    """Give the first that invalidates a metric of some arms."""
+    return next((it for it in found if it.warning.invalidates(metric, arms)), None)
 
 
 def notes_on(
-    spoilt: Sequence[FoundAt], found: Sequence[FoundAt], headline: FoundAt | None
+    invalidated: Sequence[FoundAt], found: Sequence[FoundAt], headline: FoundAt | None
 ) -> list[str]:
-    """Give a note for each rule that spoilt a claim, with all places where it fired.
+    """Give a note for each rule that invalidated a claim, with all places where it fired.
 
     The headline's cause isn't told again, nor is what merely follows from a cause.
     """
-    rules = dict.fromkeys(it.warning.rule for it in spoilt)
+    rules = dict.fromkeys(it.warning.rule for it in invalidated)
     broken = [it for it in found if it.warning.severity == "invalid"]
     return [_note([it for it in broken if it.warning.rule == rule], headline) for rule in rules]
 
 
-def remedies(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
+def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
     """Give a note for each rule that left too few blocks: what it found, and what to do."""
     by_rule = {it.warning.rule: it.warning for it in reversed(found) if it.warning.rule in rules}
-    return [f"{_sentence(first_line(it.what))} {it.remedy}" for it in by_rule.values()]
+    return [f"{_sentence(first_line(it.what))} {it.fix}" for it in by_rule.values()]
 
 
 def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
@@ -298,7 +298,7 @@ def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
     first = told or those[0]
     what = first.warning.what
     said = what if told is None or what != first_line(what) else ""
-    parts = [_sentence(said), _elsewhere(first, those), first.warning.remedy]
+    parts = [_sentence(said), _elsewhere(first, those), first.warning.fix]
     return ("\n" if "\n" in said else " ").join(filter(None, parts))
 
 

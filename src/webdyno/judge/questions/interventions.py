@@ -33,7 +33,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.knob import Mended, Sign
+from webdyno.model.knob import FixableRule, Sign
 from webdyno.model.metrics import RATE, answer_bytes, metric_rule
 from webdyno.model.why import Advice, Design, Effect, Elasticity, Gain
 
@@ -47,12 +47,12 @@ FEWEST_BLOCKS = 3
 
 LARGE_BYTES = 16_384
 """An answer that takes several packets and system calls: more than a TLS record holds."""
-SURELY_MENDED = 6
+SURELY_FIXED = 6
 """Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3% of
 cases."""
 BUSY = 0.9
-"""Share of their CPUs from which on servers have no time left."""
-MENDED: dict[Mended, str] = {
+"""Share of their CPUs from which on servers have no headroom."""
+FIXED: dict[FixableRule, str] = {
     "listen-overflow": "that connections find the listen queue full and wait for a second or more"
 }
 BOUNDLESS = 1e6
@@ -204,19 +204,19 @@ def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gai
     for it in comparisons:
         advice = data.experiment.advice.get(it.a)
         if advice is not None and it.metric == decide_on and it.sure is not None:
-            mended = _mended_blocks(advice, it, data)
+            fixed = _fixed_blocks(advice, it, data)
             yield Gain(
                 arm=it.b,
                 advice=advice,
-                is_sure=it.verdict is Verdict.FASTER or mended >= SURELY_MENDED,
-                mended_blocks=mended,
+                is_sure=it.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
+                fixed_blocks=fixed,
                 ratio=_of_goodness(it.sure, decide_on),
             )
 
 
-def _mended_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
+def _fixed_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
     """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
-    rule = SLOT_RULES.get(advice.mends or "")
+    rule = SLOT_RULES.get(advice.fixes or "")
     if rule is None:
         return 0
     broken, still_broken = (
@@ -235,7 +235,7 @@ def _of_goodness(ratio: Interval, metric: str) -> Interval:
 def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
     """Say for each arm which settings surely make it better, the best first, then which don't."""
     for arm, of_arm in groupby(found, key=lambda it: it.arm):
-        ordered = sorted(of_arm, key=lambda it: (-it.mended_blocks, -it.ratio.estimate))
+        ordered = sorted(of_arm, key=lambda it: (-it.fixed_blocks, -it.ratio.estimate))
         for it in ordered:
             if it.is_sure:
                 yield f"{arm}: {_worth(it)}."
@@ -248,7 +248,7 @@ def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
 
 
 def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
-    """Say what may be mended of an arm, before that was tried."""
+    """Say what may be fixed of an arm, before that was tried."""
     if not advice:
         yield f"{arm}: no known cause of slow servers fits its settings and what the run shows."
     for it in advice:
@@ -257,9 +257,9 @@ def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
 
 def _worth(it: Gain) -> str:
     """Say what one setting is worth, and why."""
-    if it.advice.mends and it.mended_blocks:
-        often = f"in {text.count(it.mended_blocks, 'block')} without it, in none with it"
-        worth = f"mends {MENDED[it.advice.mends]} ({often})"
+    if it.advice.fixes and it.fixed_blocks:
+        often = f"in {text.count(it.fixed_blocks, 'block')} without it, in none with it"
+        worth = f"fixes {FIXED[it.advice.fixes]} ({often})"
     else:
         times_better = text.significant(it.ratio.estimate, 3)
         worth = f"is worth {times_better}× ({_between(it.ratio)})"

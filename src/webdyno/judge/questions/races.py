@@ -102,14 +102,14 @@ def is_look(blocks: int, experiment: Experiment) -> bool:
 
 
 def standings(
-    data: PointData, spoilt: Mapping[str, str] | None = None, *, to_the_end: bool = False
+    data: PointData, invalidated: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
     """Compare each two arms at each look up to now; `to_the_end` with a last one at what there is.
 
-    Arms whose servers failed are out, as are those `spoilt`, with the reason.
+    Arms whose servers failed are out, as are those `invalidated`, with the reason.
     """
     rule = metric_rule(data.measure.decide_on)
-    out = {it.arm: it.what for it in data.incidents if it.arm is not None} | dict(spoilt or {})
+    out = {it.arm: it.what for it in data.incidents if it.arm is not None} | dict(invalidated or {})
     looks = _looks(len(data.blocks), blocks_to_a_look(data.experiment), to_the_end=to_the_end)
     if looks:
         last = _valid(data, looks[-1], rule)
@@ -152,13 +152,13 @@ def judge_league(
 ) -> tuple[League, list[Comparison]]:
     """Give the places, and the comparison of each arm with the one that is shown first."""
     metric = data.measure.decide_on
-    spoilt = {
+    invalidated = {
         arm: warning.what
         for arm in data.experiment.arms
         for warning in reversed(warnings)
-        if warning.spoils(metric, [arm])
+        if warning.invalidates(metric, [arm])
     }
-    found = standings(data, spoilt, to_the_end=True)
+    found = standings(data, invalidated, to_the_end=True)
     typical = _typical_gains(data)
     places = sorted(
         (found.place(arm) for arm in found.arms),
@@ -363,7 +363,7 @@ def _better_halves(data: PointData) -> list[str]:
 def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
     """Give by how much each arm was better than the baseline, in ln, in each block of both.
 
-    Arms without such a block are left out.
+    Arms without such a block are excluded.
     """
     rule = metric_rule(data.measure.decide_on)
     valid = valid_for(data, rule.name)

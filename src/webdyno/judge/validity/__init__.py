@@ -1,4 +1,4 @@
-"""The validity rules: each one small and pure, each message with cause and remedy."""
+"""The validity rules: each one small and pure, each message with cause and fix."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from webdyno.judge.validity import (
     servers,
 )
 from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
-from webdyno.model.judgement import LeftOutSlot, ValidityWarning
+from webdyno.model.judgement import ExcludedSlot, ValidityWarning
 from webdyno.model.metrics import metrics_of_kind
 from webdyno.model.records import BlockRecord, PilotRecord
 
@@ -37,7 +37,7 @@ FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, preflight.PREFLIGHT
 """Those that are told before them."""
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,
-    network.LINK_BOUND,
+    network.LINK_LIMITED,
     *over_time.TRENDS,
     *servers.COUNT_RULES,
     *run.START_RULES,
@@ -77,39 +77,39 @@ def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[
 def without_consequences(
     warnings: Sequence[ValidityWarning], decide_on: str
 ) -> list[ValidityWarning]:
-    """Leave out what has its cause among the warnings.
+    """Exclude what has its cause among the warnings.
 
     That a run is short isn't worth a word where it has no verdict for another reason: more of it
     would show the same.
     """
     causes = {(it.rule, it.arm) for it in warnings if it.severity == "invalid"}
-    spoilt = any(_spoils(it, decide_on) for it in warnings)
+    invalidated = any(_invalidates(it, decide_on) for it in warnings)
     return [
         it
         for it in warnings
-        if not (it.rule == SHORT_RUN and spoilt)
+        if not (it.rule == SHORT_RUN and invalidated)
         and not any((cause, it.arm) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
     ]
 
 
-def _spoils(warning: ValidityWarning, metric: str) -> bool:
+def _invalidates(warning: ValidityWarning, metric: str) -> bool:
     return warning.severity == "invalid" and (not warning.metrics or metric in warning.metrics)
 
 
 @derived
-def left_out_slots(data: PointData, *, lasting: bool = False) -> list[LeftOutSlot]:
+def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSlot]:
     """List the slots that break a rule, and those that hold a stall which a long look counts.
 
     With `lasting` only rules count whose causes don't pass by themselves.
     """
     broken = [
-        left_out
+        excluded
         for rule in SLOT_RULES.values()
         if not lasting or rule.tolerated < DISTURBANCES_TOLERATED
-        for left_out in rule.left_out(data.slots)
+        for excluded in rule.excluded(data.slots)
     ]
     return broken + [
-        LeftOutSlot(
+        ExcludedSlot(
             block=slot.block,
             slot=slot.slot,
             arm=slot.arm,
@@ -123,22 +123,22 @@ def left_out_slots(data: PointData, *, lasting: bool = False) -> list[LeftOutSlo
     ]
 
 
-def only_disturbed(left_out: LeftOutSlot) -> bool:
-    """Tell whether a slot was left out for what could be bounded as well."""
-    rule = SLOT_RULES.get(left_out.rule)
+def only_disturbed(excluded: ExcludedSlot) -> bool:
+    """Tell whether a slot was excluded for what could be bounded as well."""
+    rule = SLOT_RULES.get(excluded.rule)
     return rule is not None and rule.bounded
 
 
-def left_out_words(data: PointData) -> str:
-    """Name the rules that slots were left out by, with their number: `steal 3, non-2xx 1`."""
-    rules = Counter(slot.rule for slot in left_out_slots(data))
+def excluded_words(data: PointData) -> str:
+    """Name the rules that slots were excluded by, with their number: `steal 3, non-2xx 1`."""
+    rules = Counter(slot.rule for slot in excluded_slots(data))
     return ", ".join(f"{rule} {many}" for rule, many in rules.most_common())
 
 
-def rule_of_most(left_out: Iterable[LeftOutSlot], metric: str = "") -> str:
+def rule_of_most(excluded: Iterable[ExcludedSlot], metric: str = "") -> str:
     """Name the rule that left most slots out (of a metric); empty where none was."""
     rules = Counter(
-        it.rule for it in left_out if not metric or not it.metrics or metric in it.metrics
+        it.rule for it in excluded if not metric or not it.metrics or metric in it.metrics
     )
     return rules.most_common(1)[0][0] if rules else ""
 
@@ -146,25 +146,25 @@ def rule_of_most(left_out: Iterable[LeftOutSlot], metric: str = "") -> str:
 @derived
 def valid_for(data: PointData, metric: str) -> PointData:
     """Keep the slots that count for a metric."""
-    return without_slots(data, left_out_slots(data), metric)
+    return without_slots(data, excluded_slots(data), metric)
 
 
-def without_slots(data: PointData, left_out: Iterable[LeftOutSlot], metric: str) -> PointData:
-    """Leave out those of the slots that don't count for a metric."""
+def without_slots(data: PointData, excluded: Iterable[ExcludedSlot], metric: str) -> PointData:
+    """Exclude those of the slots that don't count for a metric."""
     return data.without(
-        (slot.block, slot.slot) for slot in left_out if not slot.metrics or metric in slot.metrics
+        (slot.block, slot.slot) for slot in excluded if not slot.metrics or metric in slot.metrics
     )
 
 
 def counting_share(points: Iterable[PointData]) -> float | None:
     """Give the share of the time of pilots and blocks that was spent in windows that count.
 
-    Slots that are left out of every metric don't count. Blocks that don't count, for a remedy's
-    sake, took time all the same. None before the first block has ended.
+    Slots that are excluded from every metric don't count. Blocks that don't count, for an
+    adjustment's sake, took time all the same. None before the first block has ended.
     """
     counted_s = took_s = 0.0
     for data in points:
-        broken = {(it.block, it.slot) for it in left_out_slots(data) if not it.metrics}
+        broken = {(it.block, it.slot) for it in excluded_slots(data) if not it.metrics}
         counted_s += sum(
             it.load.measured_s for it in data.slots if (it.block, it.slot) not in broken
         )

@@ -64,7 +64,7 @@ def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:
     return OVERLOADED if wrong and wrong <= UNDER_LOAD else ""
 
 
-def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
+def _failure_rule(name: str, kind: str, noun: str, fix: str) -> SlotRule:
     """Make a rule that forbids one kind of failure; `noun` names one request that failed so."""
 
     def broken(slot: SlotRecord) -> bool:
@@ -74,7 +74,7 @@ def _failure_rule(name: str, kind: str, noun: str, remedy: str) -> SlotRule:
         sent = sum(_requests(slot) for slot in slots)
         return f"{count(_count(slots, kind), noun)} at {number(sent)} requests{_example(slots)}"
 
-    return SlotRule(name, broken, what, remedy)
+    return SlotRule(name, broken, what, fix)
 
 
 UNDER_LOAD = {"429", "503"}
@@ -91,8 +91,8 @@ NON_2XX = SlotRule(
     name="non-2xx",
     broken=lambda slot: bool(slot.load.all_of_it.failures.status),
     what=_unexpected_status,
-    special_remedy=_limit_or_overload,
-    remedy="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
+    special_fix=_limit_or_overload,
+    fix="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
     "folder, and correct the site, its permissions or the path.",
 )
 
@@ -147,7 +147,7 @@ NO_ANSWERS = SlotRule(
     name="no-answers",
     broken=lambda slot: slot.load.all_of_it.completed == 0,
     what=lambda slots: f"not one valid answer in {count(len(slots), 'slot')}",
-    remedy="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
+    fix="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
     "with --set measure.slot_s=5.",
 )
 
@@ -160,7 +160,7 @@ def leads_to(answer: Answer) -> str:
     return f"; it leads to {place!r:.200}" if place else ""
 
 
-def remedy_of_status(answer: Answer, of_all: Collection[int | None]) -> str:
+def fix_of_status(answer: Answer, of_all: Collection[int | None]) -> str:
     """Say what to do about an answer; `of_all`: the statuses of all arms to this request."""
     status = answer.status or 0
     itself = f"To measure this answer itself, give the request `status = {status}` in [[requests]]"

@@ -1,4 +1,4 @@
-"""Whether the client could do what was asked of it: one at its limit measures itself."""
+"""Whether the client could do what was asked of it: a saturated one measures itself."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -40,20 +40,20 @@ CHANCE = 3.0
 """Standard deviations of a Poisson count that random arrivals may be off by chance."""
 
 STILL_LIMIT = 0.02
-"""Share of a slot in which the client may stand still: it moves the rate by as much."""
+"""Share of a slot in which the client may stall: it moves the rate by as much."""
 
 GONE_LIMIT = 0.25
-"""Share of a slot whose windows may measure nothing because the client stood still: the rest was
+"""Share of a slot whose windows may measure nothing because the client stalled: the rest was
 measured beside a client, and servers, that were just beginning again."""
 
-STANDSTILL_SHARE, FEWEST_EXPECTED = 0.1, 20
-"""A window stood still that has less than this share of the answers that the rest of the slot lets
+STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
+"""A window stalled that has less than this share of the answers that the rest of the slot lets
 expect, where that is enough of them to tell."""
 EXCUSING_SHARE = 0.5
-"""Of a standstill, for which another cause has to be seen, or else it is the servers' own."""
+"""Of a stall, for which another cause has to be seen, or else it is the servers' own."""
 FEWEST_WINDOWS = 3
 """Of a slot, whose median tells what is usual."""
-STANDSTILL_RESPONSE_TIMES = 5
+STALL_RESPONSE_TIMES = 5
 """How many response times a window must last for that: answers may come in bursts that far apart.
 """
 
@@ -66,14 +66,14 @@ def _busiest(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-CLIENT_BOUND = SlotRule(
-    name="client-bound",
+CLIENT_LIMITED = SlotRule(
+    name="client-limited",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
-    remedy="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
+    fix="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
     "all but N cores), or decide on server CPU time per request, which the client's speed doesn't "
     "enter: --set measure.decide_on=server_cpu_us.",
-    spoils=TIMING,
+    invalidates=TIMING,
     censors=True,
 )
 
@@ -104,10 +104,10 @@ CLIENT_CEILING = SlotRule(
     name="client-ceiling",
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
-    remedy="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
+    fix="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
     "on server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
     "machine, calibrate again.",
-    spoils=TIMING,
+    invalidates=TIMING,
     censors=True,
 )
 
@@ -126,12 +126,12 @@ def _most_waiting(slots: Sequence[SlotRecord]) -> str:
     )
 
 
-CLIENT_HELD_BACK = SlotRule(
-    name="client-held-back",
+CLIENT_CPU_STARVED = SlotRule(
+    name="client-cpu-starved",
     broken=_waited,
     what=_most_waiting,
-    remedy="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
-    spoils=TIMING,
+    fix="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
+    invalidates=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )
@@ -144,14 +144,14 @@ def _still_s(slot: SlotRecord) -> float:
 
 
 def _gone_s(load: LoadResult) -> float:
-    """In windows that measure nothing, as the client stood still in them."""
+    """In windows that measure nothing, as the client stalled in them."""
     if not load.client.left_out_windows:
         return 0.0
     return sum(window.length_s for window in load.counted_windows if window.stood_still)
 
 
 def still_share(slot: SlotRecord) -> float:
-    """Give the share of the time that counts in which the client stood still.
+    """Give the share of the time that counts in which the client stalled.
 
     Windows that measure nothing for that reason don't count.
     """
@@ -160,52 +160,50 @@ def still_share(slot: SlotRecord) -> float:
     return min(max(_still_s(slot) - gone_s, 0.0) / left_s, 1.0) if left_s > 0 else 1.0
 
 
-def _stood_still_for_long(slot: SlotRecord) -> bool:
+def _stalled_for_long(slot: SlotRecord) -> bool:
     gone_s = _gone_s(slot.load)
     return still_share(slot) > STILL_LIMIT or gone_s > GONE_LIMIT * slot.load.measured_s
 
 
-CLIENT_STOOD_STILL = SlotRule(
-    name="client-stood-still",
-    broken=_stood_still_for_long,
+CLIENT_STALLED = SlotRule(
+    name="client-stalled",
+    broken=_stalled_for_long,
     what=lambda slots: (
-        f"the load generator stood still for up to {duration(max(map(_still_s, slots)))} of a "
+        f"the load generator stalled for up to {duration(max(map(_still_s, slots)))} of a "
         "slot, and sent nothing in that time: it was stopped, or had no CPU"
     ),
-    remedy="Look for what stops programs here: a debugger, a suspended machine, other programs on "
+    fix="Look for what stops programs here: a debugger, a suspended machine, other programs on "
     "the client's CPUs.",
-    spoils=TIMING,
+    invalidates=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )
 
 
-def stood_still_s(slot: SlotRecord) -> float:
+def stalled_s(slot: SlotRecord) -> float:
     """Give the length of the slot's windows in which next to nothing was answered."""
-    return sum(
-        window.length_s for window in slot.load.counted_windows if _stood_still(window, slot)
-    )
+    return sum(window.length_s for window in slot.load.counted_windows if _stalled(window, slot))
 
 
-def _stood_still(window: Window, slot: SlotRecord) -> bool:
+def _stalled(window: Window, slot: SlotRecord) -> bool:
     usual_us = slot.load.response_time_us.p50
-    if not usual_us or window.length_s < STANDSTILL_RESPONSE_TIMES * usual_us / 1e6:
+    if not usual_us or window.length_s < STALL_RESPONSE_TIMES * usual_us / 1e6:
         return False
     others = [other for other in slot.load.counted_windows if other is not window]
     others_s = sum(other.length_s for other in others)
     if not others_s:
         return False
     expected = sum(other.completed for other in others) / others_s * window.length_s
-    return expected >= FEWEST_EXPECTED and window.completed < STANDSTILL_SHARE * expected
+    return expected >= FEWEST_EXPECTED and window.completed < STALL_SHARE * expected
 
 
 def own_stall_s(slot: SlotRecord) -> float:
     """Give the length of the slot's windows without responses that only the servers explain.
 
-    None where the slot's own readings name another cause for half of it: the load generator stood
-    still, the hypervisor or other programs had the servers' CPUs, or a signal stopped them.
+    None where the slot's own readings name another cause for half of it: the load generator
+    stalled, the hypervisor or other programs had the servers' CPUs, or a signal stopped them.
     """
-    quiet_s = stood_still_s(slot)
+    quiet_s = stalled_s(slot)
     return quiet_s if _elsewhere_s(slot) < EXCUSING_SHARE * quiet_s else 0.0
 
 
@@ -247,16 +245,16 @@ def _waited_for_cpu_s(readings: Readings) -> float:
     return sum(known) if known and len(known) == len(waited) else inf
 
 
-STOOD_STILL = SlotRule(
-    name="stood-still",
-    broken=lambda slot: stood_still_s(slot) > 0 and own_stall_s(slot) == 0,
+MACHINE_STALLED = SlotRule(
+    name="machine-stalled",
+    broken=lambda slot: stalled_s(slot) > 0 and own_stall_s(slot) == 0,
     what=lambda slots: (
-        f"for {duration(max(map(stood_still_s, slots)))} of a slot next to nothing was answered, "
-        "as the load generator or the machine stood still"
+        f"for {duration(max(map(stalled_s, slots)))} of a slot next to nothing was answered, "
+        "as the load generator or the machine stalled"
     ),
-    remedy="Look for what stops programs here: a suspended machine, a frozen container, a "
+    fix="Look for what stops programs here: a suspended machine, a frozen container, a "
     "debugger, other programs on the servers' CPUs.",
-    spoils=TIMING,
+    invalidates=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
 )
 
@@ -280,8 +278,8 @@ SEND_LAG = SlotRule(
     name="send-lag",
     broken=_lagged,
     what=_most_lag,
-    remedy="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
-    spoils=RESPONSE_TIMES,
+    fix="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
+    invalidates=RESPONSE_TIMES,
     bounded=True,
 )
 
@@ -333,15 +331,15 @@ OFFERED_RATE = SlotRule(
     name="offered-rate",
     broken=_missed,
     what=_rates,
-    remedy="Lower the rate below what every arm can answer: a queue that grows without end has no "
+    fix="Lower the rate below what every arm can answer: a queue that grows without end has no "
     "response time. To find the most that an arm can do use a closed loop.",
 )
 
 RULES = (
-    CLIENT_BOUND,
-    CLIENT_HELD_BACK,
-    CLIENT_STOOD_STILL,
-    STOOD_STILL,
+    CLIENT_LIMITED,
+    CLIENT_CPU_STARVED,
+    CLIENT_STALLED,
+    MACHINE_STALLED,
     SEND_LAG,
     OFFERED_RATE,
     CLIENT_CEILING,

@@ -9,7 +9,7 @@ from webdyno.judge.interval import welch
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, SlotRule, note
 from webdyno.model.format import count, number
-from webdyno.model.judgement import LeftOutSlot, ValidityWarning
+from webdyno.model.judgement import ExcludedSlot, ValidityWarning
 from webdyno.model.metrics import answers
 from webdyno.model.records import SlotRecord
 
@@ -112,12 +112,12 @@ class _KeptAlike(SlotRule):
     together, which is more than usual in one slot and less in the others.
     """
 
-    def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
+    def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
         """List the slots that break the rule, unless the arms are alike."""
         if _are_alike(slots):
             return []
         closing = _closing(slots)
-        return super().left_out([slot for slot in slots if slot.arm in closing])
+        return super().excluded([slot for slot in slots if slot.arm in closing])
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
         """Tell of arms that close connections; notes where they are alike, or close few."""
@@ -140,16 +140,16 @@ class _KeptAlike(SlotRule):
         shares = sorted({_one_in(_closed_share(slots)) for slots in arms})
         if all(_closed_share(slots) >= ALL_CLOSED for slots in arms):
             what = "no arm keeps connections: each request opened its own"
-            remedy = "To say so in the experiment: --set load.keepalive=never."
+            fix = "To say so in the experiment: --set load.keepalive=never."
         else:
             what = f"the arms close kept connections alike, after {' or '.join(shares)}"
-            remedy = SAME
+            fix = SAME
         return ValidityWarning(
             rule=self.name,
             severity="note",
             arm=None,
             what=f"{what}, and that is in all figures",
-            remedy=remedy,
+            fix=fix,
         )
 
 
@@ -193,7 +193,7 @@ KEEP_ALIVE = _KeptAlike(
     name="keep-alive",
     broken=_closed_early,
     what=_closed,
-    remedy=SAME,
+    fix=SAME,
 )
 
 RETRIED = RunRule("retried", _retried)
@@ -205,14 +205,14 @@ UNWANTED_KEEP_ALIVE = SlotRule(
         f"{count(sum(map(_reused, slots)), 'request')} "
         "went over a connection used before, although each was to open its own"
     ),
-    remedy="This is the load generator's mistake: use another one, or ask for keep-alive.",
+    fix="This is the load generator's mistake: use another one, or ask for keep-alive.",
 )
 
 IDLE_CONNECTIONS = SlotRule(
     name="idle-connections",
     broken=_let_go,
     what=_fewest_held,
-    remedy="Raise the server's limits of connections, workers and open files (see `webdyno stacks "
+    fix="Raise the server's limits of connections, workers and open files (see `webdyno stacks "
     "NAME`) and its keep-alive timeout, or hold fewer: --set load.idle_connections=N.",
 )
 

@@ -48,9 +48,9 @@ LISTEN_OVERFLOW = SlotRule(
         f"{count(sum(map(_dropped, readings_of(slots))), 'connection')} found "
         "the listen queue full, and waited a second or more for their next attempt"
     ),
-    remedy="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
+    fix="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
     "give it more workers, or use fewer connections.",
-    spoils=TIMING,
+    invalidates=TIMING,
 )
 
 
@@ -70,9 +70,9 @@ SYN_RETRANSMITS = SlotRule(
         f"{number(sum(map(_syns_again, readings_of(slots))))} "
         "connection attempts (SYN) had to be sent again, after a second or more"
     ),
-    remedy="Raise the listen backlog and net.core.somaxconn, or use fewer new connections; on a "
+    fix="Raise the listen backlog and net.core.somaxconn, or use fewer new connections; on a "
     "link with loss that is to be expected, so compare over keep-alive there.",
-    spoils=TIMING,
+    invalidates=TIMING,
 )
 
 
@@ -98,25 +98,25 @@ PORTS_USED_UP = SlotRule(
     name="ports-used-up",
     broken=_out_of_ports,
     what=_ports,
-    remedy="Use keep-alive or a lower rate, widen net.ipv4.ip_local_port_range, or allow "
+    fix="Use keep-alive or a lower rate, widen net.ipv4.ip_local_port_range, or allow "
     "net.ipv4.tcp_tw_reuse.",
 )
 
 SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
 
 
-def _link_bound(data: PointData) -> Iterable[ValidityWarning]:
+def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
     """Note each arm that filled the link in at least half of its slots.
 
-    A link with a limit is part of the experiment, so a full one spoils nothing: it is the reason
-    why arms are equivalent over it, or why a faster one isn't ahead by more.
+    A link with a limit is part of the experiment, so a full one invalidates nothing: it is the
+    reason why arms are equivalent over it, or why a faster one isn't ahead by more.
     """
     for arm in data.experiment.arms:
         mine = data.of_arm(arm)
         full = [slot for slot in mine if _fills_link(slot)]
         if link_limited(mine):
             yield note(
-                LINK_BOUND.name,
+                LINK_LIMITED.name,
                 arm,
                 f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
                 "measured, not the server, which may be faster than it looks",
@@ -132,18 +132,18 @@ def link_limited(slots: Sequence[SlotRecord]) -> bool:
     return full > 0 and full >= MOST_SLOTS * len(slots)
 
 
-LINK_BOUND = RunRule("link-bound", _link_bound)
+LINK_LIMITED = RunRule("link-limited", _link_limited)
 
 
 def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]) -> str | None:
     """Say that the link made two arms equivalent, if it did."""
-    bound = {warning.arm for warning in warnings if warning.rule == LINK_BOUND.name}
+    bound = {warning.arm for warning in warnings if warning.rule == LINK_LIMITED.name}
     if (
         comparison.verdict is Verdict.EQUIVALENT
         and comparison.metric in metrics_of_kind(TIMING)
         and {comparison.a, comparison.b} <= bound
     ):
-        return f"both filled the link, which is the limit ({LINK_BOUND.name})"
+        return f"both filled the link, which is the limit ({LINK_LIMITED.name})"
     return None
 
 

@@ -48,7 +48,7 @@ LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
 LONGEST = "24h"
 MUCH_LONGER = 3
 LOG = "`webdyno why --profile` shows where the time goes."
-LOG_REMEDY = (
+LOG_FIX = (
     "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
     f"logs, a lock. {LOG}"
 )
@@ -64,7 +64,7 @@ class Trend:
     noted: float
     """Changes of the rate up to this aren't worth a word."""
     over: str
-    remedy: str
+    fix: str
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
@@ -99,7 +99,7 @@ class Trend:
             what=f"arm {arm}: {pace(data, arm)} {direction} by {percent(abs(change))} from the "
             f"first to the last {self.over}; how far that can have moved its figures counts "
             "against the verdict",
-            remedy=self.remedy,
+            fix=self.fix,
         )
 
 
@@ -150,7 +150,7 @@ TRENDS = (
         _over_the_block,
         noted=0.02,  # ABBA order cancels what all arms have in common of it
         over="slot of a block",
-        remedy="Warm up longer (--set measure.warmup_s=5); a rate that falls on and on points to "
+        fix="Warm up longer (--set measure.warmup_s=5); a rate that falls on and on points to "
         "a leak, a growing queue or throttled CPUs.",
     ),
     Trend(
@@ -159,7 +159,7 @@ TRENDS = (
         noted=0.05,
         over="third of its slots",
         seen=2 / 3,  # from the middle of the first third to that of the last
-        remedy="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
+        fix="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
         "rate that falls points to CPUs that are throttled after a burst.",
     ),
 )
@@ -177,7 +177,7 @@ def _stalls(data: PointData) -> Iterator[ValidityWarning]:
             f"it answers next to nothing for {percent(share.estimate)} of the time "
             f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
             f"{look_words(look)}; nothing else on this machine explains that, so it counts",
-            LOG_REMEDY,
+            LOG_FIX,
         )
 
 
@@ -205,7 +205,7 @@ def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
             arm,
             f"for {duration(max(stalled))} of a slot next to nothing was answered, though all was "
             "well before or after; nothing else on this machine explains that, so it counts",
-            LOG_REMEDY,
+            LOG_FIX,
         )
 
 
@@ -294,8 +294,8 @@ def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
         "What was measured before is kept. Look in the server's log, in the run's folder, "
         "for what it has no more of then: open files, ports, memory, connections to others.",
     )
-    spoils = worst.to_the_end and worst.share >= FAILS_SHARE
-    return found.replace(severity="invalid") if spoils else found
+    invalidates = worst.to_the_end and worst.share >= FAILS_SHARE
+    return found.replace(severity="invalid") if invalidates else found
 
 
 LATER_RULES = (

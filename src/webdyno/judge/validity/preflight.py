@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.answers import leads_to, remedy_of_status
+from webdyno.judge.validity.answers import fix_of_status, leads_to
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
@@ -174,7 +174,7 @@ def _unlike_expected(by_arm: dict[str, list[Answer]]) -> Iterator[ValidityWarnin
                     arm,
                     f"arm {arm} answered {answer.status} to {answer.path}, {wanted} was expected"
                     f"{leads_to(answer) or _begins(answer)}",
-                    remedy_of_status(
+                    fix_of_status(
                         answer, {it[at].status for it in by_arm.values() if at < len(it)}
                     ),
                 )
@@ -334,11 +334,11 @@ def _diff(baseline: str, ours: Answer, arm: str, theirs: Answer) -> str:
     return f" (- {baseline}, + {arm}):\n" + "\n".join(lines) if lines else ""
 
 
-def _warning(rule: str, arm: str, what: str, remedy: str = CORRECT) -> ValidityWarning:
+def _warning(rule: str, arm: str, what: str, fix: str = CORRECT) -> ValidityWarning:
     return ValidityWarning(
         rule=rule,
         severity="invalid",
         arm=arm,
         what=what,
-        remedy=remedy,
+        fix=fix,
     )

@@ -6,13 +6,13 @@ from typing import Protocol
 
 from webdyno.judge.point_data import PointData
 from webdyno.model.format import count
-from webdyno.model.judgement import LeftOutSlot, ValidityWarning
+from webdyno.model.judgement import ExcludedSlot, ValidityWarning
 from webdyno.model.metrics import Kind, metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
-TOO_MANY_LEFT_OUT = 0.1
-"""Usual share of an arm's slots that may be left out: what fails more often belongs to the arm."""
+TOO_MANY_EXCLUDED = 0.1
+"""Usual share of an arm's slots that may be excluded: what fails more often belongs to the arm."""
 
 DISTURBANCES_TOLERATED = 0.5
 """The same for what comes from outside: the slots that are left are as good as ever."""
@@ -32,7 +32,7 @@ class Rule(Protocol):
         """Short and stable, such as `non-2xx`; a rule with several warnings names them after it."""
 
     def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
-        """Tell where it doesn't hold, with figures and a remedy."""
+        """Tell where it doesn't hold, with figures and a fix."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class RunRule:
 
     name: str
     look: Callable[[PointData], Iterable[ValidityWarning]]
-    """No slot is left out of what it looks at."""
+    """No slot is excluded from what it looks at."""
 
     def warnings(self, data: PointData) -> Iterable[ValidityWarning]:
         """Tell where it doesn't hold."""
@@ -56,13 +56,13 @@ class SlotRule:
     broken: Callable[[SlotRecord], bool]
     what: Callable[[Sequence[SlotRecord]], str]
     """All slots of one arm that broke the rule -> what is wrong, with figures."""
-    remedy: str
-    special_remedy: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
-    """The remedy where these slots tell of a cause with another one; empty where they don't."""
-    spoils: Collection[Kind] = ()
-    """The kinds of metrics that a broken slot is left out of; all when empty."""
-    tolerated: float = TOO_MANY_LEFT_OUT
-    """Share of an arm's slots that may be left out before the arm has no valid result."""
+    fix: str
+    special_fix: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
+    """The fix where these slots tell of a cause with another one; empty where they don't."""
+    invalidates: Collection[Kind] = ()
+    """The kinds of metrics that a broken slot is excluded from; all when empty."""
+    tolerated: float = TOO_MANY_EXCLUDED
+    """Share of an arm's slots that may be excluded before the arm has no valid result."""
     bounded: bool = False
     """Whether it is known by how much this can have moved a metric at most (`judge/bias.py`): where
     too many slots break the rule, they stay, and that counts against the verdict."""
@@ -70,7 +70,7 @@ class SlotRule:
     """Whether a slot that breaks it still bounds the rate from below: where too many do, they stay
     for the rate, which is "at least"."""
 
-    def left_out(self, slots: Sequence[SlotRecord]) -> list[LeftOutSlot]:
+    def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
         """List the slots that break the rule and don't count for some metric.
 
         Trials of a search for the capacity all count: some of them ask for too much by intent.
@@ -79,32 +79,34 @@ class SlotRule:
         for slot in (slot for slot in slots if slot.trial is None):
             by_arm.setdefault(slot.arm, []).append(slot)
         return [
-            LeftOutSlot(
+            ExcludedSlot(
                 block=slot.block, slot=slot.slot, arm=slot.arm, rule=self.name, metrics=metrics
             )
             for mine in by_arm.values()
-            for bad, metrics in [self._left_out(mine)]
+            for bad, metrics in [self._excluded(mine)]
             for slot in bad
         ]
 
-    def _left_out(self, mine: Sequence[SlotRecord]) -> tuple[list[SlotRecord], list[str]]:
+    def _excluded(self, mine: Sequence[SlotRecord]) -> tuple[list[SlotRecord], list[str]]:
         """Give an arm's slots that don't count, and for which metrics."""
         bad = [slot for slot in mine if self.broken(slot)]
         too_many = self._too_many(bad, len(mine))
         if too_many and self.bounded:
             return [], []
-        return bad, self._spoilt(too_many)
+        return bad, self._invalidated(too_many)
 
-    def _spoilt(self, too_many: bool) -> list[str]:
+    def _invalidated(self, too_many: bool) -> list[str]:
         """Name the metrics for which slots don't count; a rate that is "at least" still does."""
         censored = too_many and self.censors
-        return metrics_of_kind([kind for kind in self.spoils if kind != "rate" or not censored])
+        return metrics_of_kind(
+            [kind for kind in self.invalidates if kind != "rate" or not censored]
+        )
 
     def _too_many(self, bad: Sequence[SlotRecord], total: int) -> bool:
         return len(bad) > self.tolerated * total
 
     def too_many(self, mine: Sequence[SlotRecord]) -> bool:
-        """Whether more of an arm's slots break it than may be left out."""
+        """Whether more of an arm's slots break it than may be excluded."""
         return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
@@ -119,7 +121,7 @@ class SlotRule:
         too_many = self._too_many(bad, total)
         share = f"{count(len(bad), 'slot')} of {total}"
         if not too_many:
-            scope = f" ({share}, left out)"
+            scope = f" ({share}, excluded)"
         elif self.bounded:
             scope = f" ({share}, kept: how far that can have moved it counts against the verdict)"
         elif self.censors:
@@ -131,21 +133,19 @@ class SlotRule:
             severity="invalid" if too_many and not self.bounded else "note",
             arm=arm,
             what=f"arm {arm}: {self.what(bad)}{scope}",
-            remedy=self.special_remedy(bad) or self.remedy,
-            metrics=self._spoilt(too_many),
+            fix=self.special_fix(bad) or self.fix,
+            metrics=self._invalidated(too_many),
         )
 
 
-def note(
-    rule: str, arm: str, what: str, remedy: str, metrics: Sequence[str] = ()
-) -> ValidityWarning:
-    """Make a warning about an arm that spoils nothing."""
+def note(rule: str, arm: str, what: str, fix: str, metrics: Sequence[str] = ()) -> ValidityWarning:
+    """Make a warning about an arm that invalidates nothing."""
     return ValidityWarning(
         rule=rule,
         severity="note",
         arm=arm,
         what=f"arm {arm}: {what}",
-        remedy=remedy,
+        fix=fix,
         metrics=list(metrics),
     )
 

@@ -15,7 +15,7 @@ from webdyno.judge.differences import surroundings
 from webdyno.judge.interval import Logs
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.rule import TOO_MANY_LEFT_OUT, RunRule, note
+from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED, RunRule, note
 from webdyno.model.format import count, number, percent
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule, metric_rule
@@ -47,7 +47,7 @@ def _sessions(data: PointData) -> Iterator[ValidityWarning]:
             arm=None,
             what="the run was resumed under other conditions: "
             f"{shown}{f'; and {number(more)} more' if more > 0 else ''}",
-            remedy="Measure anew with the same experiment in a new folder; `webdyno compare` can "
+            fix="Measure anew with the same experiment in a new folder; `webdyno compare` can "
             "then set the two beside each other.",
         )
 
@@ -58,8 +58,8 @@ SESSIONS = RunRule("mixed-sessions", _sessions)
 def _incidents(data: PointData) -> Iterator[ValidityWarning]:
     """Give a warning for the load generator and each arm with incidents; the first is told.
 
-    An incident spoils its block. Where that was measured again from its start, the run is whole:
-    unless it happens so often that what is left was chosen by luck.
+    An incident invalidates its block. Where that was measured again from its start, the run is
+    whole: unless it happens so often that what is left was chosen by luck.
     """
     for arm in (None, *data.experiment.arms):
         finished = {block.record.block for block in data.blocks if arm is None or block.of(arm)}
@@ -67,7 +67,7 @@ def _incidents(data: PointData) -> Iterator[ValidityWarning]:
         if not mine:
             continue
         lost = [incident for incident in mine if incident.block not in finished]
-        too_many = len(mine) > max(1.0, TOO_MANY_LEFT_OUT * len(finished))
+        too_many = len(mine) > max(1.0, TOO_MANY_EXCLUDED * len(finished))
         first = lost[0] if lost else mine[0]
         more = f" (and {count(len(mine) - 1, 'more incident')})" if len(mine) > 1 else ""
         nobody = "between hosts" if first.of_hosts else "the load generator"
@@ -78,11 +78,11 @@ def _incidents(data: PointData) -> Iterator[ValidityWarning]:
             severity="invalid" if arm is not None and (lost or too_many) else "note",
             arm=arm,
             what=f"{whose}, block {first.block}: {first.what}{more}{again}",
-            remedy=_remedy(first, resume=bool(lost)),
+            fix=_fix(first, resume=bool(lost)),
         )
 
 
-def _remedy(incident: IncidentRecord, *, resume: bool) -> str:
+def _fix(incident: IncidentRecord, *, resume: bool) -> str:
     log = f"Its log ends: {' | '.join(incident.log_tail[-3:])}. " * bool(incident.log_tail)
     go_on = "What was measured before is kept: go on with `webdyno resume`. " * resume
     if incident.of_hosts:
@@ -120,7 +120,7 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
                 arm=arm,
                 what=f"arm {arm}: a block has only {count(fewest, 'answer')}, but the "
                 f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
-                remedy="Make slots longer (--set measure.slot_s=5) or more "
+                fix="Make slots longer (--set measure.slot_s=5) or more "
                 "(--set measure.slots_per_arm=8).",
                 metrics=list(short),
             )
@@ -140,7 +140,7 @@ def _few_blocks(data: PointData) -> Sequence[ValidityWarning]:
             severity="note",
             arm=None,
             what=f"only {count(finished, 'finished block')}; a verdict needs at least {fewest}",
-            remedy="Go on with `webdyno resume`, or run again with a longer --budget.",
+            fix="Go on with `webdyno resume`, or run again with a longer --budget.",
         )
     ]
 

@@ -80,10 +80,10 @@ OTHER_WORK = SlotRule(
     name="other-work",
     broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
     what=_foreign,
-    remedy="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
+    fix="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
     "CPUs. A database that your application uses counts as another program, unless it is a service "
     "of the arm or of its Compose file.",
-    spoils=TIMING,
+    invalidates=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )
@@ -95,8 +95,8 @@ STEAL = SlotRule(
         f"the hypervisor gave up to {percent(max(map(_steal_share, readings_of(slots))))} of the "
         f"CPU time to other machines (limit {percent(STEAL_LIMIT)})"
     ),
-    remedy="Run at a quieter time or on a machine of your own.",
-    spoils=TIMING,
+    fix="Run at a quieter time or on a machine of your own.",
+    invalidates=TIMING,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )
@@ -108,7 +108,7 @@ MEMORY_PRESSURE = SlotRule(
         "programs waited for memory during up to "
         f"{percent(max(map(memory_waiting, slots)))} of a slot"
     ),
-    remedy="Free memory on this machine, or give the servers fewer workers.",
+    fix="Free memory on this machine, or give the servers fewer workers.",
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )
@@ -136,7 +136,7 @@ MEMORY_LIMIT = SlotRule(
     name="memory-limit",
     broken=with_readings(_limit_reached),
     what=_killed_for_memory,
-    remedy="Raise the limit or give the services fewer workers; what is measured at the limit is "
+    fix="Raise the limit or give the services fewer workers; what is measured at the limit is "
     "the kernel taking memory back.",
 )
 
@@ -169,9 +169,9 @@ LEFT_OVER = SlotRule(
     name="left-over-work",
     broken=lambda slot: left_over_share(slot) > LEFT_OVER_LIMIT,
     what=_busy_others,
-    remedy="Where they don't rest though webdyno waits for that before each slot: use fewer "
+    fix="Where they don't rest though webdyno waits for that before each slot: use fewer "
     "connections or a lower rate, or turn off what they do by themselves.",
-    spoils=WORK,
+    invalidates=WORK,
     bounded=True,
 )
 
@@ -187,7 +187,7 @@ UNDRAINED = SlotRule(
         f"{count(sum(map(_undrained, slots)), 'request')} still had no answer when the slot's "
         "drain was over, and went on using the server in the next slot"
     ),
-    remedy="Use fewer connections or a lower rate, or raise load.timeout_s.",
+    fix="Use fewer connections or a lower rate, or raise load.timeout_s.",
 )
 
 
@@ -203,8 +203,8 @@ SERVERS_STOPPED = SlotRule(
         f"processes of its servers were stopped for {duration(sum(map(stopped_s, slots)))}, by a "
         "signal or a debugger, and answered nothing in that time"
     ),
-    remedy="Leave the servers alone while webdyno runs.",
-    spoils=WORK,
+    fix="Leave the servers alone while webdyno runs.",
+    invalidates=WORK,
     tolerated=DISTURBANCES_TOLERATED,
     bounded=True,
 )

@@ -58,7 +58,7 @@ function shown(point) {
     part.append(scale(point));
     part.append(element("p", `known to ±${point.known}, asked for are ±${point.wanted}`, "soft small"));
   }
-  if (point.left_out) part.append(element("p", `slots left out: ${point.left_out}`, "warning small"));
+  if (point.excluded) part.append(element("p", `slots excluded: ${point.excluded}`, "warning small"));
   return part;
 }
 

@@ -1,4 +1,4 @@
-"""Remedies that are settings of a slot: what the lab changes by itself, and why.
+"""Adjustments that are settings of a slot: what the lab changes by itself, and why.
 
 What would change the question (connections, rate, keep-alive, a server's settings) is never
 touched, nor is what the user set. Each rule looks at one arm; a difference only tells whether what
@@ -26,15 +26,15 @@ from webdyno.model.format import count, duration, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import metric_rule
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import RemedyRecord
+from webdyno.model.records import AdjustmentRecord
 
-WORTH_A_REMEDY = 0.1
+WORTH_AN_ADJUSTMENT = 0.1
 """Change of a rate for which the blocks so far are given up. Smaller ones are bounded,"""
 WORTH_OF_RATIO = 1 / 6
 """… and so are those up to this share, in logarithms, of the ratio that is asked about: their
 bound, 2.25 times as large at most, leaves the verdict, and more than half of the ratio."""
 TRIES = 2
-"""So often a rule is remedied; then its cause is another one."""
+"""So often a rule is adjusted; then its cause is another one."""
 LONGER, LONGER_FOR_ANSWERS = 2.0, 4.0
 LONGEST_WINDOW_S = 60.0
 MOST_SLOTS = 16
@@ -43,7 +43,7 @@ REST_S = 3.0
 
 
 @dataclass(frozen=True)
-class _Remedy:
+class _Adjustment:
     rule: str
     arm: str
     what: str
@@ -53,8 +53,8 @@ class _Remedy:
     """Of a rate that hadn't settled: by what share it changed."""
 
 
-def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
-    """Give the remedy that what is on record of a point asks for, if there is one.
+def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
+    """Give the adjustment that what is on record of a point asks for, if there is one.
 
     `used_s`: how much of the budget is used up. Blocks are given up only where as many more fit
     into what patience makes of it, the fewest at least, or where none of them counts. A trend that
@@ -64,7 +64,7 @@ def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
     """
     if not data.blocks or not question_of(data.experiment).loading.has_windows:
         return None
-    tried = [record.rule for record in data.records if isinstance(record, RemedyRecord)]
+    tried = [record.rule for record in data.records if isinstance(record, AdjustmentRecord)]
     measure = data.measure
     left_s = measure.budget_s * measure.patience - used_s
     room = left_s > data.block_s * max(len(data.blocks), measure.min_blocks)
@@ -83,7 +83,7 @@ def due_remedy(data: PointData, used_s: float) -> RemedyRecord | None:
     ]
     for it in found:
         if tried.count(it.rule) < TRIES and it.settings != now:
-            return RemedyRecord(
+            return AdjustmentRecord(
                 block=data.blocks[-1].record.block,
                 rule=it.rule,
                 arm=it.arm,
@@ -102,7 +102,7 @@ def _undisturbed(data: PointData) -> PointData:
     )
 
 
-def _no_answers(data: PointData, now: SlotSettings) -> Iterator[_Remedy]:
+def _no_answers(data: PointData, now: SlotSettings) -> Iterator[_Adjustment]:
     """Find arms that are only slow: no answers, but no failures either.
 
     Answers may come in the drain, whence server CPU time per request is known, but no rate.
@@ -114,7 +114,7 @@ def _no_answers(data: PointData, now: SlotSettings) -> Iterator[_Remedy]:
         if not slots or not silent or failed or data.measure.slot_s is not None:
             continue
         longer_s = min(now.window_s * LONGER_FOR_ANSWERS, LONGEST_WINDOW_S)
-        yield _Remedy(
+        yield _Adjustment(
             answers.NO_ANSWERS.name,
             arm,
             f"arm {arm} gave no answer in {count(len(slots), 'slot')} of "
@@ -123,7 +123,7 @@ def _no_answers(data: PointData, now: SlotSettings) -> Iterator[_Remedy]:
         )
 
 
-def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Remedy]:
+def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Adjustment]:
     """Find arms with too few answers in a block for the percentile that is asked for."""
     quantile = metric_rule(data.measure.decide_on).quantile
     if quantile is None or data.measure.slots_per_arm is not None:
@@ -136,7 +136,7 @@ def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Re
         if not 0 < had < needed:
             continue
         more = min(2 * -(-slots * needed // (2 * had)), MOST_SLOTS)
-        yield _Remedy(
+        yield _Adjustment(
             "few-samples",
             arm,
             f"arm {arm} gave only {count(had, 'answer')} in a block, and p{quantile * 100:g} needs "
@@ -145,7 +145,7 @@ def _few_samples(data: PointData, now: SlotSettings, slots: int) -> Iterator[_Re
         )
 
 
-def _left_over(data: PointData, now: SlotSettings, *, anew: bool) -> Iterator[_Remedy]:
+def _left_over(data: PointData, now: SlotSettings, *, anew: bool) -> Iterator[_Adjustment]:
     """Find arms that were disturbed by what the load had left the others to do.
 
     Blocks are given up where that took so much of the CPUs that it can matter.
@@ -156,20 +156,20 @@ def _left_over(data: PointData, now: SlotSettings, *, anew: bool) -> Iterator[_R
         disturbed = [slot for slot in slots if rule.broken(slot)]
         if len(disturbed) > rule.tolerated * len(slots):
             share = fmean(map(servers.left_over_share, slots))
-            yield _Remedy(
+            yield _Adjustment(
                 rule.name,
                 arm,
                 f"arm {arm}: {rule.what(disturbed)}; before each slot it is waited for up to "
                 f"{duration(REST_S)}, from now on, until they rest",
                 now.replace(rest_s=REST_S),
-                anew=anew and share > WORTH_A_REMEDY,
+                anew=anew and share > WORTH_AN_ADJUSTMENT,
             )
 
 
 def _worth_giving_up(data: PointData) -> float:
     """Give the change of a rate for which the blocks so far are given up."""
     ratios = [abs(log(it.ratio.estimate)) for it in _asked(data) if it.ratio]
-    return max(WORTH_A_REMEDY, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
+    return max(WORTH_AN_ADJUSTMENT, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
 
 
 def _hangs_on_a_trend(data: PointData) -> bool:
@@ -195,7 +195,7 @@ def _takes_away(comparison: Comparison) -> bool:
     return tells_enough(comparison, bounded=False) and not tells_enough(comparison)
 
 
-def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Remedy]:
+def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Adjustment]:
     """Find arms that hadn't settled when their slots began, or the load in them.
 
     `alpha`: of one by chance.
@@ -217,7 +217,7 @@ def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Remed
                 warmups = now.warmup_s | {arm: longer_s}
                 what += f"; it is warmed up for {duration(longer_s)} from now on"
                 changed = now.replace(warmup_s=warmups)
-                yield _Remedy(rule.name, arm, what, changed, change=size)
+                yield _Adjustment(rule.name, arm, what, changed, change=size)
             elif rule.name == "slot-trend" and measure.lead_in_s is None:
                 longer_s = max(lead_in_s * LONGER, now.window_s)
                 lead_ins = now.lead_in_s | {arm: longer_s}
@@ -225,4 +225,4 @@ def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Remed
                     f"; {duration(longer_s)} at the beginning of its slots don't count from now on"
                 )
                 changed = now.replace(lead_in_s=lead_ins)
-                yield _Remedy(rule.name, arm, what, changed, change=size)
+                yield _Adjustment(rule.name, arm, what, changed, change=size)

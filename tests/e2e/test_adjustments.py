@@ -1,6 +1,6 @@
-"""Remedies with real servers: the cause planted, the remedy carried out, the verdict given.
+"""Adjustments with real servers: the cause planted, the adjustment carried out, the verdict given.
 
-Slots are shorter than users' are, so that six blocks after the remedy take seconds.
+Slots are shorter than users' are, so that six blocks after the adjustment take seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from webdyno.judge import settings as slots
 from webdyno.judge.validity import SLOT_RULES, warnings_of
 from webdyno.lab.lines import LineProgress
 from webdyno.model.judgement import Verdict
-from webdyno.model.records import RemedyRecord
+from webdyno.model.records import AdjustmentRecord
 from webdyno.run import pilot
 from webdyno.run.folder import RunFolder
 from webdyno.run.session import begin_run, measure_run
@@ -51,15 +51,15 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
         }
         catalogue = Catalogue.load([FAULTY])
         experiment = read_experiment(CommandLine(told, {}), [], catalogue)
-        with begin_run("remedies", experiment, catalogue, tmp_path / "run") as folder:
+        with begin_run("adjustments", experiment, catalogue, tmp_path / "run") as folder:
             measure_run(folder, LineProgress(folder.head, print))
             return folder
 
     return run
 
 
-def remedies(folder: RunFolder) -> list[tuple[str, str | None]]:
-    return [(it.rule, it.arm) for it in folder.records() if isinstance(it, RemedyRecord)]
+def adjustments(folder: RunFolder) -> list[tuple[str, str | None]]:
+    return [(it.rule, it.arm) for it in folder.records() if isinstance(it, AdjustmentRecord)]
 
 
 def verdict(folder: RunFolder) -> Verdict:
@@ -72,38 +72,38 @@ def broken(folder: RunFolder) -> set[tuple[str, str | None]]:
 
 
 def skip_if_disturbed(folder: RunFolder, rule: str) -> None:
-    """Trends are bounded, not remedied, where other programs leave few slots to see them in."""
+    """Trends are bounded, not adjusted, where other programs leave few slots to see them in."""
     slots = folder.data().points[0].slots
     rules = [rule for rule in SLOT_RULES.values() if rule.bounded]
     disturbed = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
-    if (rule, "odd") not in remedies(folder) and len(disturbed) > len(slots) / 3:
+    if (rule, "odd") not in adjustments(folder) and len(disturbed) > len(slots) / 3:
         pytest.skip("other programs had the servers' CPUs")
 
 
 def test_a_slow_page_gets_longer_slots(measured: Measuring) -> None:
     folder = measured("slow-page", window_s=0.03, slots_per_arm=2)
-    assert remedies(folder) == [("no-answers", "odd")]
+    assert adjustments(folder) == [("no-answers", "odd")]
     assert verdict(folder) is Verdict.SLOWER
 
 
 def test_a_slow_start_gets_a_longer_warm_up(measured: Measuring) -> None:
     folder = measured("slow-start", window_s=0.05, slots_per_arm=4)
     skip_if_disturbed(folder, "trend")
-    assert ("trend", "odd") in remedies(folder)
+    assert ("trend", "odd") in adjustments(folder)
     assert verdict(folder) is not Verdict.INVALID
 
 
 def test_a_slow_beginning_of_slots_gets_a_lead_in(measured: Measuring) -> None:
     folder = measured("slow-after-rest", window_s=0.3, slots_per_arm=2)
     skip_if_disturbed(folder, "slot-trend")
-    assert ("slot-trend", "odd") in remedies(folder)
+    assert ("slot-trend", "odd") in adjustments(folder)
     assert ("slot-trend", "odd") not in broken(folder)
     assert verdict(folder) is not Verdict.INVALID
 
 
 def test_servers_that_work_on_are_waited_for(measured: Measuring) -> None:
     folder = measured("works-on", window_s=0.1, slots_per_arm=2)
-    assert remedies(folder) == [("left-over-work", "right")]
+    assert adjustments(folder) == [("left-over-work", "right")]
     assert ("left-over-work", "right") not in broken(folder)
     assert verdict(folder) is not Verdict.INVALID
 
@@ -113,5 +113,5 @@ def test_a_percentile_gets_more_slots(measured: Measuring) -> None:
     load = {"connections": 45, "think_s": 0.02}
     folder = measured("slow-page", window_s=0.08, load=load, decide_on="response_p99_us")
     # The arm that is right may have a trend on a busy machine.
-    assert [it for it in remedies(folder) if it[1] == "odd"] == [("few-samples", "odd")]
+    assert [it for it in adjustments(folder) if it[1] == "odd"] == [("few-samples", "odd")]
     assert verdict(folder) is Verdict.SLOWER

@@ -1,4 +1,4 @@
-"""Settings of slots: from pilots, from remedies, from users; causes planted in records."""
+"""Settings of slots: from pilots, from adjustments, from users; causes planted in records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from builders import SimulatedArm, SimulatedRun, pilot_record, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import judge
-from webdyno.judge.remedies import due_remedy
+from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
 from webdyno.judge.validity import counting_share
 from webdyno.model.gate import GateSettings
@@ -18,7 +18,7 @@ from webdyno.model.load_result import Times, Window
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.race import HALVING
-from webdyno.model.records import PilotRecord, Record, RemedyRecord, SlotRecord
+from webdyno.model.records import AdjustmentRecord, PilotRecord, Record, SlotRecord
 
 ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}
 BUDGET_S = 1000.0
@@ -39,8 +39,8 @@ def pilot(arm: str, warmup_s: float, lead_in_s: float, window_s: float) -> Pilot
 PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1, 1.5)]
 
 
-def due(run: SimulatedRun, used_s: float = 0.0) -> RemedyRecord | None:
-    return due_remedy(run.data, used_s)
+def due(run: SimulatedRun, used_s: float = 0.0) -> AdjustmentRecord | None:
+    return due_adjustment(run.data, used_s)
 
 
 def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
@@ -97,7 +97,7 @@ def test_short_windows_give_back_what_the_time_for_an_answer_asks_for(
     assert slot_settings(point_data(looks, experiment)).window_s == expected_s
 
 
-def test_short_windows_give_back_nothing_for_what_the_user_left_out() -> None:
+def test_short_windows_give_back_nothing_for_what_the_user_excluded() -> None:
     """The pilots' lead-ins aren't made where the user has others."""
     looks = [
         pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=3.0) for arm in ARMS
@@ -179,7 +179,7 @@ def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
     assert slots_per_arm(point_data([*PILOTS, *run.records], run.head.experiment)) == 2
 
 
-def test_nothing_is_remedied_where_nothing_is_wrong() -> None:
+def test_nothing_is_adjusted_where_nothing_is_wrong() -> None:
     assert due(measured()) is None
     assert due(measured(blocks=0)) is None
 
@@ -196,12 +196,12 @@ def slot_of(run: SimulatedRun, arm: str) -> SlotRecord:
 
 
 def test_a_page_that_is_only_slow_gets_longer_slots() -> None:
-    remedy = due(silent(measured(blocks=1)))
-    assert remedy
-    assert (remedy.rule, remedy.arm, remedy.anew) == ("no-answers", "apache", True)
-    assert remedy.settings
-    assert remedy.settings.window_s == 2
-    assert remedy.what == (
+    adjustment = due(silent(measured(blocks=1)))
+    assert adjustment
+    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("no-answers", "apache", True)
+    assert adjustment.settings
+    assert adjustment.settings.window_s == 2
+    assert adjustment.what == (
         "arm apache gave no answer in 4 slots of 0.5 s: slots take 2 s from now on"
     )
 
@@ -229,12 +229,12 @@ def drifting(change: float, measure: Measure | None = None) -> SimulatedRun:
 
 
 def test_an_arm_that_rises_over_the_block_is_warmed_up_longer() -> None:
-    remedy = due(drifting(0.1))
-    assert remedy
-    assert (remedy.rule, remedy.arm, remedy.anew) == ("trend", "nginx", True)
-    assert remedy.settings
-    assert remedy.settings.warmup_s["nginx"] > 1
-    assert remedy.settings.warmup_s["apache"] == 1
+    adjustment = due(drifting(0.1))
+    assert adjustment
+    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("trend", "nginx", True)
+    assert adjustment.settings
+    assert adjustment.settings.warmup_s["nginx"] > 1
+    assert adjustment.settings.warmup_s["apache"] == 1
 
 
 def test_blocks_are_not_given_up_where_no_more_would_fit() -> None:
@@ -250,11 +250,11 @@ def test_a_percentile_gets_the_answers_that_it_needs() -> None:
     load = slot_of(run, "apache").load
     few = load.requests.model_copy(update={"completed": 40})
     times = Times(histogram="aGRy")
-    remedy = due(planted(run, "apache", requests=few, response_time_us=times))
-    assert remedy
-    assert (remedy.rule, remedy.anew) == ("few-samples", True)
-    assert remedy.settings
-    assert remedy.settings.slots_per_arm == 8
+    adjustment = due(planted(run, "apache", requests=few, response_time_us=times))
+    assert adjustment
+    assert (adjustment.rule, adjustment.anew) == ("few-samples", True)
+    assert adjustment.settings
+    assert adjustment.settings.slots_per_arm == 8
 
 
 def with_left_over(cpu_s: float, blocks: int = 4) -> SimulatedRun:
@@ -271,11 +271,11 @@ def with_left_over(cpu_s: float, blocks: int = 4) -> SimulatedRun:
 
 @pytest.mark.parametrize(("share", "anew"), [(0.3, True), (0.05, False)])
 def test_what_is_left_of_a_load_is_waited_for(share: float, anew: bool) -> None:
-    remedy = due(with_left_over(share))
-    assert remedy
-    assert (remedy.rule, remedy.arm, remedy.anew) == ("left-over-work", "apache", anew)
-    assert remedy.settings
-    assert remedy.settings.rest_s > 0
+    adjustment = due(with_left_over(share))
+    assert adjustment
+    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("left-over-work", "apache", anew)
+    assert adjustment.settings
+    assert adjustment.settings.rest_s > 0
     assert due(with_left_over(0.001)) is None
 
 
@@ -333,12 +333,12 @@ def test_blocks_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() ->
     assert due(with_rises(measured(), rises)) is not None
 
 
-def test_a_late_trend_is_remedied_where_its_bound_takes_the_verdict_away() -> None:
-    remedy = due(climbing(0.09, 0.08, rate_rps=34_000))
-    assert remedy is not None
-    assert (remedy.rule, remedy.arm, remedy.anew) == ("slot-trend", "apache", True)
-    assert remedy.settings
-    assert remedy.settings.lead_in_s["apache"] > 0
+def test_a_late_trend_is_adjusted_where_its_bound_takes_the_verdict_away() -> None:
+    adjustment = due(climbing(0.09, 0.08, rate_rps=34_000))
+    assert adjustment is not None
+    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("slot-trend", "apache", True)
+    assert adjustment.settings
+    assert adjustment.settings.lead_in_s["apache"] > 0
 
 
 def test_a_late_trend_is_left_to_its_bound_where_as_many_blocks_would_not_fit() -> None:
@@ -356,39 +356,39 @@ def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
     assert due(climbing(0.09, 0.08, rate_rps=10_000)) is None
 
 
-def test_a_late_trend_is_remedied_where_its_bound_takes_away_what_is_excluded() -> None:
+def test_a_late_trend_is_adjusted_where_its_bound_takes_away_what_is_excluded() -> None:
     """Equal servers: without the bound no more than 5% was possible, with it 38%."""
     run = climbing(0.09, 0.08, rate_rps=40_000, sd=0.02)
     found = judge(run.data).comparisons[0]
     assert found.as_measured is found.verdict is Verdict.INCONCLUSIVE
-    remedy = due(run)
-    assert remedy is not None
-    assert remedy.rule == "slot-trend"
+    adjustment = due(run)
+    assert adjustment is not None
+    assert adjustment.rule == "slot-trend"
 
 
-def test_a_rule_is_remedied_twice_at_most() -> None:
+def test_a_rule_is_adjusted_twice_at_most() -> None:
     run = silent(measured(blocks=1))
     records = list(run.records)
     lengths = []
-    while remedy := due_remedy(point_data(records, run.head.experiment), 0.0):
-        assert remedy.settings
-        lengths.append(remedy.settings.window_s)
-        records += [remedy, *run.records]
+    while adjustment := due_adjustment(point_data(records, run.head.experiment), 0.0):
+        assert adjustment.settings
+        lengths.append(adjustment.settings.window_s)
+        records += [adjustment, *run.records]
     assert lengths == [2, 8]
     assert slot_settings(point_data(records, run.head.experiment)).window_s == 8
 
 
 def test_blocks_from_before_a_new_beginning_do_not_count() -> None:
     run = silent(measured(blocks=1))
-    remedy = due(run)
-    assert remedy
-    assert not run.data.and_then(remedy).blocks
-    kept = remedy.model_copy(update={"anew": False})
+    adjustment = due(run)
+    assert adjustment
+    assert not run.data.and_then(adjustment).blocks
+    kept = adjustment.model_copy(update={"anew": False})
     assert len(run.data.and_then(kept).blocks) == 1
 
 
-def test_a_remedy_that_is_no_setting_leaves_settings_alone() -> None:
-    port = RemedyRecord(block=0, rule="port-taken", arm="nginx", what="moved")
+def test_an_adjustment_that_is_no_setting_leaves_settings_alone() -> None:
+    port = AdjustmentRecord(block=0, rule="port-taken", arm="nginx", what="moved")
     experiment = measured().head.experiment
     assert slot_settings(point_data([*PILOTS, port], experiment)) == slot_settings(
         point_data(PILOTS, experiment)
