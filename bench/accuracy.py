@@ -98,7 +98,7 @@ def take_trial(
     trial = trial_of(reporter, finished, kept)
     progress.print(
         f"{delays.title}: {name} {'sound' if trial.sound else 'unsound'}, "
-        f"{kept.too_late:,} of {kept.requests:,} answers too late {trial.problem}"
+        f"{kept.too_late:,} of {kept.requests:,} responses too late {trial.problem}"
     )
     return trial
 
@@ -190,7 +190,7 @@ def check(options: Namespace, console: Console) -> None:
         console.print(f"  {name}: {REPORTERS[name].how}")
     console.print(f"right: all percentiles within {BOUNDS} of the truth; ! marks those outside")
     console.print(
-        f"unsound: more than {TOO_LATE_LIMIT:.2%} of the server's answers were late by more than "
+        f"unsound: more than {TOO_LATE_LIMIT:.2%} of the server's responses were late by more than "
         "their tolerance;\n  such samples are not judged, but repeated, "
         f"at most {options.rounds} for each client in each table"
     )

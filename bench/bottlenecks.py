@@ -1,6 +1,6 @@
 """Does `webdyno why` name what limits a server? Servers with one bottleneck made on purpose.
 
-For each case webdyno measures two arms that are alike, for the sake of a run to ask about, then
+For each case webdyno measures two variants that are alike, for the sake of a run to ask about, then
 what limits the first. The bottleneck is named where its elasticity is the largest and surely the
 limit; in a balanced system two things have to limit in part. A backend that takes its time is told
 by the connections: fewer ask less often. Each run adds a line to the file of results; the table
@@ -25,7 +25,7 @@ from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.judge import judge
 from webdyno.judge.questions.interventions import LIMITS, SLACK
-from webdyno.model.run import arm_folder
+from webdyno.model.run import variant_folder
 from webdyno.model.why import Elasticity
 from webdyno.run.folder import RunFolder
 
@@ -39,7 +39,7 @@ EXAMPLES = """\
 """
 
 RESULTS = Path("bench/results/bottlenecks.jsonl")
-ARM = "limited"
+VARIANT = "limited"
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Case:
     expected: Sequence[str]
     """The resource that limits it, or those that do in part."""
     settings: Sequence[str] = ()
-    """Lines of the experiment, [load] and [bench]."""
-    arm: Sequence[str] = ()
-    """Lines of each arm."""
+    """Lines of the experiment, [load] and [testbed]."""
+    variant: Sequence[str] = ()
+    """Lines of each variant."""
 
 
-NETNS = ("[bench]", 'kind = "netns"', 'link = "100mbit"')
+NETNS = ("[testbed]", 'kind = "netns"', 'link = "100mbit"')
 
 # The last one: a worker that takes 5 ms, and pauses of 25 ms. Six connections would just keep it
 # busy; of eight one waits for it some of the time, and for its own pause the rest.
@@ -72,22 +72,22 @@ CASES: dict[str, Case] = {
         *("nginx", "static", ["link"]),
         ["[load]", 'paths = ["/100KB.txt"]', "connections = 8", *NETNS],
     ),
-    "one worker": Case("nginx-phpfpm", "waiting", ["workers"], (), ["knobs.children = 1"]),
+    "one worker": Case("nginx-phpfpm", "waiting", ["workers"], (), ["settings.children = 1"]),
     "a slow client": Case(
         *("nginx", "static", ["client's CPU"]),
-        ["[load]", 'paths = ["/hello.txt"]', "[bench]", "client_cpus = 0.2"],
+        ["[load]", 'paths = ["/hello.txt"]', "[testbed]", "client_cpus = 0.2"],
     ),
     "a slow backend": Case(
         "nginx-phpfpm",
         "waiting",
         ["connections"],
         ["[load]", "connections = 8"],
-        ["knobs.children = 64"],
+        ["settings.children = 64"],
     ),
     "two in turns": Case(
         *("nginx-phpfpm", "waiting", ["workers", "connections"]),
         ["[load]", "connections = 8", 'think_s = "25ms"'],
-        ["knobs.children = 1"],
+        ["settings.children = 1"],
     ),
 }
 
@@ -121,7 +121,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show the last result of each case."""
+    """Run what was requested, then show the last result of each case."""
     for _ in range(options.rounds):
         for name in options.cases:
             found = look(name, options.budget)
@@ -138,7 +138,7 @@ def look(name: str, budget: str) -> Limited:
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
         problem = measured(experiment, folder, budget="5s").made()
         if not problem:
-            of_it = {"folder": folder, "arms": [ARM], "budget": budget, "yes": True}
+            of_it = {"folder": folder, "variants": [VARIANT], "budget": budget, "yes": True}
             problem = Call("why", of_it).made()
         kept = lab.Kept(
             case=name,
@@ -148,7 +148,7 @@ def look(name: str, budget: str) -> Limited:
             took_s=time.monotonic() - began_s,
             problem=problem,
         )
-        asked = folder / "why" / arm_folder(ARM)
+        asked = folder / "why" / variant_folder(VARIANT)
         if not (asked / "slots.jsonl").exists():
             return Limited(**dict(kept))
         found = RunFolder.open(asked)
@@ -159,8 +159,8 @@ def written(name: str, case: Case) -> str:
     """Give the experiment: the server, twice."""
     lines = [f'title = "Limited by {name}"', 'question = "By what?"', f'site = "{case.site}"']
     lines += case.settings
-    for arm in (ARM, "the same"):
-        lines += [f'[arms."{arm}"]', f'stack = "{case.stack}"', *case.arm]
+    for variant in (VARIANT, "the same"):
+        lines += [f'[variants."{variant}"]', f'stack = "{case.stack}"', *case.variant]
     return "\n".join(lines) + "\n"
 
 
@@ -168,7 +168,7 @@ def told(found: Limited) -> str:
     """Write the elasticities, the largest first."""
     ordered = sorted(found.found, key=lambda it: -it.found.estimate)
     return "; ".join(
-        f"{it.knob or it.resource} {it.found.estimate:.2f} ({it.found.low:.2f} to "
+        f"{it.setting or it.resource} {it.found.estimate:.2f} ({it.found.low:.2f} to "
         f"{it.found.high:.2f}){'' if it.found.low <= LIMITS else ' limits'}"
         f"{' does not' if it.found.high < SLACK else ''}"
         for it in ordered
@@ -185,7 +185,7 @@ def table(outcomes: Sequence[Limited]) -> Table:
         width=lab.TABLE_WIDTH,
     )
     made.add_column("bottleneck")
-    made.add_column("elasticities of the rate", overflow="fold")
+    made.add_column("elasticities of the throughput", overflow="fold")
     made.add_column("right")
     made.add_column("s", justify="right")
     for name in CASES:

@@ -2,7 +2,7 @@
 
 webdyno runs as a user runs it, on real processes and sockets. A server answers one request after
 the other, each after a known time by the clock: fixed (M/D/1) or exponentially distributed (M/M/1),
-under Poisson arrivals. From that follows the rate at which exactly 1% of the answers take longer
+under Poisson arrivals. From that follows the rate at which exactly 1% of the responses take longer
 than the objective allows. One server collapses at a known rate and doesn't come back by itself; and
 one is too fast for the load generator. Each run adds a line to the file of results; the table is
 made of all of them.
@@ -34,7 +34,7 @@ EXAMPLES = """\
 
 RESULTS = Path("bench/results/capacity.jsonl")
 WITHIN_S, ALLOWED = 0.005, 0.01
-SERVICE_US = {"base": 100.0, "other": 80.0}
+SERVICE_US = {"baseline": 100.0, "other": 80.0}
 COLLAPSE_RPS = 6000.0
 
 Truth = Callable[[float], float]
@@ -51,17 +51,17 @@ class Case:
 
 
 def _queue(service: str, *more: str) -> tuple[str, ...]:
-    arms = [
-        f"arms.{arm}.knobs.{knob}={value}"
-        for arm, service_us in SERVICE_US.items()
-        for knob, value in {
+    variants = [
+        f"variants.{variant}.settings.{setting}={value}"
+        for variant, service_us in SERVICE_US.items()
+        for setting, value in {
             "service_us": service_us,
             "service": service,
             "cost_us": 0,
             "workers": 1,
         }.items()
     ]
-    return (*arms, "load.connections=256", *more)
+    return (*variants, "load.connections=256", *more)
 
 
 CASES = {
@@ -70,12 +70,17 @@ CASES = {
     "collapse": Case(
         _queue(
             "fixed",
-            *(f"arms.{arm}.knobs.collapse_rps={COLLAPSE_RPS:g}" for arm in SERVICE_US),
+            *(
+                f"variants.{variant}.settings.collapse_rps={COLLAPSE_RPS:g}"
+                for variant in SERVICE_US
+            ),
             "capacity.arrivals=constant",
         ),
         lambda _: COLLAPSE_RPS,
     ),
-    "client": Case(("arms.base.knobs.cost_us=0", "arms.other.knobs.cost_us=0"), None),
+    "client": Case(
+        ("variants.baseline.settings.cost_us=0", "variants.other.settings.cost_us=0"), None
+    ),
 }
 
 
@@ -89,7 +94,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     run_cases(
         options,
         lambda name, programs: lab.run_lab(name, asked(name, options.budget), programs),
@@ -106,19 +111,19 @@ def asked(name: str, budget: str) -> Call:
 
 
 def errors(found: Outcome) -> list[float]:
-    """Give by how much the capacities of the arms are off, as shares of the truth."""
+    """Give by how much the capacities of the variants are off, as shares of the truth."""
     truth = CASES[found.case].truth
     if truth is None:
         return []
-    return [it.estimate / truth(SERVICE_US[arm]) - 1 for arm, it in found.values.items()]
+    return [it.estimate / truth(SERVICE_US[variant]) - 1 for variant, it in found.values.items()]
 
 
 def held(found: Outcome) -> list[bool]:
-    """Tell for each arm whether the interval of its capacity holds the truth."""
+    """Tell for each variant whether the interval of its capacity holds the truth."""
     truth = CASES[found.case].truth
     if truth is None:
         return []
-    return [it.low <= truth(SERVICE_US[arm]) <= it.high for arm, it in found.values.items()]
+    return [it.low <= truth(SERVICE_US[variant]) <= it.high for variant, it in found.values.items()]
 
 
 def line(found: Outcome) -> str:

@@ -25,7 +25,7 @@ from rig.script import Script, progress
 from webdyno.definitions.validation import shown_value
 from webdyno.judge import judge
 from webdyno.model.base import Interval
-from webdyno.model.knob import KnobValue
+from webdyno.model.setting import SettingValue
 from webdyno.model.why import Gain
 from webdyno.run.folder import RunFolder
 
@@ -51,19 +51,19 @@ class Case:
     stack: str
     site: str
     path: str
-    planted: Mapping[str, KnobValue]
+    planted: Mapping[str, SettingValue]
     """Of the slow one alone; empty: nothing."""
-    knobs: Mapping[str, KnobValue] = field(default_factory=dict)
+    settings: Mapping[str, SettingValue] = field(default_factory=dict)
     """Of both."""
     load: Sequence[str] = ()
     """Lines of [load]."""
-    decide_on: str = "rate_rps"
+    decide_on: str = "throughput_rps"
     budget: str = "90s"
     """Of `why`, which ends when it knows: more where many or slow servers are tried."""
 
 
-CACHED: Mapping[str, KnobValue] = {"open_file_cache": True}
-KEPT: Mapping[str, KnobValue] = {"upstream_keepalive": 16}
+CACHED: Mapping[str, SettingValue] = {"open_file_cache": True}
+KEPT: Mapping[str, SettingValue] = {"upstream_keepalive": 16}
 GZIP = ('headers.Accept-Encoding = "gzip"',)
 NEW_CONNECTIONS = ('keepalive = "never"',)
 
@@ -72,7 +72,7 @@ CASES: dict[str, Case] = {
     "access log (apache)": Case("apache-event", "static", "/hello.txt", {"access_log": True}),
     "access log (nginx)": Case("nginx", "static", "/hello.txt", {"access_log": True}, CACHED),
     "no sendfile": Case("nginx", "static", "/1MB.txt", {"sendfile": False}, CACHED),
-    "files opened anew": Case("nginx", "static", "/hello.txt", {"open_file_cache": False}, CACHED),
+    "files opened again": Case("nginx", "static", "/hello.txt", {"open_file_cache": False}, CACHED),
     "gzip level": Case(
         "nginx", "static", "/100KB.txt", {"gzip_level": 9}, {**CACHED, "gzip": True}, GZIP
     ),
@@ -112,7 +112,7 @@ class Named(lab.Kept):
     """What was found to be the cause."""
 
     ratio: Interval | None = None
-    """Of the slow one's rate and the other's."""
+    """Of the slow one's throughput and the other's."""
     gains: list[Gain] = []
 
     @property
@@ -124,7 +124,7 @@ class Named(lab.Kept):
     def is_right(self) -> bool:
         """Whether what was planted comes first, or nothing is claimed where nothing was."""
         planted = CASES[self.case].planted
-        first = [it.advice.knob for it in self.sure[:1]]
+        first = [it.advice.setting for it in self.sure[:1]]
         return not self.problem and first == list(planted)
 
 
@@ -137,7 +137,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show the last result of each case."""
+    """Run what was requested, then show the last result of each case."""
     for _ in range(options.rounds):
         for name in options.cases:
             found = name_cause(name)
@@ -154,7 +154,12 @@ def name_cause(name: str) -> Named:
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
         problem = measured(experiment, folder, budget="25s").made()
         if not problem:
-            of_it = {"folder": folder, "arms": [SLOW], "budget": CASES[name].budget, "yes": True}
+            of_it = {
+                "folder": folder,
+                "variants": [SLOW],
+                "budget": CASES[name].budget,
+                "yes": True,
+            }
             problem = Call("try_advice", of_it).made()
         kept = lab.Kept(
             case=name,
@@ -179,13 +184,13 @@ def written(name: str, case: Case) -> str:
     lines = [f'title = "Planted: {name}"', 'question = "Is it slower?"', f'site = "{case.site}"']
     lines += ["[measure]", f'decide_on = "{case.decide_on}"']
     lines += ["[load]", f'paths = ["{case.path}"]', *case.load]
-    for arm, knobs in ((GOOD, case.knobs), (SLOW, {**case.knobs, **case.planted})):
-        lines += [f"[arms.{arm}]", f'stack = "{case.stack}"']
-        lines += [f"knobs.{knob} = {_toml(value)}" for knob, value in knobs.items()]
+    for variant, settings in ((GOOD, case.settings), (SLOW, {**case.settings, **case.planted})):
+        lines += [f"[variants.{variant}]", f'stack = "{case.stack}"']
+        lines += [f"settings.{setting} = {_toml(value)}" for setting, value in settings.items()]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: KnobValue) -> str:
+def _toml(value: SettingValue) -> str:
     return f'"{value}"' if isinstance(value, str) else shown_value(value)
 
 
@@ -194,7 +199,7 @@ def _found(folder: Path) -> dict[str, object]:
         return {}
     run = RunFolder.open(folder)
     compared = judge(run.data().points[0]).comparisons
-    told: dict[str, object] = {"ratio": compared[0].sure if compared else None}
+    told: dict[str, object] = {"ratio": compared[0].decisive if compared else None}
     if (folder / "why" / f"advice-{SLOW}").exists():
         tried = RunFolder.open(folder / "why" / f"advice-{SLOW}")
         told["gains"] = judge(tried.data().points[0]).gains
@@ -214,7 +219,7 @@ def _claims(found: Named) -> str:
 
 def _claim(gain: Gain) -> str:
     worth = f"{gain.ratio.estimate:.3g} ({gain.ratio.low:.3g} to {gain.ratio.high:.3g})"
-    return f"{gain.advice.knob} = {shown_value(gain.advice.tried)}: {worth}"
+    return f"{gain.advice.setting} = {shown_value(gain.advice.tried)}: {worth}"
 
 
 def table(outcomes: Sequence[Named]) -> Table:

@@ -1,7 +1,7 @@
 """Does webdyno come to an answer? Duels of all stacks of the catalogue, with defaults only.
 
 webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
-the last line of each duel. Intervals are those that verdicts rest on, with all bounds of bias. An
+the last line of each duel. Intervals are worst-case CIs, on which verdicts rest. An
 inconclusive duel counts as an answer when that excludes differences of more than 5%.
 """
 
@@ -54,7 +54,7 @@ DUELS = (
     "puma-redis thin-redis --site retwis",
     (
         "nginx-phpfpm apache-prefork-modphp --site hello-php "
-        "--set arms.nginx-phpfpm.memory=512MB --set arms.apache-prefork-modphp.memory=512MB"
+        "--set variants.nginx-phpfpm.memory=512MB --set variants.apache-prefork-modphp.memory=512MB"
     ),
     "redis redis --site keys --path /get --generator redis-benchmark",
     "nginx nginx",
@@ -84,7 +84,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run the duels that were asked for, then show the last result of each."""
+    """Run the duels that were requested, then show the last result of each."""
     for duel in () if options.table else DUELS[options.first - 1 : options.last]:
         found = lab.run_lab(duel, asked(duel))
         lab.append(options.results, found)
@@ -138,17 +138,17 @@ def verdict(found: Outcome) -> str:
 def answered(found: Outcome) -> bool:
     """Whether it says something: a verdict, or that no larger difference than 5% is possible."""
     if found.verdict is Verdict.INCONCLUSIVE:
-        return found.sure is not None and ruled_out_difference(found.sure) <= MOST_EXCLUDED
+        return found.decisive is not None and ruled_out_difference(found.decisive) <= MOST_EXCLUDED
     return found.verdict not in {None, Verdict.INVALID}
 
 
 def shown(found: Outcome) -> str:
-    """Write the interval with all bounds, or what it excludes where that is the answer."""
-    if found.sure is None:
+    """Write the worst-case CI, or what it excludes where that is the answer."""
+    if found.decisive is None:
         return "–"
     if found.verdict in WITHOUT_DIFFERENCE:
-        return f"no more than {ruled_out_difference(found.sure):.1%}"
-    return between(found.sure)
+        return f"no more than {ruled_out_difference(found.decisive):.1%}"
+    return between(found.decisive)
 
 
 if __name__ == "__main__":

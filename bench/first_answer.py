@@ -50,7 +50,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     for _ in range(options.rounds):
         found = first_comparison()
         lab.append(options.results, found)

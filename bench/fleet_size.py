@@ -1,9 +1,9 @@
 """What a fleet of many hosts costs the machine that gave the orders, without any host.
 
-The blocks of a run of yours are drawn at random, with replacement, into the runs of as many hosts
-as are asked for. Their pieces come as those of hosts do, each host in a thread of its own; then all
+The rounds of a run of yours are drawn at random, with replacement, into the runs of as many hosts
+as are requested. Their pieces come as those of hosts do, each host in a thread of its own; then all
 is judged, over processes as `webdyno fleet` does, and the page made. Printed for each size: CPU
-time per block until it is on disk (drawing it included) and that of judging it, CPU time of verdict
+time per round until it is on disk (drawing it included) and that of judging it, CPU time of verdict
 and page, size of the page, what lies on disk, the most memory that was needed by who gave the
 orders and by a process that judged, and how long all of it took.
 """
@@ -34,7 +34,7 @@ from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
-from webdyno.lab.dispatch import BlockNews
+from webdyno.lab.dispatch import RoundNews
 from webdyno.model.cluster import Ended, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
@@ -43,16 +43,16 @@ from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
 
 EXAMPLES = """\
-  of the blocks of a run of some minutes
+  of the rounds of a run of some minutes
     ./dyno run --budget 2m --out /tmp/run && .venv/bin/python bench/fleet_size.py /tmp/run
   as large as is planned for
-    .venv/bin/python bench/fleet_size.py /tmp/run --hosts 1000 --blocks 100
+    .venv/bin/python bench/fleet_size.py /tmp/run --hosts 1000 --rounds 100
 """
 RECORDS = PurePosixPath(RECORDS_FILE)
 HEADINGS = (
     "hosts",
-    "kept, ms/block",
-    "judged, ms/block",
+    "kept, ms/round",
+    "judged, ms/round",
     "verdict, s",
     "page, kB",
     "disk, MB",
@@ -64,31 +64,31 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Template:
-    """A run that was measured: the lines of each of its blocks, those before and those after."""
+    """A run that was measured: the lines of each of its rounds, those before and those after."""
 
     head: RunHead
     before: list[bytes]
-    blocks: dict[int, list[bytes]]
+    rounds: dict[int, list[bytes]]
     after: list[bytes]
 
     @classmethod
     def of(cls, path: Path) -> "Template":
-        """Read a run of one point; raise BenchError where it has no block or didn't end."""
+        """Read a run of one point; raise BenchError where it has no round or didn't end."""
         template = cls(RunFolder.open(path).head, [], {}, [])
         for line in (path / RECORDS_FILE).read_bytes().splitlines():
             record = json.loads(line)
             if record["kind"] == "stop":
                 template.after.append(line)
-            elif record.get("block") is not None:
-                template.blocks.setdefault(record["block"], []).append(line)
+            elif record.get("round") is not None:
+                template.rounds.setdefault(record["round"], []).append(line)
             else:
                 template.before.append(line)
-        if not template.blocks or not template.after:
+        if not template.rounds or not template.after:
             raise BenchError(f"{path} didn't come to its end: give a run that did")
         return template
 
     def first_lines(self, machine: Machine) -> list[bytes]:
-        """Give what stands before the blocks, as another machine has it."""
+        """Give what stands before the rounds, as another machine has it."""
         theirs = machine.model_dump(mode="json")
         return [
             json.dumps(record | {"machine": theirs}).encode() if "machine" in record else line
@@ -96,19 +96,19 @@ class Template:
         ]
 
     def drawn(self, rng: Random, number: int) -> list[bytes]:
-        """Give a block that was drawn at random under another number."""
-        drawn = rng.choice(list(self.blocks))
-        was, now = (b'"block":%d,' % it for it in (drawn, number))
-        return [line.replace(was, now, 1) for line in self.blocks[drawn]]
+        """Give a round that was drawn at random under another number."""
+        drawn = rng.choice(list(self.rounds))
+        was, now = (b'"round":%d,' % it for it in (drawn, number))
+        return [line.replace(was, now, 1) for line in self.rounds[drawn]]
 
 
 @dataclass
 class DrawnHost:
-    """A host whose run is drawn from blocks that were measured elsewhere."""
+    """A host whose run is drawn from rounds that were measured elsewhere."""
 
     name: str
     template: Template
-    blocks: int
+    rounds: int
 
     def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:  # noqa: ARG002
         """Say a line at a time, as a host does whose slots take half a second or more."""
@@ -124,7 +124,7 @@ class DrawnHost:
     def _lines(self, machine: Machine) -> Iterator[bytes]:
         rng = Random(self.name)
         yield from self.template.first_lines(machine)
-        for number in range(1, self.blocks + 1):
+        for number in range(1, self.rounds + 1):
             yield from self.template.drawn(rng, number)
         yield from self.template.after
 
@@ -137,7 +137,7 @@ class Cost:
     """What a fleet of some size took."""
 
     hosts: int
-    blocks: int
+    rounds: int
     kept_cpu_s: float
     judged_cpu_s: float
     verdict_cpu_s: float
@@ -149,16 +149,16 @@ class Cost:
     took_s: float
 
 
-def cost_of(run: Path, hosts: int, blocks: int) -> Cost:
-    """Drive a fleet of so many hosts, each of which measures so many blocks."""
+def cost_of(run: Path, hosts: int, rounds: int) -> Cost:
+    """Drive a fleet of so many hosts, each of which measures so many rounds."""
     template = Template.of(run)
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as name:
         out = Path(name)
-        drawn = [DrawnHost(f"host{number}", template, blocks) for number in range(hosts)]
+        drawn = [DrawnHost(f"host{number}", template, rounds) for number in range(hosts)]
         cpu_s = [_cpu_s()]
-        with redirect_stdout(io.StringIO()):  # what is told of blocks is made, but not shown
-            news = BlockNews(hosts, print, quiet=False)
+        with redirect_stdout(io.StringIO()):  # what is told of rounds is made, but not shown
+            news = RoundNews(hosts, print, quiet=False)
             dispatcher = Dispatcher(drawn, lambda *_: b"", out)
             dispatcher.measure(Counter({Work(): hosts}), news, yes=False)
         cpu_s.append(_cpu_s())
@@ -171,7 +171,7 @@ def cost_of(run: Path, hosts: int, blocks: int) -> Cost:
     kept, judged, verdict = (after - before for before, after in pairwise(cpu_s))
     return Cost(
         hosts=hosts,
-        blocks=blocks,
+        rounds=rounds,
         kept_cpu_s=kept,
         judged_cpu_s=judged,
         verdict_cpu_s=verdict,
@@ -194,15 +194,15 @@ def _most_memory_bytes(who: int) -> int:
 
 def work(options: Namespace, console: Console) -> None:
     """Drive fleets of growing size, each in a process whose memory is its own."""
-    table = Table(title=f"{options.blocks} blocks on each host", pad_edge=False)
+    table = Table(title=f"{options.rounds} rounds on each host", pad_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, justify="right")
     for hosts in options.hosts:
         progress.print(f"{hosts} hosts …")
         # No daemon, as those of multiprocessing's pools: it has to start processes that judge.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-            cost = pool.submit(cost_of, options.folder, hosts, options.blocks).result()
-        each = 1e3 / (cost.hosts * cost.blocks)
+            cost = pool.submit(cost_of, options.folder, hosts, options.rounds).result()
+        each = 1e3 / (cost.hosts * cost.rounds)
         table.add_row(
             str(cost.hosts),
             f"{cost.kept_cpu_s * each:.2f}",
@@ -222,7 +222,7 @@ def script() -> Script:
     made = Script(__doc__, EXAMPLES)
     made.add_argument("folder", type=Path, help="of a run without factors")
     made.add_argument("--hosts", type=count, nargs="+", default=[10, 100], help="sizes (10 100)")
-    made.add_argument("--blocks", type=count, default=100, help="of each host (100)")
+    made.add_argument("--rounds", type=count, default=100, help="of each host (100)")
     return made
 
 

@@ -1,9 +1,10 @@
 """How often a gate is right: simulated gates, answered by the judge's own functions.
 
-Every endpoint has CPU time per request, rate and 99th percentile, each with lognormal noise of its
-own for each fresh start of each of the three arms. Of several endpoints one needs more CPU time;
-its rate falls and its percentile rises by as much. The noise of metrics is independent, which is
-when a gate errs most often. Each row of the table is for 1 000 gates unless told otherwise.
+Every endpoint has CPU time per request, throughput and 99th percentile, each with lognormal noise
+of its own for each fresh start of each of the three variants. Of several endpoints one needs more
+CPU time; its throughput falls and its percentile rises by as much. The noise of metrics is
+independent, which is when a gate errs most often. Each row of the table is for 1 000 gates unless
+told otherwise.
 """
 
 import sys
@@ -23,7 +24,7 @@ from webdyno.judge.interval import Logs
 from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 
 EXAMPLES = """\
   the table of docs/validation/gate.md (some minutes)
@@ -35,10 +36,10 @@ EXAMPLES = """\
 MEASURE = Measure()
 CHANGES = (0.0, 0.03, 0.05, 0.1)
 NOISES = {
-    "quiet": {"server_cpu_us": 0.008, "rate_rps": 0.012, "response_p99_us": 0.05},
-    "restless": {"server_cpu_us": 0.02, "rate_rps": 0.03, "response_p99_us": 0.12},
+    "quiet": {"server_cpu_us": 0.008, "throughput_rps": 0.012, "latency_p99_us": 0.05},
+    "restless": {"server_cpu_us": 0.02, "throughput_rps": 0.03, "latency_p99_us": 0.12},
 }
-"""Standard deviation of ln(value) of one arm in one block, by metric."""
+"""Standard deviation of ln(value) of one variant in one round, by metric."""
 ENDPOINTS = (1, 3)
 
 
@@ -47,7 +48,7 @@ class Gate:
     """How a simulated gate ended."""
 
     answer: GateAnswer
-    blocks: float
+    rounds: float
     """Mean over endpoints."""
     named: frozenset[str]
     """Endpoints that are called worse."""
@@ -61,8 +62,8 @@ class World:
     """What the first endpoint needs more, as a share."""
     noise: str
     endpoints: int
-    base_again: float = 0.0
-    """By how much, in ln, the second arm of the base differs from the first, lastingly."""
+    baseline_again: float = 0.0
+    """By how much, in ln, the second variant of the baseline differs from the first, lastingly."""
     at_margin: bool = False
     """Whether every metric everywhere is worse by exactly its tolerance instead."""
 
@@ -85,30 +86,30 @@ def gates(world: World, how_many: int, seed: int = 0) -> Iterator[Gate]:
 
 
 def _logs(world: World, rng: np.random.Generator, *, changed: bool) -> dict[str, Logs]:
-    """Give ln of all metrics of base, base again and head in all blocks that there may be."""
+    """Give ln of all metrics of the three variants in all rounds that there may be."""
     found = {}
     for metric, sd in NOISES[world.noise].items():
-        logs = rng.normal(0, sd, (3, MEASURE.max_blocks))
+        logs = rng.normal(0, sd, (3, MEASURE.max_rounds))
         worse = log1p(world.change) if changed else 0.0
         worse = log1p(DEFAULT_TOLERANCES[metric]) if world.at_margin else worse
-        logs[1] += world.base_again
-        logs[2] += worse if metric_rule(metric).metric.better == "lower" else -worse
+        logs[1] += world.baseline_again
+        logs[2] += worse if METRICS[metric].metric.better == "lower" else -worse
         found[metric] = logs
     return found
 
 
 def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[MeasuredClaim]:
     claims: list[MeasuredClaim] = []
-    for n in range(MEASURE.min_blocks, MEASURE.max_blocks + 1):
+    for n in range(MEASURE.min_rounds, MEASURE.max_rounds + 1):
         claims = [
             MeasuredClaim(
                 endpoint,
-                metric_rule(metric),
+                METRICS[metric],
                 DEFAULT_TOLERANCES[metric],
-                d=head[:n] - (base[:n] + again[:n]) / 2,
-                again=again[:n] - base[:n],
+                d=head[:n] - (baseline[:n] + again[:n]) / 2,
+                again=again[:n] - baseline[:n],
             )
-            for metric, (base, again, head) in logs.items()
+            for metric, (baseline, again, head) in logs.items()
         ]
         answers = answer_claims(claims, MEASURE, len(claims) * world.endpoints)
         if gate_answer([it.answer for it in answers]) is not GateAnswer.INCONCLUSIVE:
@@ -128,7 +129,7 @@ def work(options: Namespace, console: Console) -> None:
     made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%")
     for heading in ("machine", "endpoints", "more CPU"):
         made.add_column(heading)
-    for heading in ("pass", "fail", "inconclusive", "blocks", "wrong endpoint"):
+    for heading in ("pass", "fail", "inconclusive", "rounds", "wrong endpoint"):
         made.add_column(heading, justify="right")
     for noise in NOISES:
         for endpoints in ENDPOINTS:
@@ -145,9 +146,9 @@ def cells(ended: list[Gate]) -> list[str]:
         f"{answers.count(answer) / len(ended):.1%}"
         for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
     ]
-    blocks = fmean(gate.blocks for gate in ended)
+    rounds = fmean(gate.rounds for gate in ended)
     wrong = sum(bool(gate.named - {"0"}) for gate in ended)
-    return [*shares, f"{blocks:.1f}", f"{wrong / len(ended):.1%}"]
+    return [*shares, f"{rounds:.1f}", f"{wrong / len(ended):.1%}"]
 
 
 if __name__ == "__main__":

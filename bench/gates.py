@@ -1,8 +1,8 @@
 """How often a gate is right on a real machine: gates between servers of dialled cost.
 
-webdyno runs as a user runs it, `webdyno gate` with its defaults: base and head cost 100 µs of CPU
-time per request, or head 3% or 10% more; and no change beside a neighbour that works in bursts on
-the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
+webdyno runs as a user runs it, `webdyno gate` with its defaults: baseline and head cost 100 µs of
+CPU time per request, or head 3% or 10% more; and no change beside a neighbour that works in bursts
+on the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
 """
 
 import sys
@@ -26,8 +26,8 @@ from rig.options import count
 from rig.script import Script, progress
 from truth import CATALOGUE, own_program
 from webdyno import open_run
-from webdyno.host.this_machine import Bench
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
+from webdyno.host.this_machine import Testbed
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
   all that is still missing of 40, 15, 15 and 15 gates (some hours)
@@ -56,8 +56,10 @@ class Case:
     @property
     def asked(self) -> Call:
         """What webdyno is asked."""
-        costs = {BASE: BASE_US, BASE_AGAIN: BASE_US, HEAD: BASE_US * (1 + self.change)}
-        return dialled_gate([f'arms."{arm}".knobs.cost_us={it:.6g}' for arm, it in costs.items()])
+        costs = {BASELINE: BASE_US, BASELINE_AGAIN: BASE_US, HEAD: BASE_US * (1 + self.change)}
+        return dialled_gate(
+            [f'variants."{variant}".settings.cost_us={it:.6g}' for variant, it in costs.items()]
+        )
 
 
 CASES = (
@@ -114,8 +116,8 @@ def run(case: Case, programs: Path, budget: str | None) -> Answered:
 def dialled_gate(dials: Iterable[str]) -> Call:
     """Ask whether one dialled server is worse than another, with their dials."""
     settings = {"load.connections": 16, **settings_in(dials)}
-    sides = {"base": "dialled", "head": "dialled", "catalog": [str(CATALOGUE)], "yes": True}
-    return Call("gate", {**sides, "settings": settings})
+    asked = {"base": "dialled", "head": "dialled", "catalog": [str(CATALOGUE)], "yes": True}
+    return Call("gate", {**asked, "settings": settings})
 
 
 def run_gate(case: str, call: Call, programs: Path) -> Answered:
@@ -134,14 +136,14 @@ def run_gate(case: str, call: Call, programs: Path) -> Answered:
         answer=gate.answer if gate else None,
         notes=gate.notes if gate else [],
         headline=gate.headline if gate else "",
-        blocks=max((claim.blocks for claim in gate.claims), default=0) if gate else 0,
+        rounds=max((claim.rounds for claim in gate.claims), default=0) if gate else 0,
         took_s=time.monotonic() - began_s,
         problem="" if gate else problem or "webdyno left no answer behind",
     )
 
 
 def _neighbour(case: Case) -> AbstractContextManager[None]:
-    return bursts(Bench().split.servers) if case.neighbour else nullcontext()
+    return bursts(Testbed().split.servers) if case.neighbour else nullcontext()
 
 
 def _count(outcomes: Sequence[Answered], case: Case) -> int:
@@ -156,7 +158,7 @@ def table(outcomes: Sequence[Answered]) -> Table:
         width=lab.TABLE_WIDTH,
     )
     made.add_column("case")
-    for heading in ("gates", "pass", "fail", "inconclusive", "invalid, failed", "blocks", "s"):
+    for heading in ("gates", "pass", "fail", "inconclusive", "invalid, failed", "rounds", "s"):
         made.add_column(heading, justify="right")
     for case in CASES:
         mine = [it for it in outcomes if it.case == case.name]
@@ -169,7 +171,7 @@ def table(outcomes: Sequence[Answered]) -> Table:
             str(len(mine)),
             *(str(answers.count(answer)) for answer in told),
             str(sum(answer not in told for answer in answers)),
-            f"{fmean(it.blocks for it in mine):.1f}",
+            f"{fmean(it.rounds for it in mine):.1f}",
             f"{fmean(it.took_s for it in mine):.0f}",
         )
     return made

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.probe.slot import SlotProbe
 from webdyno.stack.running import RunningStack
 from webdyno.stack.starting import start_stack
@@ -30,7 +30,7 @@ STACKS = ("nginx", "apache-event", "apache-prefork")
 
 def main() -> None:
     """Print a line for each stack."""
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     site = catalogue.site("static")
     table = Table(title=f"{SLOTS} idle slots of {SLOT_S} s; CPU time in ms, medians")
     for heading in ("stack", "processes", "threads", "before", "inside", "after"):
@@ -40,19 +40,19 @@ def main() -> None:
         with (
             tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch,
             start_stack(
-                catalogue.stack(name), {}, site, folder=Path(scratch) / name, bench=bench
+                catalogue.stack(name), {}, site, folder=Path(scratch) / name, testbed=testbed
             ) as stack,
         ):
-            table.add_row(name, *cost(name, stack, bench))
+            table.add_row(name, *cost(name, stack, testbed))
     Console().print(table)
 
 
-def cost(name: str, stack: RunningStack, bench: Bench) -> list[str]:
+def cost(name: str, stack: RunningStack, testbed: Testbed) -> list[str]:
     """Probe a stack in idle slots, and give the cells of its row."""
     costs = []
     for _ in range(SLOTS):
         begin = time.process_time()
-        with SlotProbe(name, {name: stack}, bench, os.getpid()) as probe:
+        with SlotProbe(name, {name: stack}, testbed, os.getpid()) as probe:
             entered = time.process_time()
             time.sleep(SLOT_S)
             left = time.process_time()

@@ -3,8 +3,8 @@
     .venv/bin/python bench/repeatability.py
 
 First a duel of nginx against itself that takes its whole time. Then wrk asks one nginx on the same
-CPUs, over as many connections, one run after the other and as often as the duel had blocks; each
-run lasts as long as an arm was measured in a block.
+CPUs, over as many connections, one run after the other and as often as the duel had rounds; each
+run lasts as long as a variant was measured in a round.
 """
 
 import re
@@ -22,7 +22,7 @@ from rich.table import Table
 
 from rig.lab import Call
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge import judge
 from webdyno.judge.interval import t_quantile
 from webdyno.model.base import Interval
@@ -33,7 +33,7 @@ from webdyno.stack.starting import start_stack
 
 STACK = "nginx"
 BUDGET_S = 60
-METRICS = {"rate_rps": "requests per second", "server_cpu_us": "server CPU time per request"}
+METRICS = {"throughput_rps": "throughput", "server_cpu_us": "server CPU time per request"}
 CONFIDENCE = 0.95
 TABLE_WIDTH = 110
 """Columns of the table where it isn't printed on a terminal."""
@@ -46,10 +46,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         run = duel(Path(scratch) / "run")
         judgement = judge(run.data().points[0])
-        blocks = judgement.blocks
-        runs = wrk_runs(run, blocks, Path(scratch) / STACK)
+        rounds = judgement.rounds
+        runs = wrk_runs(run, rounds, Path(scratch) / STACK)
     ratios = {it.metric: it.ratio for it in judgement.comparisons if it.ratio is not None}
-    title = f"{STACK} against itself: {BUDGET_S} s, {blocks} blocks; {blocks} runs of wrk"
+    title = f"{STACK} against itself: {BUDGET_S} s, {rounds} rounds; {rounds} runs of wrk"
     table = Table(title=title)
     table.add_column("metric")
     for heading in ("A/A ratio (95% interval)", "half-width", "wrk: highest", "two runs, 95%"):
@@ -78,7 +78,7 @@ def ratio_cells(ratio: Interval | None) -> tuple[str, str]:
 
 def duel(folder: Path) -> RunFolder:
     """Run the duel for all of its time."""
-    settings = {"measure.precision": "0.1%", "measure.max_blocks": 100}
+    settings = {"measure.precision": "0.1%", "measure.max_rounds": 100}
     asked = {"system": STACK, "baseline": STACK, "budget": BUDGET_S, "out": folder}
     Call("compare", {**asked, "settings": settings}).made()
     return RunFolder.open(folder)
@@ -88,13 +88,13 @@ def wrk_runs(run: RunFolder, count: int, folder: Path) -> dict[str, list[float]]
     """Ask one nginx by wrk again and again; give each run's value of the metrics."""
     records = [record for record in run.records() if isinstance(record, SlotRecord)]
     slots = [slot for slot in records if slot.phase == "measure"]
-    turns = {(slot.block, slot.arm) for slot in slots}
+    turns = {(slot.round, slot.variant) for slot in slots}
     seconds = max(1, round(sum(slot.load.measured_s for slot in slots) / len(turns)))
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     values: dict[str, list[float]] = {metric: [] for metric in METRICS}
     site = catalogue.site("static")
-    with start_stack(catalogue.stack(STACK), {}, site, folder=folder, bench=bench) as running:
-        cpus = bench.split.client
+    with start_stack(catalogue.stack(STACK), {}, site, folder=folder, testbed=testbed) as running:
+        cpus = testbed.split.client
         url = f"http://127.0.0.1:{running.port}{urlsplit(slots[0].load.target).path}"
         pinned = ["taskset", "-c", ",".join(map(str, cpus)), "wrk", "-t", str(len(cpus))]
         wrk = [*pinned, "-c", str(run.head.experiment.load.connections)]
@@ -104,7 +104,7 @@ def wrk_runs(run: RunFolder, count: int, folder: Path) -> dict[str, list[float]]
             done = subprocess.run([*wrk, f"-d{seconds}", url], check=True, capture_output=True)
             took_s, used = time.monotonic() - began_s, server_cpu(running).since(before)
             completed = int(COMPLETED.findall(done.stdout.decode())[0])
-            values["rate_rps"].append(completed / took_s)
+            values["throughput_rps"].append(completed / took_s)
             values["server_cpu_us"].append(used.cpu_s / completed * 1e6)
     return values
 
@@ -112,7 +112,7 @@ def wrk_runs(run: RunFolder, count: int, folder: Path) -> dict[str, list[float]]
 def difference_of_two(values: list[float]) -> float:
     """By how much two single runs of equal servers differ at most, with 95% confidence.
 
-    t(n - 1) · sd · √2 of the logarithms: what somebody risks who runs wrk once on each side.
+    t(n - 1) · sd · √2 of the logarithms: what somebody risks who runs wrk once for each variant.
     """
     spread = statistics.stdev(map(log, values))
     return expm1(t_quantile(len(values), CONFIDENCE) * spread * sqrt(2))

@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/report_files.py RUN
 
-Makes the report of a run's folder anew. What is only imported, such as types, is not counted.
+Makes the report of a run's folder again. What is only imported, such as types, is not counted.
 """
 
 import sys

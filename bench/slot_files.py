@@ -3,7 +3,7 @@
     .venv/bin/python bench/slot_files.py
 
 Prints those between the order to the load generator and the record on disk, then those that the
-whole way takes from the experiment to the end of the first block. What is only imported, such as
+whole way takes from the experiment to the end of the first round. What is only imported, such as
 types, is not counted.
 """
 
@@ -13,20 +13,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from rig.calls import CalledFiles, listed
-from webdyno.definitions import Catalogue, settings
+from webdyno.definitions import Catalogue, read_overrides
 from webdyno.model.records import SlotRecord
 from webdyno.run.session import begin_run, measure_run
 
 QUICK = (
     "measure.slot_s=0.1",
     "measure.warmup_s=0.1",
-    "measure.slots_per_arm=2",
+    "measure.slots_per_variant=2",
     "measure.budget_s=1",
 )
 
 
-class EndOfBlock(Exception):  # noqa: N818 (nothing is wrong)
-    """One block is enough."""
+class EndOfRound(Exception):  # noqa: N818 (nothing is wrong)
+    """One round is enough."""
 
 
 class Steps(CalledFiles):
@@ -50,7 +50,7 @@ class Steps(CalledFiles):
     def pilot_ends(self, *_: object) -> None:
         """Nothing of the pilot's is counted."""
 
-    def block_begins(self, *_: object) -> None:
+    def round_begins(self, *_: object) -> None:
         """Nothing of interest."""
 
     def slot_begins(self, *_: object) -> None:
@@ -61,9 +61,9 @@ class Steps(CalledFiles):
         """Stop listening."""
         self._in_slot = False
 
-    def block_ends(self, *_: object) -> None:
+    def round_ends(self, *_: object) -> None:
         """End the run."""
-        raise EndOfBlock
+        raise EndOfRound
 
     def answers(self, *_: object) -> None:
         """Nothing of interest."""
@@ -83,15 +83,15 @@ class Steps(CalledFiles):
 
 
 def main() -> None:
-    """Run one block of the first duel, and print the files."""
+    """Run one round of the first duel, and print the files."""
     steps = Steps()
     with tempfile.TemporaryDirectory() as folder, steps.tracing():
         catalogue = Catalogue.load()
-        experiment = catalogue.experiment("static-hello", settings(QUICK))
+        experiment = catalogue.experiment("static-hello", read_overrides(QUICK))
         run = begin_run("count", experiment, catalogue, Path(folder) / "run")
-        with run, suppress(EndOfBlock):
+        with run, suppress(EndOfRound):
             measure_run(run, steps)
-    sys.stdout.write(listed("a slot", steps.by_slots) + listed("experiment to block", steps.all))
+    sys.stdout.write(listed("a slot", steps.by_slots) + listed("experiment to round", steps.all))
 
 
 if __name__ == "__main__":

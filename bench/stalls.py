@@ -73,10 +73,10 @@ class Case:
 
 def _stalls(length_s: float, every_s: float) -> tuple[str, ...]:
     return (
-        "arms.base.knobs.cost_us=200",
-        "arms.other.knobs.cost_us=200",
-        f"arms.other.knobs.stall_ms={length_s * 1e3:g}",
-        f"arms.other.knobs.stall_every_s={every_s:g}",
+        "variants.baseline.settings.cost_us=200",
+        "variants.other.settings.cost_us=200",
+        f"variants.other.settings.stall_ms={length_s * 1e3:g}",
+        f"variants.other.settings.stall_every_s={every_s:g}",
     )
 
 
@@ -85,14 +85,14 @@ def _capacity(slo: str) -> tuple[str, ...]:
 
 
 OPEN = ("load.loop=open", "load.rate_per_s=500", "load.connections=64", "load.arrivals=constant")
-EQUAL = ("arms.base.knobs.cost_us=200", "arms.other.knobs.cost_us=200")
+EQUAL = ("variants.baseline.settings.cost_us=200", "variants.other.settings.cost_us=200")
 
 CASES = {
     "closed 1 s per 6 s": Case(_stalls(1, 6), ratio=5 / 6, warning="stalls"),
     "closed 50 ms per 2 s": Case(_stalls(0.05, 2), ratio=1 - 0.025, warning="stalls"),
     "closed 3 s per 60 s": Case(_stalls(3, 60), ratio=0.95, warning="stalls", soak="150s"),
     "open 1 s per 6 s": Case(
-        (*_stalls(1, 6), *OPEN, "measure.decide_on=response_p99_us"),
+        (*_stalls(1, 6), *OPEN, "measure.decide_on=latency_p99_us"),
         p99_us=0.94e6,
         warning="stalls",
     ),
@@ -103,20 +103,20 @@ CASES = {
         (*_stalls(0.05, 2), *_capacity("p99<20ms")), warning="no-capacity", budget="240s"
     ),
     "leak 10 kB a request": Case(
-        (*EQUAL, f"arms.other.knobs.leak_bytes={LEAK_BYTES}"),
+        (*EQUAL, f"variants.other.settings.leak_bytes={LEAK_BYTES}"),
         ratio=1.0,
         warning="memory-growth",
         leak=Leak("bytes_per_request", KEPT_BYTES),
     ),
     "leak 1 MB a minute": Case(
-        (*EQUAL, f"arms.other.knobs.leak_bytes_per_s={LEAK_BYTES_PER_S}"),
+        (*EQUAL, f"variants.other.settings.leak_bytes_per_s={LEAK_BYTES_PER_S}"),
         ratio=1.0,
         warning="memory-growth",
         soak=f"{LEAK_SOAK_S}s",
         leak=Leak("bytes_per_s", LEAK_BYTES_PER_S),
     ),
     "equal": Case(EQUAL, ratio=1.0),
-    "equal open": Case((*EQUAL, *OPEN, "measure.decide_on=response_p99_us"), ratio=1.0),
+    "equal open": Case((*EQUAL, *OPEN, "measure.decide_on=latency_p99_us"), ratio=1.0),
 }
 
 
@@ -129,7 +129,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     run_cases(options, lambda name, programs: lab.run_lab(name, asked(name), programs), line)
     console.print(table(lab.read(options.results)))
 
@@ -150,8 +150,8 @@ def seen(found: Outcome) -> list[str]:
 def holds(found: Outcome) -> bool | None:
     """Whether the interval that the verdict rests on holds the truth; None where it isn't known."""
     case = CASES[found.case]
-    if case.ratio is not None and found.sure is not None:
-        return found.sure.low <= case.ratio <= found.sure.high
+    if case.ratio is not None and found.decisive is not None:
+        return found.decisive.low <= case.ratio <= found.decisive.high
     if case.p99_us is not None and (value := found.values.get("other")) is not None:
         return value.low <= case.p99_us <= value.high
     return None

@@ -1,7 +1,7 @@
 """Gates of equal revisions each of whose starts is in one of two states.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults, on real processes and sockets:
-base and head are one server of dialled cost, and each start draws whether all its requests cost
+baseline and head are one server of dialled cost, and each start draws whether all its requests cost
 5, 12 or 20 per cent more. Such a gate must never fail, and has to say why it takes long. Each gate
 adds a line to the file of results; the table is made of all lines.
 """
@@ -21,7 +21,7 @@ from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
 from truth import run_cases
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 
 EXAMPLES = """\
   each case once (some minutes)
@@ -46,11 +46,11 @@ class Case:
     @property
     def asked(self) -> Call:
         """What webdyno is asked."""
-        knobs = {"cost_us": BASE_US, "dear_times": self.times, "dear_share": self.share}
+        settings = {"cost_us": BASE_US, "dear_times": self.times, "dear_share": self.share}
         return dialled_gate(
-            f'arms."{arm}".knobs.{knob}={value:g}'
-            for arm in (BASE, BASE_AGAIN, HEAD)
-            for knob, value in knobs.items()
+            f'variants."{variant}".settings.{setting}={value:g}'
+            for variant in (BASELINE, BASELINE_AGAIN, HEAD)
+            for setting, value in settings.items()
         )
 
 
@@ -72,7 +72,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     run_cases(
         options,
         lambda name, programs: run_gate(
@@ -93,7 +93,7 @@ def line(found: Answered) -> str:
     told = "told" if is_told(found) else "not told"
     said = found.headline or found.problem
     return (
-        f"{found.case}: {found.answer}, starts {told}, {found.blocks} rounds, "
+        f"{found.case}: {found.answer}, starts {told}, {found.rounds} rounds, "
         f"{found.took_s:.0f} s: {said}"
     )
 
@@ -121,7 +121,7 @@ def table(outcomes: Sequence[Answered]) -> Table:
             *(str(answers.count(answer)) for answer in answered),
             str(sum(answer not in answered for answer in answers)),
             str(sum(map(is_told, mine))),
-            f"{fmean(it.blocks for it in mine):.1f}",
+            f"{fmean(it.rounds for it in mine):.1f}",
             f"{fmean(it.took_s for it in mine):.0f}",
         )
     return made

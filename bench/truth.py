@@ -2,12 +2,12 @@
 
 webdyno runs as a user runs it, on real processes and sockets. Each request of the second server
 costs a known multiple of the CPU time that one of the first costs, so a saturated closed loop has
-that ratio of rates, and any load that ratio of CPU times per request. Quiet, and beside a noisy
-neighbour that this script starts: bursts of work on the servers' CPUs, a control group that is
-throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
+that ratio of throughputs, and any load that ratio of CPU times per request. Quiet, and beside a
+noisy neighbour that this script starts: bursts of work on the servers' CPUs, a control group that
+is throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
 adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
 of CPU time per request that hold the truth, whatever the verdict is about. Intervals are those that
-verdicts rest on, with all bounds of bias; "as measured" counts those without.
+verdicts rest on, worst-case CIs; "sampling" counts those without bias bounds.
 """
 
 import shutil
@@ -31,7 +31,7 @@ from rig.lab import Call, Outcome, settings_in
 from rig.neighbour import bursts, throttled
 from rig.options import some_of
 from rig.script import Script, progress
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge.comparison import DELTA
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
@@ -63,12 +63,14 @@ class World:
     base_us: float
     settings: tuple[str, ...]
     higher_is_better: bool
-    """Whether the verdict is about the rate, else about CPU time per request."""
+    """Whether the verdict is about the throughput, else about CPU time per request."""
 
     def settings_at(self, ratio: float) -> dict[str, object]:
         """Give the settings of an experiment in which the second server costs `ratio` as much."""
-        costs = {"base": self.base_us, "other": self.base_us * ratio}
-        dials = [f"arms.{arm}.knobs.cost_us={cost:.6g}" for arm, cost in costs.items()]
+        costs = {"baseline": self.base_us, "other": self.base_us * ratio}
+        dials = [
+            f"variants.{variant}.settings.cost_us={cost:.6g}" for variant, cost in costs.items()
+        ]
         return settings_in([*self.settings, *dials])
 
     def true_ratio(self, ratio: float) -> float:
@@ -86,16 +88,19 @@ WORLDS = {
         ),
         higher_is_better=False,
     ),
-    # 16 connections and 50 ms of rest: saturated, so the work alone decides the rate.
+    # 16 connections and 50 ms of rest: saturated, so the work alone decides the throughput.
     "slow": World(
         10_000,
-        ("arms.base.knobs.sleep_ms=50", "arms.other.knobs.sleep_ms=50"),
+        ("variants.baseline.settings.sleep_ms=50", "variants.other.settings.sleep_ms=50"),
         higher_is_better=True,
     ),
 }
 
 NEIGHBOURS = ("quiet", "bursts", "throttled", "slow-start")
-SLOW_START = {"arms.other.knobs.slow_start": 0.5, "arms.other.knobs.slow_start_s": 0.5}
+SLOW_START = {
+    "variants.other.settings.slow_start": 0.5,
+    "variants.other.settings.slow_start_s": 0.5,
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Case:
 
     def cpu_holds(self, outcome: Outcome) -> bool:
         """Whether that of CPU time per request does, which any load tells."""
-        ratio = outcome.bounded.get(CPU_METRIC, outcome.ratios.get(CPU_METRIC))
+        ratio = outcome.worst_case.get(CPU_METRIC, outcome.ratios.get(CPU_METRIC))
         return ratio is not None and within(ratio, float(self.ratio))
 
     @property
@@ -155,7 +160,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     cases = [Case(*each) for each in product(options.loads, options.ratios, options.neighbours)]
     if options.rounds:
         with own_program() as program:
@@ -185,7 +190,7 @@ def own_program() -> Iterator[Path]:
 
 
 def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[[K], str]) -> None:
-    """Run each case so many times as was asked for; keep and tell what came of each at once.
+    """Run each case so many times as was requested; keep and tell what came of each at once.
 
     `run` gets a case's name, and the folder with the server of dialled cost.
     """
@@ -201,7 +206,7 @@ def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[
 
 def neighbour(name: str, program: Path) -> AbstractContextManager[None]:
     """Start the neighbour of this name."""
-    servers = Bench().split.servers
+    servers = Testbed().split.servers
     beside: dict[str, Callable[[], AbstractContextManager[None]]] = {
         "bursts": lambda: bursts(servers),
         "throttled": lambda: throttled(program, len(servers)),
@@ -214,9 +219,9 @@ def line(case: Case, found: Outcome) -> str:
     if found.verdict is None:
         return f"{case.name}: no judgement: {found.problem}"
     shown = "no interval"
-    if found.sure:
-        held = "holds" if case.holds(found.sure) else "misses"
-        shown = f"{found.sure.low:.4f} to {found.sure.high:.4f}, {held} the truth"
+    if found.decisive:
+        held = "holds" if case.holds(found.decisive) else "misses"
+        shown = f"{found.decisive.low:.4f} to {found.decisive.high:.4f}, {held} the truth"
     return f"{case.name}: {found.verdict}, {shown}, {found.took_s:.0f} s"
 
 
@@ -262,13 +267,13 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 def cells(runs: Sequence[tuple[Case, Outcome]]) -> list[str]:
     """Count what came of these runs; what has no judgement counts as invalid."""
     judged = [(case, it) for case, it in runs if it.verdict not in {None, Verdict.INVALID}]
-    known = [(case, it) for case, it in judged if it.sure is not None]
+    known = [(case, it) for case, it in judged if it.decisive is not None]
     right = sum(it.verdict in case.right for case, it in judged)
     inconclusive = sum(it.verdict is Verdict.INCONCLUSIVE for _, it in judged)
-    halves = [sqrt(it.sure.high / it.sure.low) - 1 for _, it in known if it.sure]
+    halves = [sqrt(it.decisive.high / it.decisive.low) - 1 for _, it in known if it.decisive]
     return [
         f"{len(runs)}",
-        f"{sum(case.holds(it.sure) for case, it in known)} of {len(known)}",
+        f"{sum(case.holds(it.decisive) for case, it in known)} of {len(known)}",
         f"{sum(case.holds(it.ratio) for case, it in known)} of {len(known)}",
         f"{right}",
         f"{len(judged) - right - inconclusive}",

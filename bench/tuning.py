@@ -24,7 +24,7 @@ from rig.script import Script
 from truth import CATALOGUE, run_cases
 from webdyno.judge import judge
 from webdyno.model.judgement import Verdict
-from webdyno.model.knob import KnobValue
+from webdyno.model.setting import SettingValue
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\
@@ -46,11 +46,11 @@ TUNED_WITHIN_S = 3600.0
 class Tuned(lab.Kept):
     """One call of `webdyno tune`."""
 
-    settings: dict[str, KnobValue] = {}
+    settings: dict[str, SettingValue] = {}
     cost: float | None = None
     """Of a request with these settings, as a multiple of the least one."""
     verdict: Verdict | None = None
-    """On tuned against default, by the final blocks; None where nothing better was found."""
+    """On tuned against default, by the final rounds; None where nothing better was found."""
     tried: int = 0
 
 
@@ -65,7 +65,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     run_cases(options, lambda name, programs: tune(name, options, programs), line)
     console.print(table(lab.read_as(options.results, Tuned)))
 
@@ -94,18 +94,18 @@ def _found(final: Path) -> dict[str, object]:
         return {}
     run = RunFolder.open(final)
     judgement = judge(run.data().points[0])
-    side = run.head.experiment.tuning[0]
+    tuned = run.head.experiment.tuning[0]
     return {
-        "settings": side.settings,
-        "cost": cost_of(side.settings),
+        "settings": tuned.settings,
+        "cost": cost_of(tuned.settings),
         "verdict": judgement.verdict,
         "headline": judgement.headline,
-        "blocks": judgement.blocks,
-        "tried": side.tried,
+        "rounds": judgement.rounds,
+        "tried": tuned.tried,
     }
 
 
-def cost_of(settings: dict[str, KnobValue]) -> float | None:
+def cost_of(settings: dict[str, SettingValue]) -> float | None:
     """Give what a request costs, as a multiple of the least; as in the service's definition."""
     size = settings.get("size")
     if not isinstance(size, int):

@@ -3,7 +3,7 @@
 Of each case a log is made: Apache serves a site of the catalogue to a client that asks for its
 paths by Zipf's law, as Poisson. `webdyno workload` makes a load and a twin of that log. Two stacks
 are then compared under that load, once with the original site and once with the twin, as a user
-does it, by server CPU time: at a set rate requests per second decide nothing. Each comparison adds
+does it, by server CPU time: at a set rate throughput decides nothing. Each comparison adds
 a line to the file of results; the table is made of all of them.
 """
 
@@ -29,7 +29,7 @@ from rig.options import count
 from rig.process import BenchError
 from rig.script import Script, progress
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.judgement import Verdict
 from webdyno.stack.starting import start_stack
@@ -63,7 +63,7 @@ class Case:
     """In the log; low, so that its times are those of pages and not of queues."""
     speed: float
     """How many times as fast the load is."""
-    knobs: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, int] = field(default_factory=dict)
     """Of the original site."""
 
 
@@ -97,7 +97,7 @@ CASES = {
             ["/", "/index.php"],
             rate_per_s=20,
             speed=1,
-            knobs={"turns": 1_000_000},
+            settings={"turns": 1_000_000},
         ),
     )
 }
@@ -127,7 +127,7 @@ def script() -> Script:
 
 
 def work(options: Namespace, console: Console) -> None:
-    """Run what was asked for, then show all that is known."""
+    """Run what was requested, then show all that is known."""
     for _ in range(options.rounds):
         for name in options.cases:
             found = compare(CASES[name], options.requests, options.budget)
@@ -137,7 +137,7 @@ def work(options: Namespace, console: Console) -> None:
 
 
 def compare(
-    case: Case, requests: int, budget: str, settings: Mapping[str, object] | None = None
+    case: Case, requests: int, budget: str, overrides: Mapping[str, object] | None = None
 ) -> Compared:
     """Make a log and its twin, and compare the two stacks with the original and with the twin."""
     at, began_s = datetime.now(UTC), time.monotonic()
@@ -147,12 +147,12 @@ def compare(
         load = ["workload", "access.log", f"--speed={case.speed:g}"]
         _webdyno([*load, "--output=original.toml"], folder)
         _webdyno([*load, "--output=twin.toml", "--twin=copy"], folder)
-        knobs = {
-            f"arms.{stack}.knobs.{knob}": value
+        settings = {
+            f"variants.{stack}.settings.{setting}": value
             for stack in case.stacks
-            for knob, value in case.knobs.items()
+            for setting, value in case.settings.items()
         }
-        decided = {"measure.decide_on": "server_cpu_us", **(settings or {})}
+        decided = {"measure.decide_on": "server_cpu_us", **(overrides or {})}
         system, baseline = case.stacks
         asked = Call(
             "compare", {"system": system, "baseline": baseline, "budget": budget, "yes": True}
@@ -162,7 +162,7 @@ def compare(
                 f"{case.site}, {name}", asked.having(requests=folder / f"{name}.toml", **more)
             )
             for name, more in (
-                ("original", {"site": case.site, "settings": {**decided, **knobs}}),
+                ("original", {"site": case.site, "settings": {**decided, **settings}}),
                 ("twin", {"site": "twin", "settings": decided, "catalog": [folder / "copy"]}),
             )
         )
@@ -172,7 +172,7 @@ def compare(
         machine=machine.describe(),
         commit=lab.commit(),
         headline=f"{_said(original)}; its twin {_said(twin)}",
-        blocks=original.blocks + twin.blocks,
+        rounds=original.rounds + twin.rounds,
         took_s=time.monotonic() - began_s,
         original=original,
         twin=twin,
@@ -181,15 +181,15 @@ def compare(
 
 def made_log(case: Case, requests: int) -> bytes:
     """Serve the site to one client, and give the log of it."""
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     with (
         Workspace() as scratch,
         start_stack(
             catalogue.stack(case.stacks[1]),
-            {"access_log": True, **case.knobs},
+            {"access_log": True, **case.settings},
             catalogue.site(case.site),
             folder=scratch.path / "kept",
-            bench=bench,
+            testbed=testbed,
         ) as running,
     ):
         _ask(running.url, case, requests)
@@ -262,8 +262,10 @@ def _equal(found: Compared) -> bool:
 
 
 def _ratio(found: Outcome) -> str:
-    sure = found.sure
-    return f"{sure.estimate:.2f} ({sure.low:.2f} to {sure.high:.2f})" if sure else "–"
+    decisive = found.decisive
+    return (
+        f"{decisive.estimate:.2f} ({decisive.low:.2f} to {decisive.high:.2f})" if decisive else "–"
+    )
 
 
 if __name__ == "__main__":

@@ -16,17 +16,17 @@ from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 from sentences import sentences
 
-from webdyno.model.bench import BenchSettings, RoleHosts, ServiceHost
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
-from webdyno.model.experiment import Arm, Experiment, Level, State
+from webdyno.model.experiment import Experiment, Level, State, Variant
 from webdyno.model.gate import GateSettings
-from webdyno.model.knob import KnobShare, KnobValue, TunedSide, TuningStep
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
+from webdyno.model.setting import SettingShare, SettingValue, TunedVariant, TuningStep
+from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
 from webdyno.model.why import Advice, Design, Intervention
 
 DOCUMENT = Path(__file__).with_name("experiment.md")
@@ -37,16 +37,16 @@ TABLES: dict[str, type[BaseModel]] = {
     "load.slow_readers": SlowReaders,
     "requests": Request,
     "state": State,
-    "arms.NAME": Arm,
+    "variants.NAME": Variant,
     "measure": Measure,
-    "bench": BenchSettings,
-    "bench.hosts": RoleHosts,
-    "bench.services.NAME": ServiceHost,
+    "testbed": TestbedSettings,
+    "testbed.hosts": RoleHosts,
+    "testbed.services.NAME": ServiceHost,
     "capacity": CapacitySettings,
     "gate": GateSettings,
-    "tuning": TunedSide,
+    "tuning": TunedVariant,
     "tuning.steps": TuningStep,
-    "tuning.shares": KnobShare,
+    "tuning.shares": SettingShare,
     "interventions.NAME": Intervention,
     "advice.NAME": Advice,
     "design": Design,
@@ -65,7 +65,7 @@ def keys() -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """Give the document with each of its tables made anew."""
+    """Give the document with each of its tables made again."""
     for table, model in TABLES.items():
         begins, ends = f"<!-- keys of {table or 'the file'} -->", "<!-- end -->"
         made = "\n".join([begins, *_rows(table, model), ends])
@@ -127,7 +127,7 @@ def _type(hint: Any) -> str:  # noqa: ANN401
         return "anything"
     if hint == Changes:
         return "table of keys"
-    if hint in (KnobValue, Level):
+    if hint in (SettingValue, Level):
         return "number, word, true or false" + (" or list of texts" if hint == Level else "")
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:

@@ -19,7 +19,7 @@ revision() { # $1: its tag; $2: what it is about
 
 documented() { # one more sentence in the README, and nothing else
     echo "All endpoints answer in JSON." >>README.md
-    revision documentation "README: what the answers are"
+    revision documentation "README: what the responses are"
 }
 
 ready() {

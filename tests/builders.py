@@ -1,8 +1,8 @@
-"""Synthetic runs for tests: true values per arm, lognormal noise, the same for the same seed.
+"""Synthetic runs for tests: true values per variant, lognormal noise, the same for the same seed.
 
 Every part of a run has its own small builder, so that a test names only what it is about:
 
-    run = simulated_run({"nginx": SimulatedArm(rate_rps=60_000), "apache": SimulatedArm()})
+    run = simulated_run({"nginx": SimulatedVariant(rate_rps=60_000), "apache": SimulatedVariant()})
     run.head, run.records, run.data
 """
 
@@ -21,7 +21,7 @@ from types import MappingProxyType
 from hdrh.histogram import HdrHistogram
 
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
@@ -39,17 +39,17 @@ from webdyno.model.measure import Measure
 from webdyno.model.pilot import ColdFigures, Pilot
 from webdyno.model.readings import ServiceUse
 from webdyno.model.records import (
-    Answer,
-    BlockRecord,
     PilotRecord,
     PreflightRecord,
     Record,
+    Response,
+    RoundRecord,
     ServerUse,
     SlotRecord,
 )
 from webdyno.model.run import RunHead
-from webdyno.run.block import block_order
 from webdyno.run.folder import RunFolder
+from webdyno.run.round import round_order
 
 START = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HELLO = b"Hello, World!"
@@ -60,18 +60,18 @@ TWO_STACKS = MappingProxyType({"nginx": "nginx", "apache": "apache-event"})
 
 
 @dataclass(frozen=True)
-class SimulatedArm:
-    """The truth about one arm; a simulated run shows it through noise."""
+class SimulatedVariant:
+    """The truth about one variant; a simulated run shows it through noise."""
 
     stack: str = "nginx"
-    rate_rps: float = 40_000.0
+    throughput_rps: float = 40_000.0
     server_cpu_us: float = 20.0
-    """Server CPU time per answer."""
-    response_p50_us: float = 1_500.0
-    response_spread: float = 0.3
-    """Standard deviation of the logarithm of response times."""
+    """Server CPU time per response."""
+    latency_p50_us: float = 1_500.0
+    latency_spread: float = 0.3
+    """Standard deviation of the logarithm of latency."""
     wrong_status: int | None = None
-    """Status of the answers that are wrong."""
+    """Status of the responses that are wrong."""
     wrong_share: float = 1.0
     """Share of answers with the wrong status, if there is one."""
     busy: float = 0.55
@@ -86,7 +86,7 @@ class SimulatedArm:
 
     @property
     def right_share(self) -> float:
-        """Share of answers that are right."""
+        """Share of responses that are right."""
         return 1.0 if self.wrong_status is None else 1.0 - self.wrong_share
 
 
@@ -116,49 +116,51 @@ class SimulatedRun:
 
 
 def simulated_run(
-    arms: dict[str, SimulatedArm],
+    variants: dict[str, SimulatedVariant],
     *,
-    blocks: int = 8,
+    rounds: int = 8,
     measure: Measure | None = None,
     restart_sd: float = 0.02,
     slot_sd: float = 0.02,
     seed: int = 1,
     title: str = "Which is faster?",
 ) -> SimulatedRun:
-    """Blocks of all arms in random order, with noise of each restart and of each slot.
+    """Rounds of all variants in random order, with noise of each restart and of each slot.
 
-    `restart_sd` and `slot_sd` are standard deviations of the logarithm of the rate. More CPU time
-    per answer and longer response times go with a lower rate.
+    `restart_sd` and `slot_sd` are standard deviations of the logarithm of the throughput. More CPU
+    time per response and longer latency goes with a lower throughput.
     """
     measure = measure or Measure(seed=seed)
-    head = run_head({name: arm.stack for name, arm in arms.items()}, measure=measure, title=title)
+    head = run_head(
+        {name: variant.stack for name, variant in variants.items()}, measure=measure, title=title
+    )
     random = Random(seed)
-    records: list[Record] = [preflight_record(arms)]
+    records: list[Record] = [preflight_record(variants)]
     clock = START
-    for block in range(blocks):
+    for round_number in range(rounds):
         began = clock
-        slowness = {name: exp(random.gauss(0, restart_sd)) for name in arms}
-        order = block_order(list(arms), measure.first_slots_per_arm, random)
-        phases = [(name, "warmup") for name in arms] + [(name, "measure") for name in order]
+        slowness = {name: exp(random.gauss(0, restart_sd)) for name in variants}
+        order = round_order(list(variants), measure.first_slots_per_variant, random)
+        phases = [(name, "warmup") for name in variants] + [(name, "measure") for name in order]
         for slot, (name, phase) in zip(count(), phases, strict=False):
-            arm = arms[name]
+            variant = variants[name]
             warmup = phase == "warmup"
             duration_s = (measure.warmup_s or 1.0) if warmup else (measure.slot_s or 0.5)
             records.append(
                 SlotRecord(
-                    block=block,
+                    round=round_number,
                     slot=slot,
-                    arm=name,
+                    variant=name,
                     phase="warmup" if warmup else "measure",
                     started_at=clock,
                     load=load_result(
-                        arm,
+                        variant,
                         duration_s=duration_s,
                         slowness=slowness[name] * exp(random.gauss(0, slot_sd)),
                     ),
                     servers=server_use(
-                        arm.rate_rps
-                        * arm.server_cpu_us
+                        variant.throughput_rps
+                        * variant.server_cpu_us
                         * 1e-6
                         * duration_s
                         * exp(random.gauss(0, slot_sd / 2))
@@ -168,12 +170,12 @@ def simulated_run(
             clock += timedelta(seconds=duration_s + 0.02)
         clock += timedelta(seconds=0.4)
         records.append(
-            BlockRecord(
-                block=block,
+            RoundRecord(
+                round=round_number,
                 order=order,
                 started_at=began,
                 took_s=(clock - began).total_seconds(),
-                ready_s=dict.fromkeys(arms, 0.05),
+                ready_s=dict.fromkeys(variants, 0.05),
             )
         )
     return SimulatedRun(head, records)
@@ -192,7 +194,7 @@ def run_head(
     measure: Measure | None = None,
     title: str = "Which is faster?",
 ) -> RunHead:
-    """The head of a run with these arms: stack by arm name."""
+    """The head of a run with these variants: stack by variant name."""
     return RunHead(
         webdyno_version="0.1.0",
         experiment_name="static-hello",
@@ -202,7 +204,7 @@ def run_head(
             site="static",
             load=Load(paths=["/hello.txt"]),
             measure=measure or Measure(seed=1),
-            arms={name: Arm(stack=stack) for name, stack in stacks.items()},
+            variants={name: Variant(stack=stack) for name, stack in stacks.items()},
         ),
         started_at=START,
         machine=machine(),
@@ -228,48 +230,50 @@ def machine() -> Machine:
     )
 
 
-def preflight_record(arms: dict[str, SimulatedArm], block: int = 0) -> PreflightRecord:
-    """What the arms answered before the load."""
+def preflight_record(
+    variants: dict[str, SimulatedVariant], round_number: int = 0
+) -> PreflightRecord:
+    """What the variants answered before the load."""
     return PreflightRecord(
-        block=block,
-        answers={name: [answer(arm)] for name, arm in arms.items()},
-        settings={name: {"workers": "2", "sendfile": "on", "access log": "off"} for name in arms},
+        round=round_number,
+        responses={name: [response(variant)] for name, variant in variants.items()},
+        facts={name: {"workers": "2", "sendfile": "on", "access log": "off"} for name in variants},
     )
 
 
-def answer(arm: SimulatedArm, path: str = "/hello.txt") -> Answer:
-    """An arm's answer to one request of the pre-flight check."""
-    return Answer(
+def response(variant: SimulatedVariant, path: str = "/hello.txt") -> Response:
+    """A variant's response to one request of the pre-flight check."""
+    return Response(
         path=path,
         expected_status=200,
         expected_sha256=sha256(HELLO).hexdigest(),
         expected_bytes=len(HELLO),
-        status=arm.wrong_status or 200,
+        status=variant.wrong_status or 200,
         http_version="HTTP/1.1",
-        headers=list(arm.headers),
+        headers=list(variant.headers),
         head_bytes=HEAD_BYTES,
-        body_bytes=len(arm.body),
-        body_sha256=sha256(arm.body).hexdigest(),
-        body_start=arm.body[:200].decode(errors="replace"),
+        body_bytes=len(variant.body),
+        body_sha256=sha256(variant.body).hexdigest(),
+        body_start=variant.body[:200].decode(errors="replace"),
     )
 
 
 def load_result(
-    arm: SimulatedArm | None = None,
+    variant: SimulatedVariant | None = None,
     *,
     duration_s: float = 0.5,
     slowness: float = 1.0,
     connections: int = 64,
 ) -> LoadResult:
-    """A slot of an arm; `slowness` 2 halves its rate and doubles its response times."""
-    arm = arm or SimulatedArm()
-    answers = round(arm.rate_rps / slowness * duration_s)
-    completed = round(answers * arm.right_share)
-    wrong = answers - completed
+    """A slot of a variant; `slowness` 2 halves its throughput and doubles its latency."""
+    variant = variant or SimulatedVariant()
+    responses = round(variant.throughput_rps / slowness * duration_s)
+    completed = round(responses * variant.right_share)
+    wrong = responses - completed
     by_status = {"200": completed} if completed else {}
-    if arm.wrong_status is not None and wrong:
-        by_status[str(arm.wrong_status)] = wrong
-    times = response_times(completed, arm.response_p50_us * slowness, arm.response_spread)
+    if variant.wrong_status is not None and wrong:
+        by_status[str(variant.wrong_status)] = wrong
+    times = latencies(completed, variant.latency_p50_us * slowness, variant.latency_spread)
     return LoadResult(
         schema=1,
         target="http://127.0.0.1:8080",
@@ -277,33 +281,33 @@ def load_result(
         measured_s=duration_s,
         drain_s=0.002,
         requests=Requests(
-            sent=answers + connections,
+            sent=responses + connections,
             completed=completed,
             unanswered=connections,
-            drained=round(connections * arm.right_share),
+            drained=round(connections * variant.right_share),
         ),
         by_status=by_status,
         failures=Failures(status=wrong),
-        failure_samples=[f"/hello.txt: status {arm.wrong_status}"] if wrong else [],
-        bytes=Bytes(head=HEAD_BYTES * answers, body=len(arm.body) * answers),
-        connections=Connections(opened=0, reused_requests=answers + connections),
+        failure_samples=[f"/hello.txt: status {variant.wrong_status}"] if wrong else [],
+        bytes=Bytes(head=HEAD_BYTES * responses, body=len(variant.body) * responses),
+        connections=Connections(opened=0, reused_requests=responses + connections),
         keepalive=KeepAliveResult(asked="always", server_closed=0),
         rate_rps=completed / duration_s,
         response_time_us=times,
         service_time_us=times,
-        connect_time_us=response_times(0),
+        connect_time_us=latencies(0),
         send_lag_us=SendLag(p50=None, p99=None, max=None),
         client=Client(
             threads=2,
-            cpu_user_s=arm.busy * duration_s * 0.4,
-            cpu_sys_s=arm.busy * duration_s * 1.4,
-            busy=arm.busy,
+            cpu_user_s=variant.busy * duration_s * 0.4,
+            cpu_sys_s=variant.busy * duration_s * 1.4,
+            busy=variant.busy,
         ),
     )
 
 
 @cache
-def response_times(requests: int, median_us: float = 1_500.0, spread: float = 0.3) -> Times:
+def latencies(requests: int, median_us: float = 1_500.0, spread: float = 0.3) -> Times:
     """Lognormal times at evenly spaced quantiles, `requests` in number."""
     histogram = HdrHistogram(1, LONGEST_US, 3)
     points = min(QUANTILES, requests)
@@ -355,32 +359,32 @@ def service_use(**changes: float) -> ServiceUse:
 
 
 def pilot_record(
-    arm: str,
+    variant: str,
     *,
     warmup_s: float = 0.25,
-    lead_in_s: float = 0.1,
+    ramp_up_s: float = 0.1,
     window_s: float = 0.5,
     period_s: float | None = None,
-    full_rate_s: float = 0.2,
+    full_throughput_s: float = 0.2,
     took_s: float = 2.5,
 ) -> PilotRecord:
-    """What was found of an arm alone."""
-    swings = "" if period_s is None else f"; the rate swings with a period of {period_s} s"
+    """What was found of a variant alone."""
+    swings = "" if period_s is None else f"; the throughput swings with a period of {period_s} s"
     return PilotRecord(
-        arm=arm,
+        variant=variant,
         started_at=START,
         took_s=took_s,
         window_s=0.05,
-        answers=[1_000] * 40,
-        response_s=0.0015,
+        responses=[1_000] * 40,
+        latency_s=0.0015,
         found=Pilot(
             warmup_s=warmup_s,
-            lead_in_s=lead_in_s,
+            ramp_up_s=ramp_up_s,
             window_s=window_s,
             period_s=period_s,
             steady=True,
-            why=f"steady from {warmup_s} s on; windows of {window_s} s for a rate whose swings are "
-            f"short{swings}",
+            why=f"steady from {warmup_s} s on; windows of {window_s} s for throughput whose "
+            f"swings are short{swings}",
         ),
-        cold=ColdFigures(first_answer_s=0.071, full_rate_s=full_rate_s, cpu_s=0.034),
+        cold=ColdFigures(first_response_s=0.071, full_throughput_s=full_throughput_s, cpu_s=0.034),
     )

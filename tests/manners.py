@@ -21,26 +21,26 @@ def _serve(listening: socket.socket, manners: Manners) -> None:
     with suppress(OSError):
         while True:
             connection, _ = listening.accept()
-            threading.Thread(target=_answer, args=(connection, manners), daemon=True).start()
+            threading.Thread(target=_response, args=(connection, manners), daemon=True).start()
 
 
-def _answer(connection: socket.socket, manners: Manners) -> None:
+def _response(connection: socket.socket, manners: Manners) -> None:
     with connection, suppress(OSError):
         manners(connection)
 
 
-def saying(answer: bytes) -> Manners:
+def saying(response: bytes) -> Manners:
     """Answer each request of a connection with the same bytes."""
 
     def say(connection: socket.socket) -> None:
         while connection.recv(65_536):
-            connection.sendall(answer)
+            connection.sendall(response)
 
     return say
 
 
 def page(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
-    """Give an answer of HTTP/1.1."""
+    """Give a response of HTTP/1.1."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(head).encode() + body
 

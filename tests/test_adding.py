@@ -11,39 +11,39 @@ from urllib.request import urlopen
 import pytest
 
 import webdyno.generator
-from builders import SimulatedArm, simulated_run
-from webdyno.definitions import Catalogue, CommandLine, Draft, settings
+from builders import SimulatedVariant, simulated_run
+from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import SLOT_RULES
-from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, SlotRule
+from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, SlotRule
 from webdyno.model.errors import UserError
 from webdyno.model.judgement import Metric, Verdict
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.own import command
-from webdyno.own.arms import KINDS, resolve
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
+from webdyno.own.variants import KINDS, resolve
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.view import run_view
 from webdyno.stack.starting import start_stack
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 THREADS = MetricRule(
     Metric(name="threads", label="threads of the servers", unit="threads", better="lower"),
     kind="memory",
-    block_value=lambda slots: float(len(slots)),
+    round_value=lambda slots: float(len(slots)),
     short="threads",
 )
 
 
 def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METRICS, "threads", THREADS)
-    run = simulated_run(ARMS, blocks=6)
+    run = simulated_run(VARIANTS, rounds=6)
     measure = Measure(seed=1, decide_on="threads")
     experiment = run.head.experiment.model_copy(update={"measure": measure})
     head = run.head.model_copy(update={"experiment": experiment})
@@ -59,22 +59,22 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 THIRD = SlotRule(
-    name="third-block",
-    broken=lambda slot: slot.block == 3,
-    what=lambda slots: f"{len(slots)} slots are of the third block",
-    fix="Measure anything but a third block.",
-    tolerated=DISTURBANCES_TOLERATED,
+    name="third-round",
+    broken=lambda slot: slot.round == 3,
+    what=lambda slots: f"{len(slots)} slots are of the third round",
+    fix="Measure anything but a third round.",
+    tolerated=INTERFERENCE_TOLERATED,
 )
 
 
 def test_a_rule_of_validity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SLOT_RULES, THIRD.name, THIRD)
-    run = simulated_run(ARMS, blocks=8)
+    run = simulated_run(VARIANTS, rounds=8)
     judgement = judge(run.data)
     assert {(it.rule, it.severity) for it in judgement.warnings} == {(THIRD.name, "note")}
-    assert {it.block for it in judgement.excluded} == {3}
+    assert {it.round for it in judgement.excluded} == {3}
     view = run_view(run.whole, judge_sweep(run.whole))
-    assert "slots are of the third block" in " ".join(str(view.points[0].judgement).split())
+    assert "slots are of the third round" in " ".join(str(view.points[0].judgement).split())
 
 
 SLOTH = '''
@@ -92,7 +92,9 @@ from webdyno.readers.run import Run
 SLOTH = Tool(
     name="sloth",
     opening="sloth",
-    patterns=patterns(r"sloth: (?P<requests>INT) in (?P<duration_s>NUM) at (?P<rate_rps>NUM)"),
+    patterns=patterns(
+        r"sloth: (?P<requests>INT) in (?P<duration_s>NUM) at (?P<throughput_rps>NUM)"
+    ),
 )
 
 
@@ -120,7 +122,7 @@ class Sloth(Instrument):
             by_status={},
             failures=Failures(),
             keepalive=KeepAliveResult(asked=order.load.keepalive),
-            rate_rps=run.rate_rps,
+            rate_rps=run.throughput_rps,
             client=done.client(threads=1),
         )
 
@@ -140,7 +142,7 @@ def sloth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_a_file_is_all_that_a_generator_takes(sloth: str) -> None:
     assert sloth in programs()
-    experiment = Catalogue.load().experiment("static-hello", settings([f"generator={sloth}"]))
+    experiment = Catalogue.load().experiment("static-hello", read_overrides([f"generator={sloth}"]))
     assert experiment.generator == sloth
     order = LoadOrder("a slot", (SentRequest("http://127.0.0.1/", Expectation(200)),), Load(), 1.0)
     with program(sloth).new([0]) as generator:
@@ -151,11 +153,11 @@ def test_what_it_can_not_do_or_tell_is_refused_with_the_flag(sloth: str) -> None
     catalogue = Catalogue.load()
     for wrong, told in [
         (["load.loop=open", "load.rate_per_s=5"], "closed loop only"),
-        (["measure.decide_on=response_p99_us"], "distribution of response times"),
+        (["measure.decide_on=latency_p99_us"], "distribution of latency"),
         (['load.paths=["/hello.txt", "/100.txt"]'], "one path only"),
     ]:
         with pytest.raises(UserError, match=rf"--set generator=sloth: .*{told}"):
-            catalogue.experiment("static-hello", settings([f"generator={sloth}", *wrong]))
+            catalogue.experiment("static-hello", read_overrides([f"generator={sloth}", *wrong]))
 
 
 def test_a_program_that_nobody_registered_is_told_with_those_that_are_there() -> None:
@@ -173,19 +175,19 @@ def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(KINDS, "folder", OwnKind(folder))
     (tmp_path / "public").mkdir()
     (tmp_path / "public/hello.txt").write_text("hello")
-    arms = {"mine": {"stack": "folder:public"}, "nginx": {"stack": "nginx"}}
-    draft = Draft.of(CommandLine({"arms": arms}, {}), [])
+    variants = {"mine": {"stack": "folder:public"}, "nginx": {"stack": "nginx"}}
+    draft = Draft.of(CommandLine({"variants": variants}, {}), [])
     draft, catalogue = resolve(draft, Catalogue.load(), tmp_path, lambda _: None, lambda _: None)
-    stack, site = catalogue.stack(draft.data["arms"]["mine"]["stack"]), catalogue.site("own")
+    stack, site = catalogue.stack(draft.data["variants"]["mine"]["stack"]), catalogue.site("own")
     kept = tmp_path / "kept"
     with (
-        start_stack(stack, {}, site, folder=kept, bench=Bench()) as running,
-        urlopen(f"{running.url}/hello.txt") as answer,  # noqa: S310 (our own server)
+        start_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
+        urlopen(f"{running.url}/hello.txt") as response,  # noqa: S310 (our own server)
     ):
-        assert answer.read() == b"hello"
-    knobs = {"mine": {"stack": "folder:public", "knobs": {"n": {"type": "switch"}}}}
-    with pytest.raises(UserError, match=r"knobs can be declared for .* this is folder:public"):
+        assert response.read() == b"hello"
+    settings = {"mine": {"stack": "folder:public", "settings": {"n": {"type": "switch"}}}}
+    with pytest.raises(UserError, match=r"settings can be declared for .* this is folder:public"):
         resolve(
-            Draft.of(CommandLine({"arms": knobs}, {}), []),
+            Draft.of(CommandLine({"variants": settings}, {}), []),
             *(Catalogue.load(), tmp_path, lambda _: None, lambda _: None),
         )

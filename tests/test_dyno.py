@@ -1,4 +1,4 @@
-"""./dyno: what it makes anew, and what it doesn't do without a yes."""
+"""./dyno: what it makes again, and what it doesn't do without a yes."""
 
 import os
 import shutil

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src/webdyno"
 # What each module has that is one of several of a kind, to be called by the kind's name.
 PROTOCOLS = {
     "main": "of a program",
-    "make": "of a kind of arm that users name",
+    "make": "of a kind of variant that users name",
     "relocate": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reference.recorded import unpacked
-from webdyno.judge import Stop, decide, judge, next_arms, question_of
+from webdyno.judge import Stop, decide, judge, next_variants, question_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import QUESTIONS
 from webdyno.judge.questions.compare import Question
@@ -53,21 +53,21 @@ def _name(node: ast.expr) -> str:
 
 
 class BriefQuestion(Question):
-    """Which of the first two arms is better, as far as two blocks tell."""
+    """Which of the first two variants is better, as far as two rounds tell."""
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
         return experiment.title.startswith("brief: ")
 
-    def next_arms(self, data: PointData) -> list[str]:
-        return list(self.experiment.arms)[:2]
+    def next_variants(self, data: PointData) -> list[str]:
+        return list(self.experiment.variants)[:2]
 
     @property
     def long_look_s(self) -> float:
         return 0.0
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
-        return Stop("max-blocks", "two blocks are enough") if len(data.blocks) >= 2 else None
+        return Stop("max-rounds", "two rounds are enough") if len(data.rounds) >= 2 else None
 
     def judge(self, data: PointData) -> Judgement:
         judged = super().judge(data)
@@ -87,9 +87,9 @@ def test_a_new_question_is_one_class_that_is_entered_once(
 
     assert isinstance(question_of(brief), BriefQuestion)
     assert type(question_of(usual.experiment)) is not BriefQuestion
-    assert next_arms(data) == list(brief.arms)[:2]
+    assert next_variants(data) == list(brief.variants)[:2]
     assert decide(data.first(1), 10.0) is None
-    assert decide(data.first(2), 10.0) == Stop("max-blocks", "two blocks are enough")
+    assert decide(data.first(2), 10.0) == Stop("max-rounds", "two rounds are enough")
     found = judge(data)
     assert found.headline == f"in brief: {as_usual.headline}"
     assert found.comparisons == as_usual.comparisons
@@ -99,12 +99,12 @@ def test_a_new_question_is_one_class_that_is_entered_once(
 def test_each_question_of_a_recorded_run_is_found(tmp_path: Path) -> None:
     asked = {
         name: type(question_of(unpacked(name, tmp_path).head.experiment)).__name__
-        for name in ("machine-1", "gate-same", "league", "faster", "capacity-alone-interrupted")
+        for name in ("machine-1", "gate-same", "ranking", "faster", "capacity-alone-interrupted")
     }
     assert asked == {
         "machine-1": "Question",
         "gate-same": "GateQuestion",
-        "league": "LeagueQuestion",
+        "ranking": "RankingQuestion",
         "faster": "OneSidedQuestion",
         "capacity-alone-interrupted": "AloneQuestion",
     }

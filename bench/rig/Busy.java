@@ -3,7 +3,7 @@ import java.net.InetSocketAddress;
 import java.util.*;
 import java.util.concurrent.Executors;
 
-/** Answers with a document that it makes anew of maps, streams and regular expressions: much to compile. */
+/** Answers with a document that it makes again of maps, streams and regular expressions: much to compile. */
 public class Busy {
     public static void main(String[] words) throws Exception {
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(words[0])), 1024);

@@ -78,7 +78,7 @@ def _floor(case: Case, url: str, duration_s: float) -> list[str]:
 
 def _floor_drop(case: Case, url: str, duration_s: float) -> list[str]:
     if not case.drops_bodies:
-        raise CannotMakeLoadError("answers are too small to drop")
+        raise CannotMakeLoadError("responses are too small to drop")
     return [*_floor(case, url, duration_s), "--drop"]
 
 

@@ -19,7 +19,7 @@ def comparison(
     table.add_column("client")
     for heading in ("CPU µs/request", f"x {case.reference}", f"x {case.floor or 'floor'}"):
         table.add_column(heading, justify="right")
-    for heading in ("requests/s", "CPU", "rounds"):
+    for heading in ("req/s", "CPU", "rounds"):
         table.add_column(heading, justify="right")
     table.add_column("remark", overflow="fold")
     for client in dict.fromkeys(each.client for each in sorted(samples, key=lambda s: s.cpu_us)):

@@ -1,4 +1,4 @@
-"""What each client says that it did: valid answers and failures, read from its output."""
+"""What each client says that it did: valid responses and failures, read from its output."""
 
 import json
 import re
@@ -12,7 +12,7 @@ class Counts:
     """A client's own account."""
 
     completed: int
-    """Answers that the client takes for valid."""
+    """Responses that the client takes for valid."""
     failed: int
     """Everything else that it noticed, of any kind."""
 

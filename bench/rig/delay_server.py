@@ -19,9 +19,9 @@ class Punctuality:
 
     requests: int
     too_late: int
-    """Answers that used up more of their tolerance than the server's part of it."""
+    """Responses that used up more of their tolerance than the server's part of it."""
     late_us: dict[str, int]
-    """How late answers were written: p50, p99 and max."""
+    """How late responses were written: p50, p99 and max."""
     arrived_late_us: dict[str, int] | None = None
     """How late requests arrived by an even timetable, if one was named: the same."""
 

@@ -80,7 +80,7 @@ class Kept(BaseModel):
     machine: str
     commit: str
     headline: str = ""
-    blocks: int = 0
+    rounds: int = 0
     took_s: float
     """From the call to its end, the start of its process and all it had to find out included."""
     problem: str = ""
@@ -94,24 +94,24 @@ class Outcome(Kept):
     metric: str = ""
     """The one that the verdict is about."""
     ratios: dict[str, Interval] = {}
-    """By metric, of the second arm and the baseline, as measured."""
-    bounded: dict[str, Interval] = {}
-    """The same with all bounds of bias counted against the verdict, which rests on these."""
+    """By metric, of the second variant and the baseline: sampling CIs."""
+    worst_case: dict[str, Interval] = {}
+    """The worst-case CIs of the same; verdicts rest on these."""
     values: dict[str, Interval] = {}
-    """By arm: the deciding metric itself."""
+    """By variant: the deciding metric itself."""
     warnings: list[str] = []
     growths: dict[str, Growth] = {}
-    """By arm: memory that grew all through its long look."""
+    """By variant: memory that grew all through its long look."""
 
     @property
     def ratio(self) -> Interval | None:
-        """The interval of the deciding metric, as measured."""
+        """The sampling CI of the deciding metric."""
         return self.ratios.get(self.metric)
 
     @property
-    def sure(self) -> Interval | None:
+    def decisive(self) -> Interval | None:
         """The one that the verdict rests on."""
-        return self.bounded.get(self.metric, self.ratio)
+        return self.worst_case.get(self.metric, self.ratio)
 
 
 def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
@@ -146,19 +146,23 @@ def _found(folder: Path, problem: str) -> dict[str, object]:
     return {
         "verdict": judgement.verdict,
         "metric": asked[0].metric if asked else decide_on,
-        "ratios": {it.metric: it.ratio for it in _of_second_arm(judgement) if it.ratio},
-        "bounded": {it.metric: it.bounded for it in _of_second_arm(judgement) if it.bounded},
+        "ratios": {it.metric: it.ratio for it in _of_second_variant(judgement) if it.ratio},
+        "worst_case": {
+            it.metric: it.worst_case for it in _of_second_variant(judgement) if it.worst_case
+        },
         "values": {
-            it.arm: it.interval for it in judgement.arms if it.metric == decide_on and it.interval
+            it.variant: it.interval
+            for it in judgement.variants
+            if it.metric == decide_on and it.interval
         },
         "headline": judgement.headline,
         "warnings": [f"{it.rule} ({it.severity}): {it.what}" for it in judgement.warnings],
-        "growths": {it.arm: it.growth for it in judgement.looks if it.growth},
-        "blocks": judgement.blocks,
+        "growths": {it.variant: it.growth for it in judgement.looks if it.growth},
+        "rounds": judgement.rounds,
     }
 
 
-def _of_second_arm(judgement: Judgement) -> list[Comparison]:
+def _of_second_variant(judgement: Judgement) -> list[Comparison]:
     first = judgement.comparisons[0].a if judgement.comparisons else None
     return [it for it in judgement.comparisons if it.a == first]
 

@@ -16,7 +16,7 @@ from threading import Event, Thread
 from rig.process import BenchError, pinned
 
 BURST_S, PAUSE_S = (0.01, 0.05), (0.03, 0.15)
-"""Shortest and longest: some 25 % of a CPU's time is asked for."""
+"""Shortest and longest: some 25 % of a CPU's time is requested."""
 CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
 QUOTA_PERIOD_US = 20_000
 LEFT_SHARE = (0.3, 0.8)

@@ -40,12 +40,12 @@ def hey(output: str) -> Percentiles:
     """Read hey's list of all requests (`-o csv`)."""
     try:
         rows = csv.DictReader(io.StringIO(output))
-        response_ms = np.array([float(row["response-time"]) * 1e3 for row in rows])
+        latency_ms = np.array([float(row["response-time"]) * 1e3 for row in rows])
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise BenchError(f"hey's list has an unknown form: {error!r}") from None
-    if not len(response_ms):
+    if not len(latency_ms):
         raise BenchError("hey lists no request")
-    return {percent: percentile(response_ms, percent) for percent in PERCENTILES}
+    return {percent: percentile(latency_ms, percent) for percent in PERCENTILES}
 
 
 def oha(output: str) -> Percentiles:

@@ -53,9 +53,9 @@ class Reporter:
 
 def closed_loop_connections(load: Load) -> int:
     """Give as many connections as make about the rate in a closed loop (Little's law)."""
-    response_ms = load.delays.response_ms(due_times_ms(load.rate_rps, load.duration_s))
+    latency_ms = load.delays.latency_ms(due_times_ms(load.rate_rps, load.duration_s))
     # The median, because a closed loop hardly notices the rare long ones: that is its fault.
-    return max(1, round(load.rate_rps * float(np.median(response_ms)) / 1000))
+    return max(1, round(load.rate_rps * float(np.median(latency_ms)) / 1000))
 
 
 def _loadgen(load: Load, budget: str = "0") -> list[str]:

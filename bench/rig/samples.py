@@ -47,12 +47,12 @@ class Sample:
 
     @property
     def cpu_us(self) -> float:
-        """CPU time per valid answer in microseconds."""
+        """CPU time per valid response in microseconds."""
         return self.cpu_s * 1e6 / self.completed if self.completed else float("inf")
 
     @property
     def rate_rps(self) -> float:
-        """Valid answers per second from the client's start to its end."""
+        """Valid responses per second from the client's start to its end."""
         return self.completed / self.wall_s
 
     @property

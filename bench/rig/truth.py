@@ -1,6 +1,6 @@
-"""Delays of the server with known delays, and the response times that follow from them.
+"""Delays of the server with known delays, and the latency that follows from them.
 
-The response time of a request that is due at t is the server's answer to a request sent at t,
+The latency of a request that is due at t is the server's response to a request sent at t,
 minus t: in an open loop nobody waits for anything but the server.
 """
 
@@ -20,7 +20,7 @@ TOLERANCE_MS = 1.0
 BOUNDS = f"{TOLERANCE_SHARE * 100:g} % + {TOLERANCE_MS:g} ms"
 """What a table calls the tolerance."""
 TOO_LATE_LIMIT = 0.0004
-"""Share of answers that the server may write late by more than their tolerance: less than half of
+"""Share of responses that the server may write late by more than their tolerance: less than half of
 what lies beyond p99.9.
 
 It is also less than the 5 of 10 000 that are on their way at 5 ms and 1 000/s: when the whole
@@ -39,8 +39,8 @@ class Delays(Protocol):
     def server_arguments(self) -> list[str]:
         """Arguments of `delay_server` that make it behave so."""
 
-    def response_ms(self, due_ms: Times) -> Times:
-        """Give the response times of requests that are due at these times, in order."""
+    def latency_ms(self, due_ms: Times) -> Times:
+        """Give the latency of requests that are due at these times, in order."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Constant:
         """Arguments of `delay_server`."""
         return ["constant", "--delay-ms", f"{self.delay_ms}"]
 
-    def response_ms(self, due_ms: Times) -> Times:
-        """Give the response times."""
+    def latency_ms(self, due_ms: Times) -> Times:
+        """Give the latency."""
         return np.full_like(due_ms, self.delay_ms)
 
 
@@ -85,8 +85,8 @@ class Bimodal:
             *("--slow-every", f"{self.slow_every}"),
         ]
 
-    def response_ms(self, due_ms: Times) -> Times:
-        """Give the response times."""
+    def latency_ms(self, due_ms: Times) -> Times:
+        """Give the latency."""
         count = np.arange(1, len(due_ms) + 1)
         return np.where(count % self.slow_every == 0, self.slow_ms, self.fast_ms)
 
@@ -116,14 +116,14 @@ class Frozen:
             *("--freeze-ms", f"{self.freeze_ms}", "--period-ms", f"{self.period_ms}"),
         ]
 
-    def response_ms(self, due_ms: Times) -> Times:
-        """Give the response times: a request ready inside of a freeze waits for its end."""
+    def latency_ms(self, due_ms: Times) -> Times:
+        """Give the latency: a request ready inside of a freeze waits for its end."""
         phase_ms = (due_ms + self.base_ms) % self.period_ms
         end_ms = self.freeze_at_ms + self.freeze_ms
         frozen = (phase_ms >= self.freeze_at_ms) & (phase_ms < end_ms)
-        response_ms = np.full_like(due_ms, self.base_ms)
-        response_ms[frozen] += end_ms - phase_ms[frozen]
-        return response_ms
+        latency_ms = np.full_like(due_ms, self.base_ms)
+        latency_ms[frozen] += end_ms - phase_ms[frozen]
+        return latency_ms
 
 
 def due_times_ms(rate_rps: float, duration_s: float) -> Times:
@@ -141,8 +141,8 @@ def percentile(values: Times, percent: float) -> float:
 
 def true_percentiles(delays: Delays, rate_rps: float, duration_s: float) -> dict[float, float]:
     """Compute what an open loop has to report, in milliseconds by percentile."""
-    response_ms = delays.response_ms(due_times_ms(rate_rps, duration_s))
-    return {percent: percentile(response_ms, percent) for percent in PERCENTILES}
+    latency_ms = delays.latency_ms(due_times_ms(rate_rps, duration_s))
+    return {percent: percentile(latency_ms, percent) for percent in PERCENTILES}
 
 
 def within(reported_ms: float, true_ms: float) -> bool:

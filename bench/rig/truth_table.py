@@ -63,11 +63,11 @@ def _against(reported_ms: float, true_ms: float) -> str:
 
 def _lateness(judged: Sequence[Trial]) -> str:
     if not judged:
-        return "the server wrote too many answers too late in all samples"
+        return "the server wrote too many responses too late in all samples"
     late_us = [each.punctuality.late_us for each in judged]
     p50_us, p99_us = (statistics.median(each[name] for each in late_us) for name in ("p50", "p99"))
     return (
-        f"in sound samples the server wrote its answers late by p50 {p50_us:,.0f} µs, "
+        f"in sound samples the server wrote its responses late by p50 {p50_us:,.0f} µs, "
         f"p99 {p99_us:,.0f} µs (medians), at most {max(each['max'] for each in late_us):,} µs"
     )
 

@@ -1,4 +1,4 @@
-"""Real outputs with something broken in them: an answer, no exception, and an end."""
+"""Real outputs with something broken in them: a response, no exception, and an end."""
 
 import random
 from collections.abc import Callable

@@ -39,7 +39,7 @@ def wrk(
         ("autocannon-400.txt", {"non-2xx"}),
         ("autocannon-pipelining.txt", {"pipelining"}),
         ("bombardier-503.txt", {"non-2xx"}),
-        ("gatling-old.txt", {"longest-answer"}),
+        ("gatling-old.txt", {"longest-response"}),
         ("ghz.txt", {"failures"}),
         ("h2load-no-reconnect.txt", {"failures"}),
         ("hey.csv", {"non-2xx"}),
@@ -85,8 +85,8 @@ def test_each_tool_is_read_whole_and_judged(name: str, rules: set[str]) -> None:
 
 def test_an_impossible_rate_of_k6() -> None:
     text = recorded("k6.txt").replace("2449.183122/s", "449183.122/s")
-    assert serious(text) == {"rate-times-time", "too-many-under-way"}
-    assert "longest-answer" in serious(
+    assert serious(text) == {"throughput-times-time", "too-many-under-way"}
+    assert "longest-response" in serious(
         text.replace("max=211.84ms", "max=21.84s").replace("running (0m30.0s)", "")
     )
 
@@ -99,7 +99,7 @@ def test_wrk2_that_ran_a_millisecond_instead_of_5_s() -> None:
     )
     (output,) = outputs(text)
     assert output.tool == "wrk2"
-    assert {"run-length", "longest-answer", "failures", "rate-missed"} <= serious(text)
+    assert {"run-length", "longest-response", "failures", "rate-missed"} <= serious(text)
     (length,) = found(text, "run-length")
     assert length.what == "5 s were asked for, and the run took 0.00125 s"
 
@@ -233,12 +233,12 @@ def test_answers_of_wrk_that_differ_between_two_sides() -> None:
 
 
 def test_ports_tell_two_sides_of_one_machine_apart() -> None:
-    sides = [
+    variants = [
         f"hey -n 20000 -c 50 http://localhost:{port}/\n"
         + recorded("hey.txt").replace("13 bytes", f"{size} bytes").replace("12582", f"1{port}")
         for port, size in ((3000, 13), (4000, 156))
     ]
-    (warning,) = found("".join(sides), "different-documents")
+    (warning,) = found("".join(variants), "different-documents")
     assert "localhost:3000" in warning.what
     assert "localhost:4000" in warning.what
 
@@ -298,12 +298,12 @@ def test_addresses_of_version_6() -> None:
 def test_read_errors_of_answered_requests_are_no_share() -> None:
     errors = "  Socket errors: connect 0, read 166344, write 0, timeout 0\n"
     (warning,) = found(wrk(requests=166_349, rate=16_634.9, more=errors), "failures")
-    assert warning.what.startswith("166,344 errors and 166,349 answers")
+    assert warning.what.startswith("166,344 errors and 166,349 responses")
 
 
 def test_the_rate_of_siege_is_that_of_hits() -> None:
-    assert not found(recorded("siege-4.1.7.txt"), "rate-times-time")
-    assert not found(recorded("h2load-no-reconnect.txt"), "rate-times-time")
+    assert not found(recorded("siege-4.1.7.txt"), "throughput-times-time")
+    assert not found(recorded("h2load-no-reconnect.txt"), "throughput-times-time")
     (warning,) = found(recorded("h2load-no-reconnect.txt"), "failures")
     assert "172,174 were never sent: h2load opens no new connection" in warning.what
 

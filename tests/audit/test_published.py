@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from audit.test_sides import RATES, SPEEDS, table
+from audit.test_variants import RATES, SPEEDS, table
 from audit.texts import ab, audited, found, recorded, serious
 
 robots = partial(ab, path="/robots.txt", document=204, concurrency=200, requests=1000, host="HOST")
@@ -49,7 +49,7 @@ def test_a_deathmatch() -> None:
 
 
 def test_static_files_of_100_bytes() -> None:
-    sides = (
+    variants = (
         ("Apache/2.2.9", 2.646, 18898.08, 8333.56, 22577856, 49508),
         ("nginx/0.7.61", 1.928, 25937.28, 9826.54, 19397510, 49502),
     )
@@ -68,7 +68,7 @@ def test_static_files_of_100_bytes() -> None:
             host="<server>",
             connect=(0, 0, 0),
         )
-        for server, took_s, rate, transfer, total, kept in sides
+        for server, took_s, rate, transfer, total, kept in variants
     )
     assert serious(text) == set()
     first, second = found(text, "short-run")
@@ -190,7 +190,7 @@ def test_a_course_project() -> None:
     (copied,) = found(COURSE, "copied-column")
     assert "“node.js”" in copied.what
     (sizes,) = found(COURSE, "different-documents")
-    assert "464 bytes per answer for “Apache” and 3,874 for “Nginx”" in sizes.what
+    assert "464 bytes per response for “Apache” and 3,874 for “Nginx”" in sizes.what
     assert "empty" in found(COURSE, "failed-by-length")[0].what
     assert "10 times" in found(COURSE, "different-loops")[0].what
     assert [each.what[:8] for each in found(COURSE, "error-page-column")] == [
@@ -213,7 +213,7 @@ HOME = (
 
 def test_a_small_twitter_at_home() -> None:
     assert serious(HOME) == {"busy-client"}
-    assert len(found(HOME, "only-a-rate")) == 6
+    assert len(found(HOME, "only-throughput")) == 6
     assert found(HOME, "same-machine")
     assert found(HOME, "one-at-a-time")
 
@@ -221,7 +221,7 @@ def test_a_small_twitter_at_home() -> None:
 @pytest.mark.parametrize("name", ["ab-clean.txt", "wrk-latency.txt"])
 def test_prose_around_clean_runs_changes_nothing(name: str) -> None:
     prose = (
-        "We ran it for 30 s with 32 connections; 100 % of answers were right.\n\n"
+        "We ran it for 30 s with 32 connections; 100 % of responses were right.\n\n"
         "n\tvalue\n1\t2\n2\t3\n3\t4\n\nThe loop = 50 was in the test; a query cache was on.\n"
     )
     assert serious(prose + recorded(name) + prose) == set()

@@ -48,14 +48,14 @@ def test_recorded_runs_that_went_well_have_nothing_serious(name: str) -> None:
         ("hey-mixed.txt", {"non-2xx"}),
         ("hey-refused.txt", {"failures"}),
         ("httperf-404.txt", {"non-2xx"}),
-        ("httperf-refused.txt", {"failures", "no-answers"}),
-        ("httperf-timeouts.txt", {"failures", "no-answers"}),
+        ("httperf-refused.txt", {"failures", "no-responses"}),
+        ("httperf-timeouts.txt", {"failures", "no-responses"}),
         ("oha-404.json", {"non-2xx"}),
         ("oha-mixed.txt", {"non-2xx"}),
         ("siege-404.txt", {"non-2xx"}),
         ("siege-refused.txt", {"failures"}),
         ("wrk-404.txt", {"non-2xx"}),
-        ("wrk-socket-errors.txt", {"no-answers"}),
+        ("wrk-socket-errors.txt", {"no-responses"}),
         ("wrk2-overload.txt", {"rate-missed"}),
     ],
 )
@@ -65,7 +65,7 @@ def test_recorded_runs_that_went_wrong(name: str, rules: set[str]) -> None:
 
 def test_non_2xx_names_number_line_and_error_page() -> None:
     (warning,) = found(recorded("ab-404.txt"), "non-2xx")
-    assert warning.what.startswith("1,000 of 1,000 answers")
+    assert warning.what.startswith("1,000 of 1,000 responses")
     assert "nginx's 404 page" in warning.what
     assert warning.line == 30
     assert warning.tool == "ab"
@@ -139,9 +139,9 @@ def test_connect_times_of_distance_or_load(connect: tuple[int, int, int]) -> Non
 
 
 def test_rate_times_time_is_the_number_of_requests() -> None:
-    (warning,) = found(ab(rate=35_000), "rate-times-time")
+    (warning,) = found(ab(rate=35_000), "throughput-times-time")
     assert warning.severity == "serious"
-    assert not found(ab(rate=32_100), "rate-times-time")  # rounding
+    assert not found(ab(rate=32_100), "throughput-times-time")  # rounding
 
 
 def test_transfer_rate_times_time_is_the_number_of_bytes() -> None:
@@ -180,7 +180,7 @@ def test_an_offered_rate_that_was_missed() -> None:
 @pytest.mark.parametrize(
     ("latencies", "grew"),
     [
-        ("0.5s, 0.64s, 0.45s, 1.7s, 2.13s, 2.64s", False),  # a few slow answers
+        ("0.5s, 0.64s, 0.45s, 1.7s, 2.13s, 2.64s", False),  # a few slow responses
         ("0.1s, 1.3s, 1.3s, 2.5s, 2.6s, 2.7s", True),
     ],
 )

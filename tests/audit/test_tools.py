@@ -25,7 +25,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "keepalive_requests": None,
         "total_bytes": 303000,
         "body_bytes": 153000,
-        "rate_rps": 9970.09,
+        "throughput_rps": 9970.09,
         "mean_ms": 20.06,
         "max_ms": 26,
         "transfer_kib_s": 2950.13,
@@ -40,7 +40,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "connections": 500,
         "requests": 5000,
         "duration_s": 1.997,
-        "rate_rps": 2503.7,
+        "throughput_rps": 2503.7,
         "most_connections": 4,
         "demanded_rps": 250,
         "host": "127.0.0.1",
@@ -63,7 +63,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "concurrency": 32,
         "requests": 263803,
         "duration_s": 6.03,
-        "rate_rps": 43770.84,
+        "throughput_rps": 43770.84,
         "mean_ms": 2.57,
         "max_ms": 92.92,
         "percentiles_ms": {50.0: 0.563, 75.0: 1.85, 90.0: 7.27, 99.0: 28.78},
@@ -72,15 +72,15 @@ PRINTED: dict[str, dict[str, Any]] = {
         "document_bytes": None,
     },
     "wrk-404.txt": {"non_2xx": 46412, "requests": 46412},
-    "wrk-socket-errors.txt": {"requests": 0, "rate_rps": 0},
-    "wrk2.txt": {"tool": "wrk2", "loop": "open", "requests": 23861, "rate_rps": 1988.26},
+    "wrk-socket-errors.txt": {"requests": 0, "throughput_rps": 0},
+    "wrk2.txt": {"tool": "wrk2", "loop": "open", "requests": 23861, "throughput_rps": 1988.26},
     "wrk2-overload.txt": {"tool": "wrk2", "mean_ms": 9510},
     "h2load.txt": {
         "tool": "h2load",
         "concurrency": 32,
         "requests": 100000,
         "duration_s": 2.77,
-        "rate_rps": 36149.08,
+        "throughput_rps": 36149.08,
         "total_bytes": 24900000,
         "body_bytes": 1300000,
         "mean_ms": 0.881,
@@ -94,7 +94,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "tool": "hey",
         "requests": 20000,
         "duration_s": 1.5896,
-        "rate_rps": 12582.1529,
+        "throughput_rps": 12582.1529,
         "document_bytes": 13,
         "body_bytes": 260000,
         "by_status": {"200": 20000},
@@ -102,13 +102,23 @@ PRINTED: dict[str, dict[str, Any]] = {
     },
     "hey-mixed.txt": {"requests": 300, "non_2xx": 248, "by_status": {"200": 52, "503": 248}},
     "hey-refused.txt": {"requests": 20, "failed": 20, "non_2xx": None},
-    "oha.txt": {"tool": "oha", "requests": 20000, "rate_rps": 40766.8698, "document_bytes": 13},
-    "oha-rate.txt": {"requests": 1500, "failed": 0, "rate_rps": 499.7817},
+    "oha.txt": {
+        "tool": "oha",
+        "requests": 20000,
+        "throughput_rps": 40766.8698,
+        "document_bytes": 13,
+    },
+    "oha-rate.txt": {"requests": 1500, "failed": 0, "throughput_rps": 499.7817},
     "oha-mixed.txt": {"non_2xx": 249, "by_status": {"200": 51, "503": 249}},
     "oha.json": {"tool": "oha", "requests": 20000, "body_bytes": 260000, "loop": None},
     "oha-404.json": {"requests": 300, "non_2xx": 300},
-    "siege.txt": {"tool": "siege", "requests": 28716, "rate_rps": 10960.31, "non_2xx": 0},
-    "siege-text.txt": {"requests": 14977, "duration_s": 1.37, "rate_rps": 10932.12, "failed": 0},
+    "siege.txt": {"tool": "siege", "requests": 28716, "throughput_rps": 10960.31, "non_2xx": 0},
+    "siege-text.txt": {
+        "requests": 14977,
+        "duration_s": 1.37,
+        "throughput_rps": 10932.12,
+        "failed": 0,
+    },
     "siege-404.txt": {"requests": 1000, "non_2xx": 1000, "failed": 0},
     "siege-refused.txt": {"requests": 400, "failed": 400, "non_2xx": 0},
     "k6.txt": {
@@ -116,7 +126,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "concurrency": 50,
         "requests": 73530,
         "duration_s": 30,
-        "rate_rps": 2449.183122,
+        "throughput_rps": 2449.183122,
         "failed": 0,
         "checks": 73530,
         "failed_checks": 0,
@@ -134,7 +144,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "duration_s": 30,
         "concurrency": 30,
     },
-    "k6-groups.txt": {"requests": 60000, "rate_rps": 1998.183122},
+    "k6-groups.txt": {"requests": 60000, "throughput_rps": 1998.183122},
     "k6-export.json": {"tool": "k6", "requests": 6000, "failed": 2400, "mean_ms": 136.91},
     "k6-v2.json": {"tool": "k6", "requests": 73530, "duration_s": 30.05, "failed": 0},
     "vegeta.txt": {
@@ -142,7 +152,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "loop": "open",
         "requests": 1500,
         "duration_s": 29.98,
-        "rate_rps": 50.03,
+        "throughput_rps": 50.03,
         "mean_ms": 3.204,
         "max_ms": 48.113,
         "percentiles_ms": {50.0: 2.981, 90.0: 4.52, 95.0: 5.361, 99.0: 11.87},
@@ -160,7 +170,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "pipelining": 1,
         "requests": 365_000,
         "duration_s": 10.02,
-        "rate_rps": 36484.8,
+        "throughput_rps": 36484.8,
         "mean_ms": 2.31,
         "max_ms": 62,
         "total_bytes": 67_900_000,
@@ -169,14 +179,14 @@ PRINTED: dict[str, dict[str, Any]] = {
     },
     "autocannon-400.txt": {"requests": 211216, "non_2xx": 211216, "by_status": {"400": 211216}},
     "autocannon-pipelining.txt": {"pipelining": 10, "requests": 3_074_000},
-    "autocannon-before-3.txt": {"mean_ms": 51.7, "rate_rps": 19183.6, "failed": 6},
+    "autocannon-before-3.txt": {"mean_ms": 51.7, "throughput_rps": 19183.6, "failed": 6},
     "autocannon.json": {"requests": 364848, "by_status": {"2xx": 364848}, "port": 3000},
     "bombardier.txt": {
         "tool": "bombardier",
         "concurrency": 125,
         "time_limit_s": 10,
         "requests": 1_166_828,
-        "rate_rps": 117714.36,
+        "throughput_rps": 117714.36,
         "mean_ms": 1.07,
         "max_ms": 116.08,
         "failed": 0,
@@ -212,7 +222,7 @@ PRINTED: dict[str, dict[str, Any]] = {
         "tool": "zrk",
         "loop": "open",
         "requests": 59990,
-        "rate_rps": 2000,
+        "throughput_rps": 2000,
         "percentiles_ms": {50.0: 0.412, 75.0: 0.53, 90.0: 0.702, 99.0: 1.92, 99.9: 4.21},
         "max_ms": 12.8,
         "failed": 0,
@@ -224,29 +234,34 @@ PRINTED: dict[str, dict[str, Any]] = {
         "tool": "gatling",
         "requests": 198_973,
         "failed": 20,
-        "rate_rps": 6632.43,
+        "throughput_rps": 6632.43,
         "mean_ms": 46,
         "max_ms": 3219,
         "percentiles_ms": {50.0: 22, 75.0: 51, 95.0: 140, 99.0: 402},
     },
-    "gatling-old.txt": {"requests": 6000, "failed": 0, "rate_rps": 222222.222, "max_ms": 5316},
+    "gatling-old.txt": {
+        "requests": 6000,
+        "failed": 0,
+        "throughput_rps": 222222.222,
+        "max_ms": 5316,
+    },
     "jmeter.txt": {
         "tool": "jmeter",
         "requests": 61344,
         "failed": 231,
         "duration_s": 90,
-        "rate_rps": 681.6,
+        "throughput_rps": 681.6,
         "mean_ms": 72,
         "max_ms": 812,
     },
-    "jmeter.csv": {"tool": "jmeter", "requests": 61344, "failed": 233, "rate_rps": 681.60422},
+    "jmeter.csv": {"tool": "jmeter", "requests": 61344, "failed": 233, "throughput_rps": 681.60422},
     "jmeter-statistics.json": {"tool": "jmeter", "requests": 61344, "failed": 231, "max_ms": 812},
     "jmeter.jtl": {"tool": "jmeter", "requests": 5, "failed": 1, "non_2xx": 1},
     "locust.txt": {
         "tool": "locust",
         "requests": 3034,
         "failed": 40,
-        "rate_rps": 101.13,
+        "throughput_rps": 101.13,
         "mean_ms": 46,
         "max_ms": 431,
     },
@@ -298,21 +313,28 @@ def test_redis_benchmark_in_its_three_forms() -> None:
         1.29,
         50,
     )
-    assert (second.path, second.rate_rps) == ("GET", 65746.22)
+    assert (second.path, second.throughput_rps) == ("GET", 65746.22)
     quiet = outputs(recorded("redis-quiet.txt"))
     assert [each.path for each in quiet][:3] == ["PING_INLINE", "PING_MBULK", "SET"]
-    assert quiet[0].rate_rps == 82644.62
+    assert quiet[0].throughput_rps == 82644.62
     assert quiet[0].percentiles_ms == {50.0: 0.359}
     assert quiet[0].requests is None
     sheet = outputs(recorded("redis.csv"))
-    assert [(each.path, each.rate_rps) for each in sheet] == [("SET", 90497.73), ("GET", 106382.98)]
+    assert [(each.path, each.throughput_rps) for each in sheet] == [
+        ("SET", 90497.73),
+        ("GET", 106382.98),
+    ]
     assert sheet[0].percentiles_ms[99.0] == 0.791
 
 
 def test_each_row_of_autobench_is_a_run() -> None:
     rows = outputs(recorded("autobench.csv"))
     assert [row.demanded_rps for row in rows] == [500 * n for n in range(1, 9)]
-    assert (rows[-1].rate_rps, rows[-1].mean_ms, rows[-1].transfer_kib_s) == (4006.0, 0.1, 1251.9)
+    assert (rows[-1].throughput_rps, rows[-1].mean_ms, rows[-1].transfer_kib_s) == (
+        4006.0,
+        0.1,
+        1251.9,
+    )
     assert {row.host for row in rows} == {"127.0.0.1"}
 
 
@@ -322,8 +344,13 @@ def test_autobench_of_two_hosts_with_tabs() -> None:
     header = ["dem_req_rate", *(f"{name}_{host}" for host in ("one", "two") for name in names)]
     row = ["100", "99.5", *["10"] * 5, "1.5", "30.1", "0", "98.0", *["10"] * 5, "2.5", "31", "3.5"]
     one, two = outputs("\t".join(header) + "\n" + "\t".join(row) + "\n\nprose\n")
-    assert (one.host, one.rate_rps, one.mean_ms, one.errors_percent) == ("one", 99.5, 1.5, 0)
-    assert (two.host, two.rate_rps, two.mean_ms, two.errors_percent) == ("two", 98.0, 2.5, 3.5)
+    assert (one.host, one.throughput_rps, one.mean_ms, one.errors_percent) == ("one", 99.5, 1.5, 0)
+    assert (two.host, two.throughput_rps, two.mean_ms, two.errors_percent) == (
+        "two",
+        98.0,
+        2.5,
+        3.5,
+    )
 
 
 def test_every_recorded_output_in_one_text_with_prose_between() -> None:
@@ -331,8 +358,8 @@ def test_every_recorded_output_in_one_text_with_prose_between() -> None:
     text = "".join(f"And now {name}, at last.\n\n{recorded(name)}\n" for name in names)
     found = outputs(text)
     assert [output.tool for output in found] == [PRINTED[n].get("tool", _tool(n)) for n in names]
-    assert [output.rate_rps for output in found] == [
-        outputs(recorded(n))[0].rate_rps for n in names
+    assert [output.throughput_rps for output in found] == [
+        outputs(recorded(n))[0].throughput_rps for n in names
     ]
     assert all(a.last_line < b.first_line for a, b in pairwise(found))
 
@@ -383,7 +410,7 @@ def test_labels_and_values_on_lines_of_their_own() -> None:
     assert (output.server, output.path, output.port) == ("Apache/2.4.39", "/page.php", None)
     assert (output.document_bytes, output.duration_s) == (236, 4.808)
     assert (output.requests, output.failed, output.non_2xx) == (25000, 0, 25000)
-    assert (output.total_bytes, output.rate_rps) == (10675000, 5199.38)
+    assert (output.total_bytes, output.throughput_rps) == (10675000, 5199.38)
     assert output.percentiles_ms == {98.0: 20.0}
     assert output.lines["non_2xx"] == 22
 
@@ -413,7 +440,7 @@ def test_httperf_of_which_only_some_lines_were_kept() -> None:
         "Reply time [ms]\tresponse 20.6 transfer 0.0\t\n"
         "Reply status:\t1xx=0 2xx=5000 3xx=0 4xx=0 5xx=0\t\ntest-duration\t103.160 s\t\n"
     )
-    assert (output.requests, output.rate_rps, output.duration_s) == (5000, 48.5, 103.16)
+    assert (output.requests, output.throughput_rps, output.duration_s) == (5000, 48.5, 103.16)
     assert (output.mean_ms, output.non_2xx, output.reply_rate_samples) == (20.6, 0, None)
 
 

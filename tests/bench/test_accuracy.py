@@ -17,12 +17,12 @@ ASKED = 3
 
 def ask(url: str) -> list[bytes]:
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
-    answers = []
+    responses = []
     for _ in range(ASKED):
         connection.request("GET", "/")
-        answers.append(connection.getresponse().read())
+        responses.append(connection.getresponse().read())
     connection.close()
-    return answers
+    return responses
 
 
 @pytest.mark.parametrize(("tolerance_ms", "too_late"), [(0.0, ASKED), (120_000.0, 0)])
@@ -32,8 +32,8 @@ def test_answers_beyond_their_tolerance_are_counted(
     monkeypatch.setattr(truth, "TOLERANCE_MS", tolerance_ms)
     monkeypatch.setattr(truth, "TOLERANCE_SHARE", 0.0)
     cpus = list(os.sched_getaffinity(0))
-    answers, kept = serve_while(ask, build("delay_server")["delay_server"], Constant(1), cpus)
-    assert answers == [b"Hello, World!"] * ASKED
+    responses, kept = serve_while(ask, build("delay_server")["delay_server"], Constant(1), cpus)
+    assert responses == [b"Hello, World!"] * ASKED
     assert (kept.requests, kept.too_late) == (ASKED, too_late)
     assert kept.sound == (too_late == 0)
     assert set(kept.late_us) == {"p50", "p99", "max"}

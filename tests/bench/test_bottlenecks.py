@@ -27,7 +27,7 @@ def limited(case: str, **found: tuple[float, float]) -> bottlenecks.Limited:
         took_s=1.0,
         found=[
             Elasticity(
-                arm="limited",
+                variant="limited",
                 resource=resources[name],
                 share=0.8,
                 found=Interval(low=low, estimate=(low + high) / 2, high=high),
@@ -59,4 +59,4 @@ def test_each_case_is_an_experiment(case: str, tmp_path_factory: pytest.TempPath
     file = tmp_path_factory.mktemp("case") / "case.toml"
     file.write_text(bottlenecks.written(case, bottlenecks.CASES[case]))
     read = Catalogue.load([causes.CATALOGUE]).experiment(str(file))
-    assert list(read.arms) == [bottlenecks.ARM, "the same"]
+    assert list(read.variants) == [bottlenecks.VARIANT, "the same"]

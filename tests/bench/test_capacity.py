@@ -25,16 +25,16 @@ SERVICE_US, COLLAPSE_RPS = 500, 1_000
 WITHIN_US = 5_000
 
 
-class OneBlock(LineProgress):
-    """Somebody presses Ctrl-C after the first block."""
+class OneRound(LineProgress):
+    """Somebody presses Ctrl-C after the first round."""
 
-    def block_ends(self, *_: object) -> None:
+    def round_ends(self, *_: object) -> None:
         """Press it."""
         raise KeyboardInterrupt
 
 
 @pytest.mark.measures
-def test_a_block_finds_the_capacity_of_each(
+def test_a_round_finds_the_capacity_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trials are short, so that only gross mistakes are seen: a tenth, or a server left down."""
@@ -43,9 +43,9 @@ def test_a_block_finds_the_capacity_of_each(
         "title": "t",
         "question": "q?",
         "site": "dialled",
-        "arms": {
-            "lasting": {"stack": "dialled", "knobs": fixed},
-            "collapsing": {"stack": "dialled", "knobs": fixed | {"collapse_rps": COLLAPSE_RPS}},
+        "variants": {
+            "lasting": {"stack": "dialled", "settings": fixed},
+            "collapsing": {"stack": "dialled", "settings": fixed | {"collapse_rps": COLLAPSE_RPS}},
         },
         "capacity": {
             "slo": [f"p99<{WITHIN_US / 1000:g}ms"],
@@ -63,10 +63,10 @@ def test_a_block_finds_the_capacity_of_each(
             begin_run("capacity", experiment, catalogue, tmp_path / "run") as folder,
             suppress(KeyboardInterrupt),
         ):
-            measure_run(folder, OneBlock(folder.head, print))
+            measure_run(folder, OneRound(folder.head, print))
     if late := woken_late(folder):
         pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
-    lasting, collapsing = (trials(folder, arm) for arm in ("lasting", "collapsing"))
+    lasting, collapsing = (trials(folder, variant) for variant in ("lasting", "collapsing"))
     assert capacity_of(lasting) == pytest.approx(1e6 / SERVICE_US, rel=0.1)
     assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
     assert {it.start for it in lasting} == {0}
@@ -80,9 +80,9 @@ def woken_late(folder: RunFolder) -> float | None:
     return usual if usual > WITHIN_US / 4 else None
 
 
-def trials(folder: RunFolder, arm: str) -> list[Trial]:
-    """What was tried with an arm."""
-    slots = [it for it in folder.records() if isinstance(it, SlotRecord) and it.arm == arm]
+def trials(folder: RunFolder, variant: str) -> list[Trial]:
+    """What was tried with a variant."""
+    slots = [it for it in folder.records() if isinstance(it, SlotRecord) and it.variant == variant]
     return [slot.trial for slot in slots if slot.trial]
 
 
@@ -94,7 +94,7 @@ def test_the_table_counts_what_holds() -> None:
     true_rps = capacity_of_mm1(1e-4, capacity.WITHIN_S, capacity.ALLOWED)
     right = Interval(low=true_rps * 0.98, estimate=true_rps * 1.01, high=true_rps * 1.03)
     wrong = right.model_copy(update={"high": true_rps * 0.99, "estimate": true_rps * 0.95})
-    runs = [found("M/M/1", base=right), found("M/M/1", base=wrong)]
+    runs = [found("M/M/1", baseline=right), found("M/M/1", baseline=wrong)]
     assert [capacity.held(run) for run in runs] == [[True], [False]]
     assert capacity.errors(runs[0]) == pytest.approx([0.01])
     console = Console(record=True, width=100)

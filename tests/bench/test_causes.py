@@ -20,12 +20,12 @@ def named(case: str, *gains: tuple[str, float, bool]) -> causes.Named:
         took_s=1.0,
         gains=[
             Gain(
-                arm="slow",
-                advice=Advice(knob=knob, now=True, tried=False, says="waits", vendor="v"),
+                variant="slow",
+                advice=Advice(setting=setting, now=True, tried=False, says="waits", vendor="v"),
                 is_sure=sure,
                 ratio=Interval(low=ratio, estimate=ratio, high=ratio),
             )
-            for knob, ratio, sure in gains
+            for setting, ratio, sure in gains
         ],
     )
 
@@ -43,7 +43,7 @@ def test_each_case_is_an_experiment(case: str, tmp_path_factory: pytest.TempPath
     file = tmp_path_factory.mktemp("case") / "case.toml"
     file.write_text(causes.written(case, causes.CASES[case]))
     read = Catalogue.load([causes.CATALOGUE]).experiment(str(file))
-    assert list(read.arms) == [causes.GOOD, causes.SLOW]
+    assert list(read.variants) == [causes.GOOD, causes.SLOW]
 
 
 def test_the_table_counts_the_last_run_of_each_case() -> None:

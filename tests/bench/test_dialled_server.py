@@ -47,10 +47,10 @@ def connected(host: str, port: int) -> socket.socket:
 def ask(connection: socket.socket, times: int) -> None:
     for _ in range(times):
         connection.sendall(REQUEST)
-        answer = b""
-        while not answer.endswith(b"Hello, World!"):
-            answer += connection.recv(4096)
-        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        response = b""
+        while not response.endswith(b"Hello, World!"):
+            response += connection.recv(4096)
+        assert response.startswith(b"HTTP/1.1 200 OK\r\n")
 
 
 def cpu_s(pid: int) -> float:

@@ -25,10 +25,10 @@ def test_no_change_does_not_fail(noise: str) -> None:
     assert share(World(0.0, noise, endpoints=3), GateAnswer.FAIL, 100) <= 0.02
 
 
-def test_no_change_passes_on_a_quiet_machine_and_takes_few_blocks() -> None:
+def test_no_change_passes_on_a_quiet_machine_and_takes_few_rounds() -> None:
     ended = list(gates(World(0.0, "quiet", endpoints=3), 100))
     assert all(gate.answer is GateAnswer.PASS for gate in ended)
-    assert sum(gate.blocks for gate in ended) / len(ended) < 8
+    assert sum(gate.rounds for gate in ended) / len(ended) < 8
 
 
 def test_ten_per_cent_more_fails_and_only_the_endpoint_that_needs_it_is_named() -> None:
@@ -48,7 +48,7 @@ def test_many_claims_at_their_margins_fail_in_at_most_five_per_cent(endpoints: i
     assert share(world, GateAnswer.FAIL) <= allowed(0.05)
 
 
-def test_a_base_that_differs_from_itself_never_fails_the_head() -> None:
-    """Head is like the first arm of the base; the second one lies 20% below it."""
-    world = World(0.0, "quiet", endpoints=1, base_again=-0.2)
+def test_a_baseline_that_differs_from_itself_never_fails_the_head() -> None:
+    """Head is like the first variant of the baseline; the second one lies 20% below it."""
+    world = World(0.0, "quiet", endpoints=1, baseline_again=-0.2)
     assert share(world, GateAnswer.FAIL, 100) == 0

@@ -17,7 +17,7 @@ def outcome(case: gates.Case, answer: GateAnswer | None) -> gates.Answered:
         machine="m",
         commit="c",
         answer=answer,
-        blocks=6,
+        rounds=6,
         took_s=60.0,
     )
 
@@ -42,5 +42,5 @@ def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
 
 def test_head_alone_costs_more() -> None:
     settings = gates.CASES[2].asked.arguments["settings"]
-    assert settings['arms."base again".knobs.cost_us'] == 100
-    assert settings['arms."head".knobs.cost_us'] == 110
+    assert settings['variants."baseline again".settings.cost_us'] == 100
+    assert settings['variants."head".settings.cost_us'] == 110

@@ -25,11 +25,13 @@ from webdyno.model.judgement import Verdict
 def outcome(
     case: str, verdict: Verdict | None, low: float = 0.9, high: float = 1.1, bound: float = 0.0
 ) -> Outcome:
-    """A run whose interval is wider by `bound` with what disturbed it counted."""
+    """A run whose interval is wider by `bound` with interference counted."""
     wide = Interval(low=low - bound, estimate=(low + high) / 2, high=high + bound)
-    ratios = {"rate_rps": Interval(low=low, estimate=(low + high) / 2, high=high)}
-    bounded = {"rate_rps": wide} if bound else {}
-    return outcomes.outcome(case, verdict, metric="rate_rps", ratios=ratios, bounded=bounded)
+    ratios = {"throughput_rps": Interval(low=low, estimate=(low + high) / 2, high=high)}
+    worst_case = {"throughput_rps": wide} if bound else {}
+    return outcomes.outcome(
+        case, verdict, metric="throughput_rps", ratios=ratios, worst_case=worst_case
+    )
 
 
 def printed(table: object) -> str:
@@ -54,9 +56,9 @@ def test_results_are_added_and_read_again(tmp_path: Path) -> None:
 def test_each_verdict_is_held_against_the_truth() -> None:
     dearer = truth.Case("closed", "1.05", "quiet")
     assert dearer.holds(outcome(dearer.name, Verdict.SLOWER, 0.94, 0.96).ratio)
-    disturbed = outcome(dearer.name, Verdict.SLOWER, 0.96, 0.98, bound=0.01)
-    assert not dearer.holds(disturbed.ratio)
-    assert dearer.holds(disturbed.sure)
+    interfered = outcome(dearer.name, Verdict.SLOWER, 0.96, 0.98, bound=0.01)
+    assert not dearer.holds(interfered.ratio)
+    assert dearer.holds(interfered.decisive)
     assert truth.Case("open", "1.05", "quiet").holds(outcome("", None, 1.04, 1.06).ratio)
     assert dearer.right == {Verdict.SLOWER}
     assert truth.Case("closed", "1", "quiet").right == {Verdict.EQUIVALENT}
@@ -137,4 +139,4 @@ def test_a_call_that_fails_says_why() -> None:
 def test_the_catalogue_of_dialled_servers_can_be_read() -> None:
     catalogue = Catalogue.load([truth.CATALOGUE])
     assert set(catalogue.stack("dialled").services) == {"dialled"}
-    assert list(catalogue.experiment("dialled", ()).arms) == ["base", "other"]
+    assert list(catalogue.experiment("dialled", ()).variants) == ["baseline", "other"]

@@ -14,8 +14,8 @@ from webdyno.model.long_look import Growth
 
 
 def stalled(case: str, verdict: Verdict, warnings: tuple[str, ...] = ()) -> Outcome:
-    ratios = {"rate_rps": Interval(low=0.8, estimate=0.83, high=0.85)}
-    return outcome(case, verdict, metric="rate_rps", ratios=ratios, warnings=warnings)
+    ratios = {"throughput_rps": Interval(low=0.8, estimate=0.83, high=0.85)}
+    return outcome(case, verdict, metric="throughput_rps", ratios=ratios, warnings=warnings)
 
 
 def rows(table: object) -> list[list[str]]:
@@ -34,9 +34,9 @@ def test_an_interval_is_held_against_the_truth(case: str, held: bool) -> None:
 
 def test_what_was_seen_rightly_and_wrongly_is_counted() -> None:
     case = "capacity 1 s per 6 s"
-    seen = "no-capacity (invalid): arm other: p99<50ms can't hold"
+    seen = "no-capacity (invalid): variant other: p99<50ms can't hold"
     told = stalled(case, Verdict.INVALID, (seen,))
-    wrong = stalled(case, Verdict.EQUIVALENT, ("drift (note): arm base: slower",))
+    wrong = stalled(case, Verdict.EQUIVALENT, ("drift (note): variant baseline: slower",))
     assert [case, "2", "0 of 0", "1", "1", "1", "–", "60"] in rows(stalls.table([told, wrong]))
 
 
@@ -46,7 +46,7 @@ def test_slopes_are_held_against_the_true_one() -> None:
     for share in (0.99, 1.05):
         grew = Interval(low=(share - 0.02) * true, estimate=share * true, high=1.07 * true)
         growths = {"other": Growth(bytes_per_s=grew, bytes_per_request=grew)}
-        run = stalled(case, Verdict.EQUIVALENT, ("memory-growth (note): arm other: grew",))
+        run = stalled(case, Verdict.EQUIVALENT, ("memory-growth (note): variant other: grew",))
         runs.append(run.model_copy(update={"growths": growths}))
     assert stalls.slope(runs[0]) is not None
     assert any("1.020 (1 of 2)" in row for row in rows(stalls.table(runs)))

@@ -87,7 +87,7 @@ def test_a_table_says_what_failed_and_what_could_not_be_judged() -> None:
     assert "0 of 1; exit code 1: refused" in rows["wrk"]
     assert "5.10 (+0.10)" in rows["hey"]
     assert "1 of 2; exit code 1: refused" in rows["hey"]
-    assert "too many answers too late" in printed({"loadgen": [UNSOUND]}, [])["caption"]
+    assert "too many responses too late" in printed({"loadgen": [UNSOUND]}, [])["caption"]
 
 
 @pytest.mark.parametrize(

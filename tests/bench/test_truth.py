@@ -38,15 +38,15 @@ def test_frozen_server_millisecond_by_millisecond(delays: Frozen, due_ms: int) -
     end_ms = delays.freeze_at_ms + delays.freeze_ms
     while delays.freeze_at_ms <= answered_ms % delays.period_ms < end_ms:
         answered_ms += 1
-    found = delays.response_ms(np.array([float(due_ms)]))
+    found = delays.latency_ms(np.array([float(due_ms)]))
     assert found[0] == pytest.approx(answered_ms - due_ms)
 
 
 @given(st.floats(min_value=0, max_value=1000))
 def test_whole_periods_look_alike_from_any_phase(phase_ms: float) -> None:
     due_ms = due_times_ms(1000, 10)
-    here = FROZEN.response_ms(due_ms)
-    there = FROZEN.response_ms(due_ms + phase_ms)
+    here = FROZEN.latency_ms(due_ms)
+    there = FROZEN.latency_ms(due_ms + phase_ms)
     for percent in PERCENTILES:
         assert percentile(there, percent) == pytest.approx(percentile(here, percent), abs=1)
 
@@ -65,7 +65,7 @@ def test_constant(delay_ms: float) -> None:
 @given(st.integers(min_value=1, max_value=300), st.integers(min_value=1, max_value=2000))
 def test_bimodal_counts_its_slow_ones(slow_every: int, requests: int) -> None:
     delays = Bimodal(fast_ms=1, slow_ms=9, slow_every=slow_every)
-    slow = np.count_nonzero(delays.response_ms(due_times_ms(requests, 1)) == delays.slow_ms)
+    slow = np.count_nonzero(delays.latency_ms(due_times_ms(requests, 1)) == delays.slow_ms)
     assert slow == requests // slow_every
 
 

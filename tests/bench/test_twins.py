@@ -26,7 +26,7 @@ def compared(original: Verdict | None, twin: Verdict | None) -> twins.Compared:
     )
 
 
-QUICKLY = {"measure.slot_s": 0.1, "measure.warmup_s": 0, "measure.slots_per_arm": 2}
+QUICKLY = {"measure.slot_s": 0.1, "measure.warmup_s": 0, "measure.slots_per_variant": 2}
 
 
 @pytest.mark.long
@@ -36,9 +36,9 @@ def test_all_steps_run_on_a_log_of_a_real_stack(
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
     found = twins.compare(twins.CASES["static"], 60, "1s", QUICKLY)
-    for side in (found.original, found.twin):
-        assert side.verdict is not None, side.problem
-        assert side.metric == "server_cpu_us"
+    for it in (found.original, found.twin):
+        assert it.verdict is not None, it.problem
+        assert it.metric == "server_cpu_us"
     lab.append(tmp_path / "twins.jsonl", found)
     assert lab.read_as(tmp_path / "twins.jsonl", twins.Compared) == [found]
 
@@ -70,4 +70,4 @@ def test_each_case_is_served_by_its_stacks(case: twins.Case) -> None:
     for stack in case.stacks:
         assert site.served_by(catalogue.stack(stack).serves)
     assert "apache" in catalogue.stack(case.stacks[1]).services
-    assert set(case.knobs) <= set(site.knobs)
+    assert set(case.settings) <= set(site.settings)

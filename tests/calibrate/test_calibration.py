@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from webdyno.calibrate import load_calibration, save_calibration
 from webdyno.calibrate.measuring import describe_noise
 from webdyno.calibrate.store import calibration_file
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge.interval import t_quantile
-from webdyno.model.bench import BenchSettings
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling
+from webdyno.model.testbed import TestbedSettings
 
 LAG = Lag(p50_us=20, p99_us=90, max_us=400)
 FOUND: list[tuple[int, float, Limit]] = [
@@ -23,36 +23,36 @@ FOUND: list[tuple[int, float, Limit]] = [
 ]
 
 
-def calibration(bench: BenchSettings = BenchSettings()) -> Calibration:  # noqa: B008 (it is frozen)
+def calibration(testbed: TestbedSettings = TestbedSettings()) -> Calibration:  # noqa: B008 (it is frozen)
     return Calibration(
         made_at=datetime.now(UTC),
         webdyno_version="0",
         load_generator="loadgen 0",
-        machine=Bench().describe(),
-        bench=bench,
+        machine=Testbed().describe(),
+        testbed=testbed,
         ceilings=[
             MeasuredCeiling(
                 body_bytes=body_bytes,
                 connections=64,
                 keepalive="always",
-                rate_rps=rate_rps,
+                throughput_rps=throughput_rps,
                 limited_by=limit,
                 client_busy=0.9,
             )
-            for body_bytes, rate_rps, limit in FOUND
+            for body_bytes, throughput_rps, limit in FOUND
         ],
         timer_lag=LAG,
         send_lag=LAG,
-        noise=[describe_noise("rate_rps", 0.02, 8, 6.0)],
+        noise=[describe_noise("throughput_rps", 0.02, 8, 6.0)],
     )
 
 
 @pytest.mark.parametrize(
-    ("body_bytes", "rate_rps", "limit"),
+    ("body_bytes", "throughput_rps", "limit"),
     [
         (13, 150_000, "client"),
         (100, 150_000, "client"),
-        (5_050, 120_000, "client"),  # half the way in time per answer
+        (5_050, 120_000, "client"),  # half the way in time per response
         (10_000, 100_000, "client"),
         (55_000, 1 / (0.5 / 100_000 + 0.5 / 1_000), "unknown"),
         (100_000, 1_000, "link"),
@@ -60,11 +60,11 @@ def calibration(bench: BenchSettings = BenchSettings()) -> Calibration:  # noqa:
     ],
 )
 def test_ceilings_between_and_beyond_what_was_measured(
-    body_bytes: int, rate_rps: float, limit: Limit
+    body_bytes: int, throughput_rps: float, limit: Limit
 ) -> None:
     found = calibration().ceiling(body_bytes, 64, "always")
     assert found is not None
-    assert found.rate_rps == pytest.approx(rate_rps)
+    assert found.throughput_rps == pytest.approx(throughput_rps)
     assert found.limited_by == limit
 
 
@@ -74,7 +74,7 @@ def test_longer_answers_never_have_a_higher_ceiling(one: float, other: float) ->
     rates = [kept.ceiling(length, 64, "always") for length in sorted((one, other))]
     assert rates[0] is not None
     assert rates[1] is not None
-    assert rates[0].rate_rps >= rates[1].rate_rps * (1 - 1e-9)
+    assert rates[0].throughput_rps >= rates[1].throughput_rps * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -86,23 +86,23 @@ def test_nothing_is_said_of_other_loads(connections: int, keepalive: str, known:
 
 
 def test_noise_is_extrapolated_by_the_formula() -> None:
-    noise = describe_noise("rate_rps", block_sd=0.02, blocks=8, block_s=6.0)
+    noise = describe_noise("throughput_rps", round_sd=0.02, rounds=8, round_s=6.0)
     assert noise.visible["1 min"] == pytest.approx(t_quantile(10, 0.95) * 0.02 / 10**0.5, rel=0.01)
     assert noise.visible["1 min"] > noise.visible["5 min"] > noise.visible["20 min"]
 
 
-def test_calibrations_are_kept_by_machine_and_bench(
+def test_calibrations_are_kept_by_machine_and_testbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    here, cable = BenchSettings(), BenchSettings(kind="netns", link=1e8)
-    machine = Bench().describe()
+    here, link = TestbedSettings(), TestbedSettings(kind="netns", link=1e8)
+    machine = Testbed().describe()
     assert load_calibration(machine, here) is None
     kept = calibration()
     path = save_calibration(kept)
     assert path.parent == tmp_path / "webdyno"
     assert load_calibration(machine, here) == kept
-    assert load_calibration(machine, cable) is None
+    assert load_calibration(machine, link) is None
     larger = machine.model_copy(update={"memory_bytes": machine.memory_bytes * 2})
     assert load_calibration(larger, here) is None
     path.write_text("{}")
@@ -112,5 +112,5 @@ def test_calibrations_are_kept_by_machine_and_bench(
 def test_without_xdg_state_home_the_usual_folder_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/home/ada")
-    path = calibration_file(Bench().describe(), BenchSettings())
+    path = calibration_file(Testbed().describe(), TestbedSettings())
     assert path.parent == Path("/home/ada/.local/state/webdyno")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.definitions.foreign import commands_around_blocks
+from webdyno.definitions.foreign import commands_around_rounds
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide_packages
@@ -104,23 +104,23 @@ def test_a_changed_template_is_asked_about_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("answers")
-def test_commands_around_blocks_of_a_run_are_asked_for(tmp_path: Path) -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache-event": SimulatedArm()}, blocks=1)
-    state = State(before_block=["touch before-block-ran"], after_block=["true"])
+def test_commands_around_rounds_of_a_run_are_asked_for(tmp_path: Path) -> None:
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
+    state = State(before_round=["touch before-round-ran"], after_round=["true"])
     experiment = run.head.experiment.model_copy(update={"state": state})
     head = run.head.model_copy(update={"experiment": experiment})
     RunFolder.create(tmp_path / "theirs", head).close()
     done = webdyno_here("resume", "theirs", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
-    for told in ("theirs (as ", "state.before_block: touch before-block-ran", "add --yes"):
+    for told in ("theirs (as ", "state.before_round: touch before-round-ran", "add --yes"):
         assert told in done.stderr
-    assert not (tmp_path / "before-block-ran").exists()
+    assert not (tmp_path / "before-round-ran").exists()
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.usefixtures("answers")
 def test_a_pipe_in_the_catalogue_of_a_run_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache-event": SimulatedArm()}, blocks=1)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
     RunFolder.create(tmp_path / "theirs", run.head).close()
     (tmp_path / "theirs/catalog/stacks/nginx").mkdir(parents=True)
     os.mkfifo(tmp_path / "theirs/catalog/stacks/nginx/stack.toml")
@@ -134,12 +134,12 @@ STATEFUL = """
 title = "Mine"
 question = "Which?"
 site = "static"
-[arms.a]
+[variants.a]
 stack = "nginx"
-[arms.b]
+[variants.b]
 stack = "apache-event"
 [state]
-before_block = ["true"]
+before_round = ["true"]
 """
 
 
@@ -153,9 +153,9 @@ def test_what_an_experiment_of_one_s_own_runs_is_known_and_what_a_run_kept_is_no
         (tmp_path / "catalog").mkdir()
     draft = Draft.of(TomlFile(tmp_path / "experiment.toml"), [])
     experiment, _ = checked_with_own(draft, Catalogue.load(), tmp_path, caller())
-    parts = commands_around_blocks([experiment.state], tmp_path / "run")
+    parts = commands_around_rounds([experiment.state], tmp_path / "run")
     if kept:
-        with pytest.raises(UserError, match="before_block: true"):
+        with pytest.raises(UserError, match="before_round: true"):
             agree_to_foreign(parts, caller())
         agree_to_foreign(parts, caller(yes=True))
     agree_to_foreign(parts, caller())

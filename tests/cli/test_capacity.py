@@ -8,7 +8,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 
 
-def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_system_is_an_experiment_of_one_variant(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, Experiment]] = []
 
     def measure(name: str, experiment: Experiment, *_: object, **__: object) -> Exit:
@@ -19,7 +19,7 @@ def test_one_system_is_an_experiment_of_one_arm(monkeypatch: pytest.MonkeyPatch)
     assert capacity("nginx", slo=["p99<20ms"]) is Exit.OK
     ((name, experiment),) = seen
     assert name == "nginx"
-    assert list(experiment.arms) == ["nginx"]
+    assert list(experiment.variants) == ["nginx"]
     assert experiment.question.startswith("How much can nginx take")
     assert experiment.capacity
     assert experiment.capacity.slo == ["p99<20ms"]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
-from judge.searches import Arm, searched
+from builders import START, SimulatedRun, SimulatedVariant, simulated_run
+from judge.searches import Variant, searched
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.result import sweeps_afterwards
 from webdyno.definitions import Catalogue
@@ -23,7 +23,7 @@ Asked = dict[str, Experiment]
 
 def stored(path: Path, *, sweep_s: float | None) -> Path:
     """A run that found capacities."""
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     asked = run.head.experiment.capacity
     assert asked
     swept = {"capacity": asked.model_copy(update={"sweep_s": sweep_s})}
@@ -36,7 +36,7 @@ def stored(path: Path, *, sweep_s: float | None) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """What was to be measured anew, by its folder; it is done at once."""
+    """What was to be measured again, by its folder; it is done at once."""
     found: Asked = {}
 
     def measure(_: str, experiment: Experiment, __: Catalogue, out: Path, ___: Caller) -> Measured:
@@ -49,9 +49,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def finished(path: Path) -> Measured:
     """Put a run with its report there, too short for long looks."""
-    run = simulated_run({"apache": SimulatedArm(), "nginx": SimulatedArm()})
+    run = simulated_run({"apache": SimulatedVariant(), "nginx": SimulatedVariant()})
     short = run.head.experiment.with_measure(budget_s=30.0)
-    ended = StopRecord(block=8, stopped_at=START, reason="budget", why="for a test")
+    ended = StopRecord(round=8, stopped_at=START, reason="budget", why="for a test")
     head = run.head.replace(experiment=short)
     SimulatedRun(head, [*run.records, ended]).stored(path)
     (path / "report.html").touch()
@@ -66,8 +66,8 @@ def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
     assert list(asked) == ["rates", "connections"]
     assert asked["rates"].load.loop == "open"
     page = (run / "report.html").read_text()
-    assert '<a href="rates/report.html">Response time against rate</a>' in page
-    assert '<a href="connections/report.html">Rate against connections</a>' in page
+    assert '<a href="rates/report.html">Latency against throughput</a>' in page
+    assert '<a href="connections/report.html">Throughput against connections</a>' in page
 
 
 def test_what_is_there_already_is_not_measured_again(tmp_path: Path, asked: Asked) -> None:

@@ -6,21 +6,26 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.cli import app
 from webdyno.model.measure import Measure
 
 AS_BEFORE, SLOWER, BROKEN = (
-    SimulatedArm(rate_rps=20_000),
-    SimulatedArm(rate_rps=16_000),
-    SimulatedArm(wrong_status=500),
+    SimulatedVariant(throughput_rps=20_000),
+    SimulatedVariant(throughput_rps=16_000),
+    SimulatedVariant(wrong_status=500),
 )
 
 
-def simulated(apache: SimulatedArm, seed: int, blocks: int = 10) -> SimulatedRun:
-    arms = {"nginx": SimulatedArm(), "apache": apache}
+def simulated(apache: SimulatedVariant, seed: int, rounds: int = 10) -> SimulatedRun:
+    variants = {"nginx": SimulatedVariant(), "apache": apache}
     return simulated_run(
-        arms, blocks=blocks, restart_sd=0.003, slot_sd=0.003, seed=seed, measure=Measure(seed=seed)
+        variants,
+        rounds=rounds,
+        restart_sd=0.003,
+        slot_sd=0.003,
+        seed=seed,
+        measure=Measure(seed=seed),
     )
 
 
@@ -48,7 +53,7 @@ def before(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("apache", "blocks", "code", "said"),
+    ("apache", "rounds", "code", "said"),
     [
         (AS_BEFORE, 10, 0, "EQUIVALENT"),
         (SLOWER, 10, 4, "SLOWER"),
@@ -60,12 +65,12 @@ def test_exit_code_says_what_changed(
     before: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    apache: SimulatedArm,
-    blocks: int,
+    apache: SimulatedVariant,
+    rounds: int,
     code: int,
     said: str,
 ) -> None:
-    after = simulated(apache, seed=2, blocks=blocks).stored(tmp_path / "after")
+    after = simulated(apache, seed=2, rounds=rounds).stored(tmp_path / "after")
     assert webdyno("compare", before, after) == code
     told = capsys.readouterr().out
     assert said in told
@@ -120,5 +125,5 @@ def test_slots_are_exported(before: Path, tmp_path: Path) -> None:
     assert webdyno("export", before, "--parquet", tmp_path / "mine.parquet") == 0
     for file in (before / "slots.parquet", tmp_path / "mine.parquet"):
         with duckdb.connect() as database:
-            slots = database.read_parquet(str(file)).project("arm").fetchall()
+            slots = database.read_parquet(str(file)).project("variant").fetchall()
         assert len(slots) == 10 * (2 + 8)

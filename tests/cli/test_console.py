@@ -58,8 +58,8 @@ def test_the_live_line_of_a_run_is_printed_alike(monkeypatch: pytest.MonkeyPatch
     live = plain_console(stderr=True)
     live.file = io.StringIO()
     with Progress(TextColumn("{task.description}", markup=False), console=live) as progress:
-        progress.add_task("[/] arm")
-    assert "[/] arm" in live.file.getvalue()
+        progress.add_task("[/] variant")
+    assert "[/] variant" in live.file.getvalue()
 
 
 def test_no_command_has_a_console_of_its_own() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue
-from webdyno.lab.dispatch import BlockNews
+from webdyno.lab.dispatch import RoundNews
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import only_at, plan_points
@@ -22,14 +22,16 @@ REFUSED = {
     ("--replicates=3",): "which cluster? Give its head with --cluster",
     ("--replicates=3", "--cluster=10.0.0.1:6379"): "RAY_AUTH_MODE=token",
     ("--replicates=3", "--why"): "--why asks a single run",
-    ("--replicates=3", "--fail-on=nginx.rate_rps < -5%"): "--fail-on asks a single run",
+    ("--replicates=3", "--fail-on=nginx.throughput_rps < -5%"): "--fail-on asks a single run",
     ("--spread",): "--spread takes an experiment of several points",
     ("--spread", VARIED): "which cluster? Give its head with --cluster",
     ("--spread", VARIED, "--why"): "--why asks a single run",
     ("--spread", VARIED, "--replicates=2"): "--spread and --replicates",
-    ("--spread", VARIED, "--fail-on=nginx.rate_rps < -5%"): "--fail-on asks a single run",
-    ("--bench=cluster",): "which cluster? Give its head with --cluster",
-    ("--set=bench.hosts.servers=web1",): 'hosts and services need kind = "cluster" under [bench]',
+    ("--spread", VARIED, "--fail-on=nginx.throughput_rps < -5%"): "--fail-on asks a single run",
+    ("--testbed=cluster",): "which cluster? Give its head with --cluster",
+    (
+        "--set=testbed.hosts.servers=web1",
+    ): 'hosts and services need kind = "cluster" under [testbed]',
 }
 
 
@@ -46,7 +48,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(
 
 
 def test_a_calibration_is_of_this_machine(tmp_path: Path) -> None:
-    done = webdyno_here("calibrate", "--bench=cluster", folder=tmp_path)
+    done = webdyno_here("calibrate", "--testbed=cluster", folder=tmp_path)
     assert (done.returncode, "that is for runs" in done.stderr) == (2, True)
 
 
@@ -71,34 +73,36 @@ def test_a_damaged_fleet_is_named(tmp_path: Path) -> None:
     assert "fleet.json: not the head of a fleet" in done.stderr
 
 
-def test_blocks_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = simulated_run({"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}, blocks=5)
+def test_rounds_are_told_as_they_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = simulated_run(
+        {"nginx": SimulatedVariant(throughput_rps=40_000), "b": SimulatedVariant()}, rounds=5
+    )
     folder = run.stored(tmp_path / "host1")
     records = tmp_path / "host1/slots.jsonl"
-    whole, news = records.read_bytes(), BlockNews(2, tell, quiet=False)
+    whole, news = records.read_bytes(), RoundNews(2, tell, quiet=False)
     for end in (*range(0, len(whole), 700), len(whole)):  # cut anywhere
         records.write_bytes(whole[:end])
         news("host1", folder)
     told = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in told] == [f"host1, block {n}" for n in range(1, 6)]
+    assert [line.partition(":")[0] for line in told] == [f"host1, round {n}" for n in range(1, 6)]
     sure = [line for line in told if "×" in line]
-    assert [line.partition(":")[0] for line in sure] == ["host1, block 2", "host1, block 4"]
+    assert [line.partition(":")[0] for line in sure] == ["host1, round 2", "host1, round 4"]
 
 
 def test_of_many_hosts_only_how_far_they_are_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arms = {"nginx": SimulatedArm(rate_rps=40_000), "b": SimulatedArm()}
-    folder = simulated_run(arms, blocks=4).stored(tmp_path / "host")
+    variants = {"nginx": SimulatedVariant(throughput_rps=40_000), "b": SimulatedVariant()}
+    folder = simulated_run(variants, rounds=4).stored(tmp_path / "host")
     records = folder / "slots.jsonl"
-    lines, news = records.read_bytes().splitlines(keepends=True), BlockNews(1000, tell, quiet=False)
-    ends = [n for n, line in enumerate(lines, 1) if line.startswith(b'{"kind":"block"')]
+    lines, news = records.read_bytes().splitlines(keepends=True), RoundNews(1000, tell, quiet=False)
+    ends = [n for n, line in enumerate(lines, 1) if line.startswith(b'{"kind":"round"')]
     for end in ends:
         records.write_bytes(b"".join(lines[:end]))
         for number in range(1000):
             news(f"host{number}", folder)
     assert capsys.readouterr().err.splitlines() == [
-        f"{n},000 blocks on 1,000 hosts, {n} on each" for n in range(1, 5)
+        f"{n},000 rounds on 1,000 hosts, {n} on each" for n in range(1, 5)
     ]
 
 
@@ -106,12 +110,12 @@ def test_of_many_hosts_only_how_far_they_are_is_told(
 def spread(tmp_path: Path) -> Path:
     """Three points, measured by two machines."""
     folder = tmp_path / "sweep"
-    arms = {
-        "apache-event": SimulatedArm(stack="apache-event"),
-        "nginx": SimulatedArm(rate_rps=80_000, stack="nginx"),
+    variants = {
+        "apache-event": SimulatedVariant(stack="apache-event"),
+        "nginx": SimulatedVariant(throughput_rps=80_000, stack="nginx"),
     }
     runs = [
-        simulated_run(arms, blocks=6, seed=seed, measure=Measure(seed=seed, max_blocks=6))
+        simulated_run(variants, rounds=6, seed=seed, measure=Measure(seed=seed, max_rounds=6))
         for seed in range(3)
     ]
     written = runs[0].head.experiment.model_dump(exclude_unset=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.cli import app
 from webdyno.model.errors import UserError
 from webdyno.model.run import PAGE_FILE
@@ -22,7 +22,10 @@ def runs(tmp_path: Path) -> list[Path]:
     """Runs of three machines that agree."""
     return [
         simulated_run(
-            {"apache": SimulatedArm(), "nginx <b>": SimulatedArm(rate_rps=80_000 + 1000 * seed)},
+            {
+                "apache": SimulatedVariant(),
+                "nginx <b>": SimulatedVariant(throughput_rps=80_000 + 1000 * seed),
+            },
             seed=seed,
         ).stored(tmp_path / f"here-{seed}")
         for seed in range(3)
@@ -49,8 +52,8 @@ def test_machines_are_told_together(
 def test_the_folder_of_a_fleet_stands_for_its_finished_runs(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arms = {"apache": SimulatedArm(), "nginx <b>": SimulatedArm(rate_rps=80_000)}
-    simulated_run(arms, blocks=2).stored(tmp_path / "lost")
+    variants = {"apache": SimulatedVariant(), "nginx <b>": SimulatedVariant(throughput_rps=80_000)}
+    simulated_run(variants, rounds=2).stored(tmp_path / "lost")
     (tmp_path / "fleet.json").write_text("{}")
     assert webdyno("fleet", tmp_path, "--json") == 0
     assert json.loads(capsys.readouterr().out)["machines"] == [run.name for run in runs]
@@ -86,7 +89,7 @@ def test_folders_called_alike_are_named_by_their_paths(
 def test_other_experiments_are_refused_in_words(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = simulated_run({"apache": SimulatedArm(), "caddy": SimulatedArm()}).stored(
+    other = simulated_run({"apache": SimulatedVariant(), "caddy": SimulatedVariant()}).stored(
         tmp_path / "other"
     )
     assert webdyno("fleet", runs[0], other, "--page", tmp_path / "fleet.html") == 1

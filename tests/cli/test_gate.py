@@ -19,7 +19,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
 CALLER = at_terminal(RunFlags())
-DEFAULT = {"server_cpu_us": 0.05, "rate_rps": 0.05, "response_p99_us": 0.25}
+DEFAULT = {"server_cpu_us": 0.05, "throughput_rps": 0.05, "latency_p99_us": 0.25}
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def git(*words: str) -> None:
 def test_tolerances_of_all_or_of_one_metric() -> None:
     assert tolerances([], CALLER) == DEFAULT
     assert tolerances(["10%"], CALLER) == pytest.approx(
-        {"server_cpu_us": 0.1, "rate_rps": 0.1, "response_p99_us": 0.5}
+        {"server_cpu_us": 0.1, "throughput_rps": 0.1, "latency_p99_us": 0.5}
     )
-    assert tolerances(["p99=20%", "5%", "rate=off"], CALLER) == pytest.approx(
-        {"server_cpu_us": 0.05, "response_p99_us": 0.2}
+    assert tolerances(["p99=20%", "5%", "throughput=off"], CALLER) == pytest.approx(
+        {"server_cpu_us": 0.05, "latency_p99_us": 0.2}
     )
-    assert tolerances(["response_p50_us=0.1"], CALLER)["response_p50_us"] == 0.1
+    assert tolerances(["latency_p50_us=0.1"], CALLER)["latency_p50_us"] == 0.1
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_tolerances_of_all_or_of_one_metric() -> None:
         (["speed=5%"], "there is no metric 'speed'"),
         (["cpu=5%", "cpu=6%"], "was said twice"),
         (["5%", "6%"], "was said twice"),
-        (["cpu=off", "rate=off", "p99=off"], "all metrics are off"),
+        (["cpu=off", "throughput=off", "p99=off"], "all metrics are off"),
     ],
 )
 def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
@@ -204,12 +204,12 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
     monkeypatch.setattr(gate, "measure_anew", measured)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
     (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
-    sides = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
-    assert run_command_line([*sides, "--requests=new.http"]) == Exit.FAILED
-    assert run_command_line([*sides, "--curl=curl http://localhost/three"]) == Exit.FAILED
+    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
+    assert run_command_line([*asked, "--requests=new.http"]) == Exit.FAILED
+    assert run_command_line([*asked, "--curl=curl http://localhost/three"]) == Exit.FAILED
     assert capsys.readouterr().err.count("enough is known") == 2
     assert [it.path for it in seen[0].requests] == ["/one", "/two"]
     assert len(seen[0].factors["endpoint"]) == 2
     assert [it.path for it in seen[1].requests] == ["/three"]
-    assert run_command_line([*sides, "--requests=new.http", "--path=/"]) == Exit.USER_ERROR
+    assert run_command_line([*asked, "--requests=new.http", "--path=/"]) == Exit.USER_ERROR
     assert "leave it out" in capsys.readouterr().err

@@ -16,8 +16,8 @@ STACK = "cmd:./server --port $PORT"
 def told(folder: Path, requests: list[dict[str, Any]], **more: object) -> str | None:
     (folder / "server").write_text("")
     keys = {key: more.pop(key) for key in ("prepare",) if key in more}
-    arms = {"one": {"stack": STACK, **keys}, "two": {"stack": STACK, **keys}}
-    data = {"title": "t", "question": "q?", "arms": arms, "requests": requests}
+    variants = {"one": {"stack": STACK, **keys}, "two": {"stack": STACK, **keys}}
+    data = {"title": "t", "question": "q?", "variants": variants, "requests": requests}
     draft = Draft.of(CommandLine({**data, **more}, {}), [])
     caller = at_terminal(RunFlags(yes=True))
     return state_that_stays(*checked_with_own(draft, Catalogue.load(), folder, caller))
@@ -27,10 +27,10 @@ def test_what_a_post_leaves_behind_is_told(tmp_path: Path) -> None:
     said = told(tmp_path, POST)
     assert said
     assert said.startswith("POST /items may write")
-    assert "before_block" in said
+    assert "before_round" in said
 
 
 def test_reading_or_putting_back_needs_no_word(tmp_path: Path) -> None:
     assert told(tmp_path, POST[1:]) is None
-    assert told(tmp_path, POST, state={"before_block": ["git checkout db.json"]}) is None
+    assert told(tmp_path, POST, state={"before_round": ["git checkout db.json"]}) is None
     assert told(tmp_path, POST, prepare="./reset") is None

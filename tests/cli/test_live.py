@@ -6,7 +6,7 @@ from math import log
 import pytest
 from rich.console import Console
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
 from webdyno.cli.progress import LiveView, interval_scale
 from webdyno.judge import question_of
@@ -21,23 +21,23 @@ def drawn(view: LiveView, width: int = 100) -> list[str]:
 
 def view_of(run: SimulatedRun) -> LiveView:
     view = LiveView(run.head)
-    view.block_begins(3, 4)
+    view.round_begins(3, 4)
     for record in run.records:
         if isinstance(record, SlotRecord):
             view.slot_ends(record)
     so_far = question_of(run.head.experiment).so_far(run.data)
-    view.block_ends(so_far, run.data)
+    view.round_ends(so_far, run.data)
     return view
 
 
 @pytest.mark.parametrize("width", [100, 60])
 def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
     lines = drawn(view_of(runs.inconclusive()), width)
-    assert "block 3 of about" in lines[0]
+    assert "round 3 of about" in lines[0]
     told = "\n".join(lines)
     assert "servers" in told
     assert "client" in told
-    assert "asked for are ±2" in told.replace("\n", " ")
+    assert "requested are ±2" in told.replace("\n", " ")
     assert "●" in told
 
 
@@ -47,9 +47,9 @@ def test_before_anything_is_measured_it_says_what_is_done() -> None:
 
 
 def test_slots_that_are_excluded_are_told() -> None:
-    wrong = SimulatedArm(wrong_status=404)
+    wrong = SimulatedVariant(wrong_status=404)
     told = "\n".join(
-        drawn(view_of(simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=4)))
+        drawn(view_of(simulated_run({"nginx": runs.NGINX, "apache": wrong}, rounds=4)))
     )
     assert "slots excluded: non-2xx" in told
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 
 THREADS = "OPENBLAS_NUM_THREADS"
 COUNTED = """
@@ -18,7 +18,9 @@ main()
 
 def test_judging_has_one_thread(tmp_path: Path) -> None:
     for run in ("before", "after"):
-        simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6).stored(tmp_path / run)
+        simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6).stored(
+            tmp_path / run
+        )
     done = subprocess.run(
         [sys.executable, "-c", COUNTED, "compare", tmp_path / "before", tmp_path / "after"],
         env={name: value for name, value in os.environ.items() if name != THREADS},

@@ -19,11 +19,11 @@ VARIED = {
     "title": "t",
     "question": "q",
     "site": "static",
-    "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx-phpfpm"}},
+    "variants": {"a": {"stack": "nginx"}, "b": {"stack": "nginx-phpfpm"}},
     "factors": {
-        "arms.a.stack": ["nginx", "lighttpd"],
-        "arms.b.site": ["static", "hello-php"],
-        "arms.b.stack": ["nginx-phpfpm", "caddy"],
+        "variants.a.stack": ["nginx", "lighttpd"],
+        "variants.b.site": ["static", "hello-php"],
+        "variants.b.stack": ["nginx-phpfpm", "caddy"],
     },
 }
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
@@ -34,8 +34,8 @@ title = "Mine"
 question = "Which?"
 site = "own"
 load.paths = ["/"]
-arms.a.stack = "conf:nginx:other.conf"
-arms.b.stack = "conf:nginx:here.conf"
+variants.a.stack = "conf:nginx:other.conf"
+variants.b.stack = "conf:nginx:here.conf"
 """
 
 
@@ -53,9 +53,9 @@ def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
     return checked_with_own(draft, Catalogue.load(), folder, CALLER)
 
 
-def stacks(folder: Path, *arms: str) -> list[Stack]:
+def stacks(folder: Path, *variants: str) -> list[Stack]:
     experiment, catalogue = resolved(folder)
-    return [catalogue.stack(experiment.arms[name].stack) for name in arms]
+    return [catalogue.stack(experiment.variants[name].stack) for name in variants]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_run_that_began_with_the_flag_asks_for_it_anew(
     folder: Path, words: tuple[str, ...]
 ) -> None:
     experiment, catalogue = resolved(folder)
-    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
     RunFolder.create(folder / "run", head.model_copy(update={"experiment": experiment})).close()
     keep_for_repeating(folder / "run", experiment, catalogue)
     kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
@@ -107,7 +107,7 @@ def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.Monk
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("key", ["arms.a.loads_other_machines", "loads_other_machines"])
+@pytest.mark.parametrize("key", ["variants.a.loads_other_machines", "loads_other_machines"])
 def test_no_file_can_say_so(folder: Path, key: str) -> None:
     with (folder / "mine.toml").open("a") as file:
         file.write(f"{key} = true\n")
@@ -121,7 +121,7 @@ def test_many_hosts_never_load_another_machine(
     """What is this machine's own address here is another machine's to them."""
     monkeypatch.setattr("webdyno.own.passing.is_here", lambda _: True)
     refuse_other_machines(stacks(folder, "a"), CALLER)
-    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
     with pytest.raises(UserError, match="load them"):
         begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), CALLER)
     assert not (folder / "fleet").exists()

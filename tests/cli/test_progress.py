@@ -2,14 +2,14 @@
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
 from webdyno.cli.console import tell
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
-from webdyno.lab.lines import LineProgress, block_name, slot_words
+from webdyno.lab.lines import LineProgress, round_name, slot_words
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.records import Record, RoundRecord, SlotRecord
 
 
 def so_far(run: SimulatedRun) -> str:
@@ -25,10 +25,10 @@ def test_a_line_has_the_figures_of_the_report() -> None:
 
 
 def test_why_there_is_no_ratio_yet() -> None:
-    assert so_far(runs.one_block()) == "(first CI after round 2)"
-    wrong = SimulatedArm(wrong_status=404)
-    late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, blocks=14)
-    assert so_far(late) == ("no ratio yet, 0 valid blocks of 14: most slots broke the rule non-2xx")
+    assert so_far(runs.one_round()) == "(first CI after round 2)"
+    wrong = SimulatedVariant(wrong_status=404)
+    late = simulated_run({"nginx": runs.NGINX, "apache": wrong}, rounds=14)
+    assert so_far(late) == ("no ratio yet, 0 valid rounds of 14: most slots broke the rule non-2xx")
 
 
 def test_failures_and_requests_that_were_sent_once_more_are_told_of_a_slot() -> None:
@@ -42,19 +42,19 @@ def test_failures_and_requests_that_were_sent_once_more_are_told_of_a_slot() -> 
 
 def test_a_point_is_named_by_its_levels_alone() -> None:
     there = Point(number=3, levels={"load.connections": 64, "load.keepalive": "always"})
-    assert block_name(there, 2) == "64, always · block 2"
-    assert block_name(Point(number=0, levels={}), 2) == "block 2"
+    assert round_name(there, 2) == "64, always · round 2"
+    assert round_name(Point(number=0, levels={}), 2) == "round 2"
 
 
-def test_a_line_per_block_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_per_round_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     run = runs.hostile_markup()
     records: list[Record] = [record for record in run.records if record.point == 0]
-    (block, *_) = [record for record in records if isinstance(record, BlockRecord)]
+    (this_round, *_) = [record for record in records if isinstance(record, RoundRecord)]
     with LineProgress(run.head, tell) as progress:
-        progress.block_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
+        progress.round_begins(Point(number=0, levels={"load.paths": ["/[/].txt"]}), 1, 10)
         progress.slot_begins("[/]", "measure")
-        progress.block_ends(block, PointData.of(run.head, records))
+        progress.round_ends(this_round, PointData.of(run.head, records))
     told = capsys.readouterr().err.splitlines()
-    assert told[0] == "each line: paths · block"
-    assert told[1].startswith("/[/].txt · block 1  ")
+    assert told[0] == "each line: paths · round"
+    assert told[1].startswith("/[/].txt · round 1  ")
     assert "[/]" in told[1]

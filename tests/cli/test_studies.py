@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
@@ -20,25 +20,28 @@ CLAIM = Claim(
     says="nginx is faster",
     published="",
     experiment="x",
-    arms=["nginx"],
+    variants=["nginx"],
     against="apache",
     above=2.1,
 )
 STUDY = Publication(name="s", title="t", setting="here", experiments=["x"], claims=[CLAIM])
 
 
-@pytest.mark.parametrize(("left_s", "rounds"), [(1000.0, 1), (0.0, 0)])
-def test_a_round_that_brings_nothing_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_s: float, rounds: int
+@pytest.mark.parametrize(("left_s", "batches"), [(1000.0, 1), (0.0, 0)])
+def test_a_batch_that_brings_nothing_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_s: float, batches: int
 ) -> None:
-    arms = {"apache": SimulatedArm(rate_rps=20_000), "nginx": SimulatedArm(rate_rps=40_000)}
-    simulated = simulated_run(arms, blocks=6, restart_sd=0.1, slot_sd=0.1)
+    variants = {
+        "apache": SimulatedVariant(throughput_rps=20_000),
+        "nginx": SimulatedVariant(throughput_rps=40_000),
+    }
+    simulated = simulated_run(variants, rounds=6, restart_sd=0.1, slot_sd=0.1)
     simulated.stored(tmp_path / "x")
     asked: list[Mapping[int, int]] = []
 
-    def measure_on(path: Path, _: Caller, more_s: None, blocks: Mapping[int, int]) -> Measured:
+    def measure_on(path: Path, _: Caller, more_s: None, rounds: Mapping[int, int]) -> Measured:
         assert (path, more_s) == (tmp_path / "x", None)
-        asked.append(blocks)
+        asked.append(rounds)
         return Measured(RunFolder.open(path), "finished")
 
     monkeypatch.setattr(studies, "measure_on", measure_on)
@@ -47,6 +50,6 @@ def test_a_round_that_brings_nothing_is_not_made_again(
     caller = at_terminal(RunFlags(yes=True))
     repeated = studies.Repetition(tmp_path, Catalogue.load(), ends, caller, shown.append)
     assert repeated.decide_more([STUDY])
-    assert len(shown) == rounds
-    assert len(asked) == rounds
-    assert all(6 < blocks[0] <= 12 for blocks in asked)
+    assert len(shown) == batches
+    assert len(asked) == batches
+    assert all(6 < rounds[0] <= 12 for rounds in asked)

@@ -31,10 +31,10 @@ from webdyno.cluster.node import SPARING_OPTIONS, STARTED, environment
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge import judge
 from webdyno.model.load import Load
-from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
@@ -46,29 +46,29 @@ CATCHES_UP_S = 0.5
 
 
 def between_slots_ms(run: RunFolder) -> float:
-    """Give the median time between a slot's last answer and the next load of its block."""
+    """Give the median time between a slot's last answer and the next load of its round."""
     slots = [it for it in run.records() if isinstance(it, SlotRecord)]
     return 1e3 * median(
         (after.started_at - before.started_at).total_seconds() - before.load.all_of_it.length_s
         for before, after in pairwise(slots)
-        if before.block == after.block
+        if before.round == after.round
     )
 
 
 def share_that_counts(run: RunFolder) -> float:
-    """Give the share of blocks' time that windows have that count."""
+    """Give the share of rounds' time that windows have that count."""
     records = run.records()
     counted_s = sum(
         it.load.measured_s for it in records if isinstance(it, SlotRecord) and it.phase == "measure"
     )
-    return counted_s / sum(it.took_s for it in records if isinstance(it, BlockRecord))
+    return counted_s / sum(it.took_s for it in records if isinstance(it, RoundRecord))
 
 
 def show(title: str, runs: Sequence[RunFolder]) -> None:
     """Print the medians of several runs."""
     print(  # noqa: T201
         f"{title:<14} {median(map(between_slots_ms, runs)):6.1f} ms between slots, "
-        f"{100 * median(map(share_that_counts, runs)):3.0f}% of blocks' time counts; "
+        f"{100 * median(map(share_that_counts, runs)):3.0f}% of rounds' time counts; "
         + "; ".join(judge(run.data().points[0]).headline for run in runs)
     )
 
@@ -87,8 +87,8 @@ def fabric(rounds: int, shared: Path) -> None:
 
 def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
     """Run the duel with servers on the second host and the client on the third."""
-    where = ("--bench=cluster", f"--cluster={hosts[0].address}:{PORT}")
-    roles = ("--set=bench.hosts.servers=host2", '--set=bench.hosts.clients=["host3"]')
+    where = ("--testbed=cluster", f"--cluster={hosts[0].address}:{PORT}")
+    roles = ("--set=testbed.hosts.servers=host2", '--set=testbed.hosts.clients=["host3"]')
     log = shared / f"{out}.said"
     process = hosts[0].popen(WEBDYNO, *DUEL, *where, *roles, f"--out={out}", log=log)
     if process.wait(600) not in {0, 1}:
@@ -98,15 +98,15 @@ def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
 
 def idle(rounds: int, shared: Path) -> None:
     """Load one nginx in short slots, an idle node beside it running or stopped, in turns."""
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     load = Load(paths=["/"])
     ratios = []
     with (
         ray_node(shared, "--head", f"--port={PORT}", "--include-dashboard=false"),
         ray_node(shared, f"--address=127.0.0.1:{PORT}") as node,
-        start_stack(stack, {}, site, folder=shared / "nginx", bench=bench) as nginx,
-        Loadgen(bench.split.client) as client,
+        start_stack(stack, {}, site, folder=shared / "nginx", testbed=testbed) as nginx,
+        Loadgen(testbed.split.client) as client,
     ):
         request = SentRequest(f"{nginx.url}/hello.txt", Expectation(200))
         for each in range(rounds):
@@ -115,7 +115,7 @@ def idle(rounds: int, shared: Path) -> None:
                 for process in node:
                     process.send_signal(signal.SIGCONT if beside else signal.SIGSTOP)
                 time.sleep(CATCHES_UP_S)
-                order = LoadOrder(f"{each}", (request,), load, 0.5, lead_in_s=0.1)
+                order = LoadOrder(f"{each}", (request,), load, 0.5, ramp_up_s=0.1)
                 before = server_cpu(nginx)
                 answers = client.slot(order).all_of_it.completed
                 cost[beside] = server_cpu(nginx).since(before).cpu_s / answers

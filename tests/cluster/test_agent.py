@@ -15,12 +15,12 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
 from webdyno.run.session import is_finished
 
-QUICK = {"slot_s": 0.1, "warmup_s": 0.0, "slots_per_arm": 2, "budget_s": 1.0}
+QUICK = {"slot_s": 0.1, "warmup_s": 0.0, "slots_per_variant": 2, "budget_s": 1.0}
 TOLD = {
     "title": "t",
     "question": "q?",
     "site": "static",
-    "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+    "variants": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
 }
 
 
@@ -44,7 +44,7 @@ def parcel(place: Path, **measure: float) -> bytes:
 def write(folder: Path, piece: Piece) -> None:
     path = folder / piece.file
     path.parent.mkdir(parents=True, exist_ok=True)
-    if piece.start_bytes == 0:  # the first of its pieces, or all of a block that is begun anew
+    if piece.start_bytes == 0:  # the first of its pieces, or all of a round that is begun again
         path.write_bytes(b"")
     assert piece.start_bytes == path.stat().st_size
     with path.open("ab") as file:
@@ -57,7 +57,7 @@ def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Pat
     for told in telling:
         assert isinstance(told, Piece), told.said
         write(here, told)
-        if b'"block"' in told.data:
+        if b'"round"' in told.data:
             break
     telling.close()  # type: ignore[attr-defined]
     assert left_behind(place) == []
@@ -76,4 +76,4 @@ def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Pat
     assert is_finished(RunData(run.head, records))
     assert run.head.experiment.measure.seed is not None  # each host draws its own
     assert (here / "experiment.toml").exists()
-    assert list((here / "blocks").rglob("nginx.conf"))
+    assert list((here / "rounds").rglob("nginx.conf"))

@@ -24,16 +24,16 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
-from webdyno.model.records import BlockRecord, IncidentRecord, SlotRecord
+from webdyno.model.records import IncidentRecord, RoundRecord, SlotRecord
 from webdyno.run.backend import HostLost, LoadOutcome, Questions
-from webdyno.run.block import run_block
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import keep_for_repeating
+from webdyno.run.round import run_round
 from webdyno.run.session import _open_points, begin_run, measure_run
 
 HERE = "127.0.0.1"
 CATALOGUE = Catalogue.load()
-FEWEST_BLOCKS = 6
+FEWEST_ROUNDS = 6
 Disturb = Callable[[str, str, Any], Any]
 """Host, order, and what came of it -> what comes of it instead."""
 
@@ -70,16 +70,22 @@ def place_of(*names: str, disturb: Disturb = lambda _, __, came: came) -> Cluste
     return ClusterBackend([StandInHost(name, disturb) for name in names], yes=False)
 
 
-def experiment(bench: dict[str, object], site: str = "static", **stacks: str) -> Experiment:
-    arms = stacks or {"nginx": "nginx", "apache": "apache-event"}
+def experiment(testbed: dict[str, object], site: str = "static", **stacks: str) -> Experiment:
+    variants = stacks or {"nginx": "nginx", "apache": "apache-event"}
     told = {
         "title": "t",
         "question": "q?",
         "site": site,
-        "arms": {name: {"stack": stack} for name, stack in arms.items()},
+        "variants": {name: {"stack": stack} for name, stack in variants.items()},
         "load": {"connections": 4},
-        "measure": {"slot_s": 0.1, "warmup_s": 0, "slots_per_arm": 2, "max_blocks": 6, "seed": 1},
-        "bench": {"kind": "cluster", **bench},
+        "measure": {
+            "slot_s": 0.1,
+            "warmup_s": 0,
+            "slots_per_variant": 2,
+            "max_rounds": 6,
+            "seed": 1,
+        },
+        "testbed": {"kind": "cluster", **testbed},
     }
     return read_experiment(CommandLine(told, {}), [], CATALOGUE)
 
@@ -90,14 +96,14 @@ def run_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     return RunFolder.open(out)
 
 
-def one_block_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
+def one_round_on(place: ClusterBackend, asked: Experiment, out: Path) -> RunFolder:
     with (
         place,
         begin_run("t", place.resolved(asked), CATALOGUE, out, place) as folder,
         ExitStack() as exits,
     ):
         (point,) = _open_points(folder, LineProgress(folder.head, print), place, exits)
-        run_block(point, 1)
+        run_round(point, 1)
     return RunFolder.open(out)
 
 
@@ -105,15 +111,15 @@ def slots_of(run: RunFolder) -> list[SlotRecord]:
     return [it for it in run.records() if isinstance(it, SlotRecord)]
 
 
-def blocks_of(run: RunFolder) -> int:
-    return sum(isinstance(it, BlockRecord) for it in run.records())
+def rounds_of(run: RunFolder) -> int:
+    return sum(isinstance(it, RoundRecord) for it in run.records())
 
 
 def test_two_hosts_share_a_load(tmp_path: Path) -> None:
     hosts = {"servers": "web", "clients": ["one", "two"]}
     place = place_of("web", "one", "two")
-    run = one_block_on(place, experiment({"hosts": hosts}), tmp_path / "run")
-    assert blocks_of(run) == 1
+    run = one_round_on(place, experiment({"hosts": hosts}), tmp_path / "run")
+    assert rounds_of(run) == 1
     assert set(run.head.hosts) == {"web", "one", "two"}
     for slot in slots_of(run):
         assert slot.load.client.threads >= 2
@@ -121,19 +127,19 @@ def test_two_hosts_share_a_load(tmp_path: Path) -> None:
         assert slot.load.failures.total == 0
         assert slot.readings
         assert slot.readings.silent_s is not None
-    kept = {path.name for path in (tmp_path / "run/blocks").rglob("*") if path.is_file()}
+    kept = {path.name for path in (tmp_path / "run/rounds").rglob("*") if path.is_file()}
     assert {"nginx.conf", "httpd.conf", "nginx.log", "apache.log"} <= kept
 
 
 def test_services_of_a_stack_have_hosts_of_their_own(tmp_path: Path) -> None:
-    bench: dict[str, object] = {
+    testbed: dict[str, object] = {
         "hosts": {"servers": "web", "clients": ["load"]},
         "services": {"phpfpm": {"host": "php"}, "mariadb": {"host": "db"}},
     }
-    asked = experiment(bench, "frontpage", one="nginx-phpfpm", other="nginx-phpfpm")
+    asked = experiment(testbed, "frontpage", one="nginx-phpfpm", other="nginx-phpfpm")
     place = place_of("web", "php", "db", "load")
-    run = one_block_on(place, asked, tmp_path / "run")
-    assert blocks_of(run) == 1
+    run = one_round_on(place, asked, tmp_path / "run")
+    assert rounds_of(run) == 1
     for slot in slots_of(run):
         assert slot.readings
         assert set(slot.readings.services) == {"nginx", "phpfpm", "mariadb"}
@@ -154,8 +160,8 @@ def test_another_host_makes_load_for_one_that_is_lost(tmp_path: Path) -> None:
     run = run_on(place, experiment({}), tmp_path / "run")
     (incident,) = (it for it in run.records() if isinstance(it, IncidentRecord))
     assert incident.of_hosts
-    assert (incident.arm, incident.what) == (None, "one is gone")
-    assert blocks_of(run) >= FEWEST_BLOCKS
+    assert (incident.variant, incident.what) == (None, "one is gone")
+    assert rounds_of(run) >= FEWEST_ROUNDS
 
 
 def test_servers_that_are_lost_end_the_run(tmp_path: Path) -> None:
@@ -169,7 +175,7 @@ def test_servers_that_are_lost_end_the_run(tmp_path: Path) -> None:
         run_on(place, experiment({}), tmp_path / "run")
 
 
-def test_a_block_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> None:
+def test_a_round_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> None:
     cuts = iter([True])
 
     def disturb(_: str, what: str, came: Any) -> Any:  # noqa: ANN401
@@ -180,29 +186,29 @@ def test_a_block_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> N
     run = run_on(place_of("web", "one", disturb=disturb), experiment({}), tmp_path / "run")
     (incident,) = (it for it in run.records() if isinstance(it, IncidentRecord))
     assert "no sign of life for 3 s" in incident.what
-    assert blocks_of(run) >= FEWEST_BLOCKS
-    assert len([it for it in slots_of(run) if it.block == 1]) == 5
+    assert rounds_of(run) >= FEWEST_ROUNDS
+    assert len([it for it in slots_of(run) if it.round == 1]) == 5
 
 
 @pytest.mark.parametrize(
-    ("hosts", "bench", "words"),
+    ("hosts", "testbed", "words"),
     [
         (["a", "b"], {"hosts": {"servers": "c"}}, "there is no host c; there are a, b"),
         (["a", "b"], {"services": {"nginx": {"host": "d"}}}, "there is no host d"),
-        (["a"], {}, "a host for the servers is needed and another one for the client"),
+        (["a"], {}, "it needs a host for the servers and another for the client"),
     ],
 )
 def test_hosts_that_are_not_there_are_told(
-    hosts: list[str], bench: dict[str, object], words: str
+    hosts: list[str], testbed: dict[str, object], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        place_of(*hosts).resolved(experiment(bench))
+        place_of(*hosts).resolved(experiment(testbed))
 
 
-def test_services_that_no_arm_has_are_told(tmp_path: Path) -> None:
-    bench: dict[str, object] = {"services": {"mariadb": {"host": "c"}}}
-    with pytest.raises(UserError, match="arm nginx has no such service; it has nginx"):
-        run_on(place_of("a", "b", "c"), experiment(bench), tmp_path / "run")
+def test_services_that_no_variant_has_are_told(tmp_path: Path) -> None:
+    testbed: dict[str, object] = {"services": {"mariadb": {"host": "c"}}}
+    with pytest.raises(UserError, match="variant nginx has no such service; it has nginx"):
+        run_on(place_of("a", "b", "c"), experiment(testbed), tmp_path / "run")
 
 
 def test_a_host_can_not_serve_and_make_load() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from builders import START, SimulatedArm, simulated_run
+from builders import START, SimulatedVariant, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.cluster.dispatch import (
     Dispatcher,
@@ -24,8 +24,8 @@ from webdyno.model.records import StopRecord
 from webdyno.run.backend import HostLost
 from webdyno.run.folder import RunFolder
 
-ARMS = {"nginx": SimulatedArm(rate_rps=40_000), "apache": SimulatedArm()}
-RUN = simulated_run(ARMS, blocks=6, measure=Measure(seed=1, max_blocks=6))
+VARIANTS = {"nginx": SimulatedVariant(throughput_rps=40_000), "apache": SimulatedVariant()}
+RUN = simulated_run(VARIANTS, rounds=6, measure=Measure(seed=1, max_rounds=6))
 WRITTEN = RUN.head.experiment.model_dump(exclude_unset=True)
 VARIED = Experiment.model_validate({**WRITTEN, "factors": {"load.connections": [1, 2, 4, 8]}})
 POINTS = work_at_points(VARIED)
@@ -81,7 +81,7 @@ def lost_everywhere() -> dict[str, Ended | None]:
 
 
 def parcel(work: Work, begun: Path | None) -> bytes:
-    return f"{work.part} {'on' if begun else 'anew'}".encode()
+    return f"{work.part} {'on' if begun else 'again'}".encode()
 
 
 def dispatched(
@@ -114,7 +114,7 @@ def test_replicates_come_whole_and_another_host_takes_the_place_of_a_lost_one(
         "spare": Ended(0, ""),
     }
     assert heard == {"lost", "whole", "spare"}
-    assert [it.parcels for it in (lost, whole, spare)] == [[" anew"]] * 3
+    assert [it.parcels for it in (lost, whole, spare)] == [[" again"]] * 3
     assert [run.path for run in finished_runs(out)] == [out / "spare", out / "whole"]
     for run in finished_runs(out):
         assert run.records() == list(RUN.records)
@@ -124,9 +124,9 @@ def test_replicates_come_whole_and_another_host_takes_the_place_of_a_lost_one(
 
 
 def test_a_run_whose_variants_are_still_to_be_looked_at_did_not_come_to_its_end(out: Path) -> None:
-    run = simulated_run(ARMS, blocks=6, measure=Measure(seed=1, budget_s=90.0))
-    stop = StopRecord(block=6, stopped_at=START, reason="precision", why="known")
-    looks = [stretch(Truth(looked_s=10.0), arm=arm) for arm in ARMS]
+    run = simulated_run(VARIANTS, rounds=6, measure=Measure(seed=1, budget_s=90.0))
+    stop = StopRecord(round=6, stopped_at=START, reason="precision", why="known")
+    looks = [stretch(Truth(looked_s=10.0), variant=variant) for variant in VARIANTS]
     replace(run, records=[*run.records, stop, looks[0]]).stored(out / "one")
     replace(run, records=[*run.records, stop, *looks]).stored(out / "other")
     assert [it.path for it in finished_runs(out)] == [out / "other"]
@@ -154,7 +154,7 @@ def test_a_machine_counts_once(there: Path, out: Path) -> None:
     assert missing_runs(works, out) == Counter({works[0]: 1})
     assert Dispatcher([one, other], parcel, out).hosts_for(works[0]) == [other]
     dispatched(one, other, works=works, out=out)
-    assert (one.parcels, other.parcels) == ([" anew"], [" anew"])
+    assert (one.parcels, other.parcels) == ([" again"], [" again"])
     assert not missing_runs(works, out)
 
 
@@ -164,7 +164,7 @@ def test_a_replicate_goes_on_where_it_was_begun(there: Path, out: Path) -> None:
     first.happens = {}
     new = StandInHost("new", there)
     dispatched(new, first, works=[Work()], out=out)
-    assert (first.parcels, new.parcels) == ([" anew", " on"], [])
+    assert (first.parcels, new.parcels) == ([" again", " on"], [])
 
 
 def test_each_point_is_measured_once(there: Path, out: Path) -> None:
@@ -172,7 +172,7 @@ def test_each_point_is_measured_once(there: Path, out: Path) -> None:
     heard: set[str] = set()
     dispatcher = dispatched(*hosts, works=POINTS, out=out, heard=heard)
     parcels = sorted(it for host in hosts for it in host.parcels)
-    assert parcels == [f"point-00{n} anew" for n in range(4)]
+    assert parcels == [f"point-00{n} again" for n in range(4)]
     assert {part: len(hosts) for part, hosts in measured_by(out).items()} == {
         work.part: 1 for work in POINTS
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.cluster import dispatch
 from webdyno.cluster.dispatch import judged_machines
 from webdyno.model.errors import UserError
@@ -27,11 +27,11 @@ if __name__ == "__main__":
 """
 
 
-def stored(folder: Path, machines: int, blocks: int = 6) -> dict[str, Path]:
+def stored(folder: Path, machines: int, rounds: int = 6) -> dict[str, Path]:
     """Store the runs of some machines."""
-    arms = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}
+    variants = {"apache": SimulatedVariant(), "nginx": SimulatedVariant(throughput_rps=80_000)}
     return {
-        f"m{n}": simulated_run(arms, seed=n, blocks=blocks).stored(folder / f"m{n}")
+        f"m{n}": simulated_run(variants, seed=n, rounds=rounds).stored(folder / f"m{n}")
         for n in range(machines)
     }
 
@@ -68,13 +68,13 @@ def test_what_is_wrong_with_a_machine_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("over_processes")
 def test_what_comes_back_is_small_beside_the_records(tmp_path: Path) -> None:
-    runs = stored(tmp_path, machines=2, blocks=40)
+    runs = stored(tmp_path, machines=2, rounds=40)
     for name, machine in judged_machines(runs).items():
         assert len(pickle.dumps(machine)) * 10 < (runs[name] / "slots.jsonl").stat().st_size
 
 
 def test_memory_does_not_grow_with_the_records_of_more_machines(tmp_path: Path) -> None:
-    runs = stored(tmp_path, machines=9, blocks=20)
+    runs = stored(tmp_path, machines=9, rounds=20)
     records_bytes = (runs["m0"] / "slots.jsonl").stat().st_size
     judged_machines(dict(list(runs.items())[:1]))  # what is imported and remembered once
     few, many = (most_bytes(dict(list(runs.items())[:n])) for n in (3, 9))
@@ -96,7 +96,7 @@ def most_bytes(runs: dict[str, Path]) -> int:
 def test_no_process_outlives_who_started_it(tmp_path: Path, number: int) -> None:
     script = tmp_path / "over_processes.py"
     script.write_text(OVER_PROCESSES)
-    runs = stored(tmp_path, machines=12, blocks=20)
+    runs = stored(tmp_path, machines=12, rounds=20)
     with subprocess.Popen(
         [sys.executable, script, "fleet", *runs.values()],
         stderr=subprocess.PIPE,

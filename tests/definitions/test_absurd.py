@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from webdyno.definitions import Catalogue, factors, read_knobs, settings
+from webdyno.definitions import Catalogue, factors, read_overrides, read_settings
 from webdyno.model.errors import UserError
 from webdyno.model.point import plan_points
 from webdyno.model.request import may_be_compressed, spell_out
@@ -38,18 +38,18 @@ def catalogue() -> Catalogue:
         ("measure.warmup_s=nan", "not nan"),
         ("measure.budget_s=1e300", "at most 720 h"),
         ("measure.precision=0", "from 0.01% to 99%"),
-        ("measure.min_blocks=31", "more than max_blocks"),
-        ("measure.slots_per_arm=1099511627776", "1000 or less"),
-        ("measure.slots_per_arm=3", "multiple of 2"),
-        ("measure.max_blocks=10000000", "10000 or less"),
-        ("measure.decide_on=speed", "decide_on can't be 'speed'; it can be rate_rps"),
+        ("measure.min_rounds=31", "more than max_rounds"),
+        ("measure.slots_per_variant=1099511627776", "1000 or less"),
+        ("measure.slots_per_variant=3", "multiple of 2"),
+        ("measure.max_rounds=10000000", "10000 or less"),
+        ("measure.decide_on=speed", "decide_on can't be 'speed'; it can be throughput_rps"),
         ("measure.seed=-1", "0 or more"),
-        ("arms.nginx.knobs.workers=inf", "not inf"),
-        ("arms.nginx.knobs.workers=nan", "not nan"),
-        ("arms.nginx.knobs.workers=[1]", "or text, not [1]"),
-        ("arms.nginx.memory=-5", "from 1 B"),
-        ("arms.nginx.cpus=true", "should be a number, not true"),
-        ("bench.server_cores=1.4", "should be a whole number, not 1.4"),
+        ("variants.nginx.settings.workers=inf", "not inf"),
+        ("variants.nginx.settings.workers=nan", "not nan"),
+        ("variants.nginx.settings.workers=[1]", "or text, not [1]"),
+        ("variants.nginx.memory=-5", "from 1 B"),
+        ("variants.nginx.cpus=true", "should be a number, not true"),
+        ("testbed.server_cores=1.4", "should be a whole number, not 1.4"),
         ("load={connections=3}", "name the key inside the table"),
         ("load.connections=16\nload.keepalive=1", "line break"),
         ("load.connections=16 # many", "not '16 # many'"),
@@ -64,10 +64,12 @@ def catalogue() -> Catalogue:
 def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
     if override.startswith(f"title={'['}"):
         # what isn't TOML is text, and a title may be any text
-        assert catalogue.experiment("static-hello", settings([override])).title.startswith("[[[")
+        assert catalogue.experiment("static-hello", read_overrides([override])).title.startswith(
+            "[[["
+        )
         return
     with pytest.raises(UserError) as error:
-        catalogue.experiment("static-hello", settings([override]))
+        catalogue.experiment("static-hello", read_overrides([override]))
     assert says in str(error.value)
     assert "--set " in str(error.value)
 
@@ -88,7 +90,10 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
             ],
             "2500 combinations",
         ),
-        (["generator=loadgen,ab", "measure.decide_on=rate_rps,response_p99_us"], "at generator"),
+        (
+            ["generator=loadgen,ab", "measure.decide_on=throughput_rps,latency_p99_us"],
+            "at generator",
+        ),
     ],
 )
 def test_levels(catalogue: Catalogue, flags: list[str], says: str) -> None:
@@ -98,74 +103,74 @@ def test_levels(catalogue: Catalogue, flags: list[str], says: str) -> None:
 
 
 def test_a_setting_given_twice_is_refused_whatever_flags_gave_it(catalogue: Catalogue) -> None:
-    twice = [*settings(["load.connections=1"]), *factors(["load.connections=2,4"])]
+    twice = [*read_overrides(["load.connections=1"]), *factors(["load.connections=2,4"])]
     with pytest.raises(UserError, match=r"--vary .*: --set load\.connections=1 is about the same"):
         catalogue.experiment("static-hello", twice)
     with pytest.raises(UserError, match="workers is set twice"):
-        read_knobs(catalogue.stack("nginx"), ["workers=1", "workers=2"])
+        read_settings(catalogue.stack("nginx"), ["workers=1", "workers=2"])
 
 
 def test_a_rate_that_is_varied_needs_no_other(catalogue: Catalogue) -> None:
-    flags = [*settings(["load.loop=open"]), *factors(["load.rate_per_s=100,200"])]
+    flags = [*read_overrides(["load.loop=open"]), *factors(["load.rate_per_s=100,200"])]
     experiment = catalogue.experiment("static-hello", flags)
     assert [plan.experiment.load.rate_per_s for plan in plan_points(experiment)] == [100, 200]
 
 
 def test_a_budget_for_the_send_lag_is_written_with_its_unit(catalogue: Catalogue) -> None:
-    rate = settings(["load.loop=open", "load.rate_per_s=9", "load.send_lag_budget=200us"])
+    rate = read_overrides(["load.loop=open", "load.rate_per_s=9", "load.send_lag_budget=200us"])
     load = catalogue.experiment("static-hello", rate).load_of("nginx")
     assert load.send_lag_budget == pytest.approx(0.0002)
 
 
 def test_what_is_set_is_not_varied_any_more(catalogue: Catalogue) -> None:
-    experiment = catalogue.experiment("heroku-idle", settings(["load.idle_connections=5"]))
+    experiment = catalogue.experiment("heroku-idle", read_overrides(["load.idle_connections=5"]))
     assert experiment.factors == {}
     assert experiment.load.idle_connections == 5
 
 
-def test_a_knob_that_no_request_feels_is_refused_where_arms_differ_by_it(
+def test_a_setting_that_no_request_feels_is_refused_where_variants_differ_by_it(
     catalogue: Catalogue,
 ) -> None:
-    compressing = "arms.nginx.knobs.gzip=true"
+    compressing = "variants.nginx.settings.gzip=true"
     with pytest.raises(UserError, match=r"gzip makes no difference .* without Accept-Encoding"):
-        catalogue.experiment("static-hello", settings([compressing]))
+        catalogue.experiment("static-hello", read_overrides([compressing]))
     with pytest.raises(UserError, match="gzip makes no difference"):
-        catalogue.experiment("static-hello", factors(["arms.nginx.knobs.gzip=false,true"]))
-    accepted = settings([compressing, "load.headers.Accept-Encoding=gzip"])
+        catalogue.experiment("static-hello", factors(["variants.nginx.settings.gzip=false,true"]))
+    accepted = read_overrides([compressing, "load.headers.Accept-Encoding=gzip"])
     assert may_be_compressed(catalogue.experiment("static-hello", accepted).load.headers)
-    both = settings([compressing, "arms.apache-event.knobs.gzip=true"])
-    assert catalogue.experiment("static-hello", both).arms["nginx"].knobs == {"gzip": True}
+    both = read_overrides([compressing, "variants.apache-event.settings.gzip=true"])
+    assert catalogue.experiment("static-hello", both).variants["nginx"].settings == {"gzip": True}
 
 
 def test_ab_is_not_asked_for_what_http_1_0_servers_leave_out(catalogue: Catalogue) -> None:
     with pytest.raises(UserError, match=r"generator ab speaks HTTP/1\.0"):
         catalogue.experiment(
-            "static-hello", settings(["generator=ab", "load.headers.Accept-Encoding=gzip"])
+            "static-hello", read_overrides(["generator=ab", "load.headers.Accept-Encoding=gzip"])
         )
 
 
 HEAD = 'title = "t"\nquestion = "q"\nsite = "static"\n'
-TWO = '[arms.a]\nstack = "nginx"\n[arms.b]\nstack = "nginx"\n'
+TWO = '[variants.a]\nstack = "nginx"\n[variants.b]\nstack = "nginx"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (HEAD + '[arms.a]\nstack = "nginx"\n', "needs two at least"),
-        (HEAD + '[arms.""]\nstack = "nginx"\n' + TWO, "is no name"),
-        (HEAD + '[arms."a\\nb"]\nstack = "nginx"\n' + TWO, "line break"),
-        (HEAD + '[arms."a\\u0000b"]\nstack = "nginx"\n' + TWO, "control character"),
-        (HEAD + f'[arms.{"x" * 300}]\nstack = "nginx"\n' + TWO, "too long a name"),
+        (HEAD + '[variants.a]\nstack = "nginx"\n', "needs two variants at least"),
+        (HEAD + '[variants.""]\nstack = "nginx"\n' + TWO, "is no name"),
+        (HEAD + '[variants."a\\nb"]\nstack = "nginx"\n' + TWO, "line break"),
+        (HEAD + '[variants."a\\u0000b"]\nstack = "nginx"\n' + TWO, "control character"),
+        (HEAD + f'[variants.{"x" * 300}]\nstack = "nginx"\n' + TWO, "too long a name"),
         (HEAD.replace('"t"', '"\\u001b[2J"') + TWO, "control character"),
         (HEAD + TWO + "[load]\nkeepalive = true\n", "mine.toml:9: load.keepalive should"),
         (HEAD + "factors = 5\n" + TWO, "factors should be a table, not 5"),
         ("x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         ("x = " + "{a=" * 5000 + "1" + "}" * 5000, "nested too deeply"),
         (
-            HEAD + "".join(f'[arms.a{it}]\nstack = "nginx"\n' for it in range(101)),
-            "an experiment has 100 arms at most, and this one 101",
+            HEAD + "".join(f'[variants.a{it}]\nstack = "nginx"\n' for it in range(101)),
+            "an experiment has 100 variants at most, and this one 101",
         ),
-        ("arms = 5\n" + HEAD, "arms should be a table, not 5"),
+        ("variants = 5\n" + HEAD, "variants should be a table, not 5"),
         ("x = '" + "y" * 5_000_000 + "'", "larger than 4 MiB"),
     ],
 )

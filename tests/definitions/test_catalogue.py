@@ -15,7 +15,7 @@ start = ["{{ needs.binary }}"]
 needs.binary = { command = ["mine"], apt = "mine" }
 version = { command = ["mine", "-v"], pattern = "(.*)" }
 
-[knobs.level]
+[settings.level]
 type = "whole"
 min = 1
 max = 9
@@ -44,12 +44,12 @@ def test_a_users_catalogue_comes_on_top(tmp_path: Path) -> None:
         "stacks",
         "mine",
         'title = "t"\nserves = ["static"]\nfront = "m"\n[services.m]\nservice = "mine"\n'
-        '[knobs.size]\nsets = ["m.level"]\ndefault = 7\n',
+        '[settings.size]\nsets = ["m.level"]\ndefault = 7\n',
     )
     catalogue = Catalogue.load([tmp_path])
-    exposed = catalogue.stack("mine").exposed_knobs()
+    exposed = catalogue.stack("mine").exposed_settings()
     assert list(exposed) == ["size"]
-    assert exposed["size"].knob.default == 7
+    assert exposed["size"].setting.default == 7
     assert "nginx" in catalogue.stacks
 
 
@@ -57,8 +57,8 @@ def test_a_users_catalogue_comes_on_top(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (SERVICE.replace("start =", "strat ="), r"service\.toml:3: unknown key strat; .* start"),
-        (SERVICE.replace('type = "whole"', 'type = "hole"'), r"service\.toml:7: knobs\.level"),
-        (SERVICE.replace("min = 1", 'min = "a"'), r"service\.toml:9: knobs\.level\.min should"),
+        (SERVICE.replace('type = "whole"', 'type = "hole"'), r"service\.toml:7: settings\.level"),
+        (SERVICE.replace("min = 1", 'min = "a"'), r"service\.toml:9: settings\.level\.min should"),
         (SERVICE.replace('title = "Mine"\n', ""), "title is missing"),
         (SERVICE.replace('command = ["mine"], ', ""), r"service\.toml:4: .*command or file"),
     ],
@@ -75,8 +75,8 @@ def test_a_mistake_in_a_service(tmp_path: Path, text: str, says: str) -> None:
         ("service = []", r"stack\.toml:5: there is no service '\[\]'"),
         ('service = "ngnix"', r"stack\.toml:5: there is no service 'ngnix'; did you mean nginx"),
         (
-            'service = "nginx"\nknobs.workers = 0',
-            r"stack\.toml:4: knob workers should be between 1 and 1024",
+            'service = "nginx"\nsettings.workers = 0',
+            r"stack\.toml:4: setting workers should be between 1 and 1024",
         ),
         ('service = "nginx"\nlinks.php = "fpm"', r"stack\.toml:.*(no link|no role) "),
     ],

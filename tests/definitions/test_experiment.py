@@ -9,8 +9,8 @@ from webdyno.definitions import (
     CommandLine,
     factors,
     read_experiment,
-    read_knobs,
-    settings,
+    read_overrides,
+    read_settings,
 )
 from webdyno.model.errors import UserError
 
@@ -22,34 +22,34 @@ def catalogue() -> Catalogue:
 
 def test_stack_and_generator_speak_the_same_protocol(catalogue: Catalogue) -> None:
     with pytest.raises(UserError, match="stack redis speaks redis, generator ab speaks http"):
-        catalogue.experiment("hdm-redis", settings(["generator=ab"]))
+        catalogue.experiment("hdm-redis", read_overrides(["generator=ab"]))
 
 
 def test_every_experiment_of_the_catalogue_is_right(catalogue: Catalogue) -> None:
     for name in catalogue.experiments:
-        assert catalogue.experiment(name).arms
+        assert catalogue.experiment(name).variants
 
 
 def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
     experiment = catalogue.experiment(
         "static-hello",
-        settings(
+        read_overrides(
             [
                 "load.connections=16",
-                'arms.apache-event.paths=["/missing.txt"]',
-                "arms.nginx.knobs.workers=1",
+                'variants.apache-event.paths=["/missing.txt"]',
+                "variants.nginx.settings.workers=1",
                 "measure.budget_s=30",
                 "load.keepalive=never",
-                "arms.third.stack=apache-worker",
+                "variants.third.stack=apache-worker",
             ]
         ),
     )
     assert experiment.load.connections == 16
-    assert experiment.arms["apache-event"].paths == ["/missing.txt"]
-    assert experiment.arms["nginx"].knobs == {"workers": 1}
+    assert experiment.variants["apache-event"].paths == ["/missing.txt"]
+    assert experiment.variants["nginx"].settings == {"workers": 1}
     assert experiment.measure.budget_s == 30
     assert experiment.load.keepalive == "never"
-    assert experiment.arms["third"].stack == "apache-worker"
+    assert experiment.variants["third"].stack == "apache-worker"
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,16 @@ def test_overrides_reach_their_keys(catalogue: Catalogue) -> None:
         ("load.conections=3", "unknown key load.conections; did you mean connections"),
         ("load.connections=0", "load.connections should be 1 or more, not 0"),
         ("load.keepalive=maybe", "should be 'always' or 'never'"),
-        ("arms.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
-        ("arms.apache.paths=['/x']", "no arm 'apache'; did you mean apache-event?"),
-        ("arms.nginx.knobs.worker=1", "no knob 'worker'; did you mean workers"),
-        ("arms.nginx.knobs.workers=0", "workers should be between 1 and 1024, not 0"),
+        ("variants.nginx.stack=ngnix", "no stack 'ngnix'; did you mean nginx"),
+        ("variants.apache.paths=['/x']", "no variant 'apache'; did you mean apache-event?"),
+        ("variants.nginx.settings.worker=1", "no setting 'worker'; did you mean workers"),
+        ("variants.nginx.settings.workers=0", "workers should be between 1 and 1024, not 0"),
         (
-            "arms.nginx.knobs.workers=many",
+            "variants.nginx.settings.workers=many",
             "workers should be a whole number from 1 to 1024, not 'many'",
         ),
-        ("arms.nginx.knobs.sendfile=1", "sendfile should be true or false, not 1"),
-        ("arms.nginx=5", "arms.nginx should be"),
+        ("variants.nginx.settings.sendfile=1", "sendfile should be true or false, not 1"),
+        ("variants.nginx=5", "variants.nginx should be"),
         ("title.x=3", "title holds a value"),
         ("site=statc", "no site 'statc'; did you mean static?"),
         ("load.paths=['x']", "a path starts with /"),
@@ -78,17 +78,17 @@ def test_a_wrong_override_is_named_with_a_fix(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
     with pytest.raises(UserError) as error:
-        catalogue.experiment("static-hello", settings([override]))
+        catalogue.experiment("static-hello", read_overrides([override]))
     assert str(error.value).startswith(f"--set {override}: ")
     assert says in str(error.value)
 
 
 def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
-    varied = factors(["load.connections=1,2", "arms.nginx.knobs.workers=1,2,3"])
+    varied = factors(["load.connections=1,2", "variants.nginx.settings.workers=1,2,3"])
     experiment = catalogue.experiment("static-hello", varied)
     assert experiment.factors == {
         "load.connections": [1, 2],
-        "arms.nginx.knobs.workers": [1, 2, 3],
+        "variants.nginx.settings.workers": [1, 2, 3],
     }
 
 
@@ -98,10 +98,10 @@ def test_factors_are_varied_at_every_level(catalogue: Catalogue) -> None:
         ("load.connections=1,0", "load.connections should be 1 or more, not 0"),
         ("load.conections=1,2", "unknown key load.conections; did you mean connections"),
         (
-            "arms.nginx.knobs.workers=1,many",
+            "variants.nginx.settings.workers=1,many",
             "workers should be a whole number from 1 to 1024, not 'many'",
         ),
-        ("arms.nginx.stack=nginx,ngnix", "no stack 'ngnix'; did you mean nginx"),
+        ("variants.nginx.stack=nginx,ngnix", "no stack 'ngnix'; did you mean nginx"),
         ("load.connections", "should look like KEY=LEVEL,LEVEL"),
         ("load.connections=1,,2", "should look like KEY=LEVEL,LEVEL"),
     ],
@@ -117,7 +117,7 @@ def test_a_mistake_in_a_file_is_named_with_its_line(catalogue: Catalogue, tmp_pa
     path = tmp_path / "mine.toml"
     path.write_text(
         'title = "t"\nquestion = "q"\nsite = "static"\n\n'
-        '[arms.a]\nstack = "nginx"\n\n[arms.b]\nstack = "nginx"\nknobs.workers = 0.5\n'
+        '[variants.a]\nstack = "nginx"\n\n[variants.b]\nstack = "nginx"\nsettings.workers = 0.5\n'
     )
     with pytest.raises(UserError, match=r"mine\.toml:10: workers should be a whole number"):
         catalogue.experiment(str(path))
@@ -128,44 +128,46 @@ def test_an_unknown_experiment_gets_the_nearest_names(catalogue: Catalogue) -> N
         catalogue.experiment("statichello")
 
 
-def test_knobs_of_the_command_line(catalogue: Catalogue) -> None:
+def test_settings_of_the_command_line(catalogue: Catalogue) -> None:
     apache = catalogue.stack("apache-prefork")
-    assert read_knobs(apache, ["children=5", "sendfile=false"]) == {
+    assert read_settings(apache, ["children=5", "sendfile=false"]) == {
         "children": 5,
         "sendfile": False,
     }
-    with pytest.raises(UserError, match="no knob 'mpm'"):  # the stack fixes it
-        read_knobs(apache, ["mpm=event"])
+    with pytest.raises(UserError, match="no setting 'mpm'"):  # the stack fixes it
+        read_settings(apache, ["mpm=event"])
 
 
-def test_arms_may_differ_in_site_load_and_bench(catalogue: Catalogue) -> None:
+def test_variants_may_differ_in_site_load_and_testbed(catalogue: Catalogue) -> None:
     changes = [
-        "arms.nginx.load.connections=3",
-        "arms.nginx.load.slow_readers.connections=2",
+        "variants.nginx.load.connections=3",
+        "variants.nginx.load.slow_readers.connections=2",
         "load.slow_readers.connections=1",
         "load.slow_readers.bytes_per_s=1KB",
-        "arms.nginx.bench.kind=netns",
-        "arms.nginx.bench.link=10mbit",
+        "variants.nginx.testbed.kind=netns",
+        "variants.nginx.testbed.link=10mbit",
     ]
-    experiment = catalogue.experiment("static-hello", settings(changes))
-    apache, nginx = (experiment.load_of(arm) for arm in ("apache-event", "nginx"))
+    experiment = catalogue.experiment("static-hello", read_overrides(changes))
+    apache, nginx = (experiment.load_of(variant) for variant in ("apache-event", "nginx"))
     assert (apache.connections, nginx.connections) == (64, 3)
     assert nginx.paths == apache.paths == ["/hello.txt"]
     assert nginx.slow_readers is not None
     assert (nginx.slow_readers.connections, nginx.slow_readers.bytes_per_s) == (2, 1000)
-    assert experiment.bench_of("nginx").link == 10_000_000
-    assert experiment.bench_of("apache-event") == experiment.bench
+    assert experiment.testbed_of("nginx").link == 10_000_000
+    assert experiment.testbed_of("apache-event") == experiment.testbed
 
 
-def test_an_arm_with_a_site_of_its_own_asks_for_that_sites_first_path(catalogue: Catalogue) -> None:
-    arms = {
+def test_a_variant_with_a_site_of_its_own_asks_for_that_sites_first_path(
+    catalogue: Catalogue,
+) -> None:
+    variants = {
         "php": {"stack": "apache-prefork-modphp", "site": "frontpage"},
         "static": {"stack": "apache-prefork-modphp"},
         "other": {"stack": "apache-prefork-modphp", "site": "frontpage", "paths": ["/style.css"]},
     }
-    told = {"title": "t", "question": "q?", "site": "hello-php", "arms": arms}
+    told = {"title": "t", "question": "q?", "site": "hello-php", "variants": variants}
     experiment = read_experiment(CommandLine(told, {}), [], catalogue)
-    asked = {arm: experiment.load_of(arm).paths for arm in arms}
+    asked = {variant: experiment.load_of(variant).paths for variant in variants}
     first = {name: [catalogue.site(name).ready_path] for name in ("frontpage", "hello-php")}
     assert asked == {
         "php": first["frontpage"],
@@ -175,34 +177,34 @@ def test_an_arm_with_a_site_of_its_own_asks_for_that_sites_first_path(catalogue:
 
 
 def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> None:
-    counted = settings(["load_with.ab.requests=500", "generator=ab"])
+    counted = read_overrides(["load_with.ab.requests=500", "generator=ab"])
     assert catalogue.experiment("static-hello", counted).load_of("nginx").requests == 500
-    by_time = catalogue.experiment("static-hello", settings(["load_with.ab.requests=500"]))
+    by_time = catalogue.experiment("static-hello", read_overrides(["load_with.ab.requests=500"]))
     assert by_time.load_of("nginx").requests is None
 
 
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("arms.nginx.load.conections=3", "unknown key conections; did you mean connections"),
-        ("arms.nginx.load.connections=0", "connections should be 1 or more, not 0"),
-        ("arms.nginx.load.rate_per_s=5", "rate_per_s needs loop"),
-        ("arms.nginx.load.loop=open", "Give all arms the same loop"),
-        ("arms.nginx.bench.link=10mbit", "need the bench with a network of its own"),
+        ("variants.nginx.load.conections=3", "unknown key conections; did you mean connections"),
+        ("variants.nginx.load.connections=0", "connections should be 1 or more, not 0"),
+        ("variants.nginx.load.rate_per_s=5", "rate_per_s needs loop"),
+        ("variants.nginx.load.loop=open", "Give all variants the same loop"),
+        ("variants.nginx.testbed.link=10mbit", "need the testbed with a network of its own"),
         ("load_with.abb.requests=5", "no load generator 'abb'"),
         ("load_with.loadgen.requests=0", "requests should be 1 or more, not 0"),
     ],
 )
-def test_what_an_arm_cannot_have_of_its_own_is_told_with_its_place(
+def test_what_a_variant_cannot_have_of_its_own_is_told_with_its_place(
     catalogue: Catalogue, override: str, says: str
 ) -> None:
     with pytest.raises(UserError) as told:
-        catalogue.experiment("static-hello", settings([override]))
+        catalogue.experiment("static-hello", read_overrides([override]))
     assert says in str(told.value)
     assert f"--set {override}" in str(told.value)
 
 
-def test_an_arms_paths_are_given_once(catalogue: Catalogue) -> None:
-    twice = ['arms.nginx.paths=["/a"]', 'arms.nginx.load.paths=["/b"]']
+def test_a_variants_paths_are_given_once(catalogue: Catalogue) -> None:
+    twice = ['variants.nginx.paths=["/a"]', 'variants.nginx.load.paths=["/b"]']
     with pytest.raises(UserError, match="give one of them"):
-        catalogue.experiment("static-hello", settings(twice))
+        catalogue.experiment("static-hello", read_overrides(twice))

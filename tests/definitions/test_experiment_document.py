@@ -17,7 +17,7 @@ from webdyno.model.load import Load
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "experiment.md").read_text(encoding="utf-8")
 EXAMPLES = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
-TWO_ARMS = {"first": {"stack": "nginx"}, "second": {"stack": "nginx"}}
+TWO_VARIANTS = {"first": {"stack": "nginx"}, "second": {"stack": "nginx"}}
 BARE = {"title": "t", "question": "q?", "site": "static"}
 
 
@@ -37,16 +37,16 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
-BY_ARM = {"arms", "interventions", "advice", "bench.services"}
+BY_VARIANT = {"variants", "interventions", "advice", "testbed.services"}
 FREE = {
     "factors",
     "load.headers",
     "load_with",
     "requests.headers",
     "requests.json",
-    "arms.NAME.knobs",
-    "arms.NAME.load",
-    "arms.NAME.bench",
+    "variants.NAME.settings",
+    "variants.NAME.load",
+    "variants.NAME.testbed",
     "gate.worse_than",
     "workload",
     "tuning.settings",
@@ -56,10 +56,10 @@ FREE = {
 
 
 def keys_of(data: dict[str, Any], table: str = "") -> set[str]:
-    """Dotted keys of an example, arms by any name."""
+    """Dotted keys of an example, variants by any name."""
     found = set()
     for name, value in data.items():
-        key = f"{table}.{'NAME' if table in BY_ARM else name}".lstrip(".")
+        key = f"{table}.{'NAME' if table in BY_VARIANT else name}".lstrip(".")
         found.add(key)
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, dict) and key not in FREE:
@@ -76,8 +76,8 @@ def test_every_model_of_an_experiment_has_its_table(maker: ModuleType) -> None:
 
 
 def test_every_key_stands_in_an_example_and_no_other(maker: ModuleType) -> None:
-    by_arm = {f"{table}.NAME" for table in BY_ARM}
-    shown = set().union(*map(keys_of, EXAMPLES)) - by_arm
+    by_variant = {f"{table}.NAME" for table in BY_VARIANT}
+    shown = set().union(*map(keys_of, EXAMPLES)) - by_variant
     assert shown == set(maker.keys())
 
 
@@ -87,8 +87,8 @@ def test_every_example_holds(
 ) -> None:
     catalogue = Catalogue.load()
     whole = {**BARE, **example}
-    if "arms" not in example or len(example["arms"]) < 2:
-        whole["arms"] = TWO_ARMS | example.get("arms", {})
+    if "variants" not in example or len(example["variants"]) < 2:
+        whole["variants"] = TWO_VARIANTS | example.get("variants", {})
     if "slow_readers" in example.get("load", {}):
         assert Load.model_validate(example["load"]).slow_readers
     monkeypatch.chdir(tmp_path)

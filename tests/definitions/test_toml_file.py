@@ -16,9 +16,9 @@ load.paths = [
     "/b",
 ]
 
-[arms.nginx]
+[variants.nginx]
 stack = "nginx"
-knobs = { workers = 1, "quoted key" = 2 }
+settings = { workers = 1, "quoted key" = 2 }
 
 [[steps]]
 run = "a"
@@ -35,13 +35,13 @@ run = "b"
         (("load",), 3),
         (("load", "paths"), 3),
         (("load", "paths", 1), 5),
-        (("arms",), 8),
-        (("arms", "nginx"), 8),
-        (("arms", "nginx", "stack"), 9),
-        (("arms", "nginx", "knobs", "workers"), 10),
-        (("arms", "nginx", "knobs", "quoted key"), 10),
+        (("variants",), 8),
+        (("variants", "nginx"), 8),
+        (("variants", "nginx", "stack"), 9),
+        (("variants", "nginx", "settings", "workers"), 10),
+        (("variants", "nginx", "settings", "quoted key"), 10),
         (("steps", 1, "run"), 16),
-        (("arms", "nginx", "missing"), 8),
+        (("variants", "nginx", "missing"), 8),
         (("missing",), 1),
     ],
 )

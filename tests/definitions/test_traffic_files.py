@@ -115,9 +115,9 @@ POSTED["request"] = {
     "postData": {"mimeType": "application/json", "text": '{"id": 7}'},
 }
 WHY = (
-    "13 requests excluded: 2 without an answer (blocked, or given up); 3 answered from the "
+    "13 requests excluded: 2 without a response (blocked, or given up); 3 answered from the "
     "browser's cache or a service worker; 2 for data:, blob: and the like, which no server is "
-    "asked for; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
+    "requested; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
     "itself; 1 over WebSockets; 2 for streams (server-sent events), which have no end"
 )
 

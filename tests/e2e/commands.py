@@ -27,10 +27,10 @@ WEBDYNO = Path(sys.executable).parent / "webdyno"
 QUICK = (
     "--set=measure.slot_s=0.1",
     "--set=measure.warmup_s=0",
-    "--set=measure.slots_per_arm=2",
+    "--set=measure.slots_per_variant=2",
     "--budget=1s",
 )
-"""Makes a run as short as the method allows: six blocks of four short slots."""
+"""Makes a run as short as the method allows: six rounds of four short slots."""
 FEW = ("--set=load.connections=4", "--set=measure.slot_s=0.05", *QUICK[1:])
 """Does it with as few connections as a small server of Python stands, for half of the time."""
 PATIENCE_S = 120
@@ -92,14 +92,14 @@ def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
-def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
-    """Press Ctrl-C when the run in `folder`/run has so many blocks; give what webdyno printed.
+def run_rounds(rounds: int, *arguments: str, folder: Path) -> str:
+    """Press Ctrl-C when the run in `folder`/run has so many rounds; give what webdyno printed.
 
-    For what one block shows as well as a whole run; a verdict needs the run's own end.
+    For what one round shows as well as a whole run; a verdict needs the run's own end.
     """
     quicker = ["--no-report"] * ("resume" not in arguments[:1])
     with started_webdyno(*arguments, "--out=run", *quicker, folder=folder) as process:
-        _wait_for_blocks(blocks, folder / "run/slots.jsonl", process)
+        _wait_for_rounds(rounds, folder / "run/slots.jsonl", process)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == INTERRUPTED, told
@@ -107,17 +107,17 @@ def run_blocks(blocks: int, *arguments: str, folder: Path) -> str:
     return told
 
 
-def _wait_for_blocks(blocks: int, path: Path, process: Forked) -> None:
-    """Wait until a block is going on after so many ended ones, or the run has ended without it.
+def _wait_for_rounds(rounds: int, path: Path, process: Forked) -> None:
+    """Wait until a round is going on after so many ended ones, or the run has ended without it.
 
     Not only until they have ended: Python loses a Ctrl-C that comes while it destroys objects, as
-    at the end of a block.
+    at the end of a round.
     """
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(FileNotFoundError):
-            *_, going_on = parts = path.read_bytes().split(b'{"kind":"block"')
-            if len(parts) > blocks and going_on.count(b"\n") > 1:
+            *_, going_on = parts = path.read_bytes().split(b'{"kind":"round"')
+            if len(parts) > rounds and going_on.count(b"\n") > 1:
                 return
         time.sleep(0.02)
 
@@ -211,7 +211,7 @@ def slots(run: RunFolder) -> list[SlotRecord]:
 
 
 def statuses(folder: Path) -> set[str]:
-    """Give the status codes of all answers in the run that `run_blocks` left in a folder.
+    """Give the status codes of all responses in the run that `run_rounds` left in a folder.
 
     Of all slots together, since a short one on a busy machine may have had none.
     """

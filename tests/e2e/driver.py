@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.stack.starting import start_stack
 
 if __name__ == "__main__":
@@ -15,7 +15,7 @@ if __name__ == "__main__":
     stack, site = catalogue.stack(sys.argv[1]), catalogue.site(sys.argv[2])
     with (
         tempfile.TemporaryDirectory() as folder,
-        start_stack(stack, {}, site, folder=Path(folder), bench=Bench()) as running,
+        start_stack(stack, {}, site, folder=Path(folder), testbed=Testbed()) as running,
     ):
         said = {
             "url": running.url,

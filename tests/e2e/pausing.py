@@ -11,17 +11,17 @@ from pathlib import Path
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
 from webdyno.model.records import SlotRecord
-from webdyno.own.arms import resolve
+from webdyno.own.variants import resolve
 from webdyno.run.backend import CourseTracing, PointTestbed
-from webdyno.run.local_backend import Agent, ArmBench
+from webdyno.run.local_backend import Agent, VariantTestbed
 from webdyno.run.long_look import recorded
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 
-ARM = "a"
-LEAD_IN_S, WINDOW_S = 0.5, 0.025
+VARIANT = "a"
+RAMP_UP_S, WINDOW_S = 0.5, 0.025
 EVERY_S, STALL_S = 3, 1
 SERVER = f"""
 import asyncio, subprocess, sys, time
@@ -60,28 +60,30 @@ asyncio.run(main())
 def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
     """Load a server without a break: tell when that begins, then its record, and one as a slot."""
     (folder / "server.py").write_text(SERVER)
-    bench = Bench()
-    arm, began_at = _arm(folder, how), datetime.now(UTC)
-    agent = Agent([arm], {ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
+    testbed = Testbed()
+    variant, began_at = _variant(folder, how), datetime.now(UTC)
+    agent = Agent(
+        [variant], {VARIANT: VariantTestbed(testbed, lambda: Loadgen(testbed.split.client))}
+    )
     (folder / "kept").mkdir()
     try:
-        url = agent.start(ARM, folder / "kept").url
-        agent.get_ready(ARM)
+        url = agent.start(VARIANT, folder / "kept").url
+        agent.get_ready(VARIANT)
         order = LoadOrder(
             id="long look",
             requests=(SentRequest(f"{url}/", Expectation(200)),),
-            load=arm.load,
+            load=variant.load,
             duration_s=look_s,
-            lead_in_s=LEAD_IN_S,
+            ramp_up_s=RAMP_UP_S,
             part_s=WINDOW_S,
         )
         yield "begins"
-        slot = PointTestbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
-        yield recorded(slot, arm, WINDOW_S, LEAD_IN_S).model_dump_json()
+        slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))
+        yield recorded(slot, variant, WINDOW_S, RAMP_UP_S).model_dump_json()
         as_slot = SlotRecord(
-            block=1,
+            round=1,
             slot=0,
-            arm=ARM,
+            variant=VARIANT,
             phase="measure",
             started_at=began_at,
             load=slot.load,
@@ -93,12 +95,14 @@ def look(folder: Path, look_s: float, how: str) -> Iterator[str]:
         agent.end()
 
 
-def _arm(folder: Path, how: str) -> PlannedArm:
+def _variant(folder: Path, how: str) -> PlannedVariant:
     table = {"stack": f"cmd:{sys.executable} server.py $PORT {how}"}
-    draft = Draft.of(CommandLine({"arms": {ARM: table}}, {}), [])
+    draft = Draft.of(CommandLine({"variants": {VARIANT: table}}, {}), [])
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
-    stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")
-    return PlannedArm(ARM, stack, {}, site, Load(connections=4), (), frozenset(), None, None)
+    stack, site = catalogue.stack(draft.data["variants"][VARIANT]["stack"]), catalogue.site("own")
+    return PlannedVariant(
+        VARIANT, stack, {}, site, Load(connections=4), (), frozenset(), None, None
+    )
 
 
 if __name__ == "__main__":

@@ -9,17 +9,17 @@ from pathlib import Path
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
 from webdyno.model.records import LongLookRecord
-from webdyno.own.arms import resolve
+from webdyno.own.variants import resolve
 from webdyno.run.backend import CourseTracing, PointTestbed
-from webdyno.run.local_backend import Agent, ArmBench
+from webdyno.run.local_backend import Agent, VariantTestbed
 from webdyno.run.long_look import recorded, with_failures
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 
-ARM = "a"
-LEAD_IN_S, WINDOW_S = 0.25, 0.025
+VARIANT = "a"
+RAMP_UP_S, WINDOW_S = 0.25, 0.025
 SERVER = '''
 import argparse, asyncio, os, resource, signal, socket, struct, sys, time, zlib
 
@@ -125,28 +125,30 @@ def look(folder: Path, look_s: float, load: Load, *words: str) -> LongLookRecord
     """Load a server for so long without a break, and give what was seen."""
     (folder / "server.py").write_text(SERVER)
     (kept := folder / "kept").mkdir()
-    bench = Bench()
+    testbed = Testbed()
     (folder / "rotated.sh").write_text(NGINX)
     command = "sh rotated.sh $PORT" if words == ("nginx",) else f"{sys.executable} server.py $PORT"
     table = {"stack": " ".join([f"cmd:{command}", *words])}
-    draft = Draft.of(CommandLine({"arms": {ARM: table}}, {}), [])
+    draft = Draft.of(CommandLine({"variants": {VARIANT: table}}, {}), [])
     draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
-    stack, site = catalogue.stack(draft.data["arms"][ARM]["stack"]), catalogue.site("own")
-    arm = PlannedArm(ARM, stack, {}, site, load, (), frozenset(), None, None)
-    agent = Agent([arm], {ARM: ArmBench(bench, lambda: Loadgen(bench.split.client))})
+    stack, site = catalogue.stack(draft.data["variants"][VARIANT]["stack"]), catalogue.site("own")
+    variant = PlannedVariant(VARIANT, stack, {}, site, load, (), frozenset(), None, None)
+    agent = Agent(
+        [variant], {VARIANT: VariantTestbed(testbed, lambda: Loadgen(testbed.split.client))}
+    )
     try:
-        url = agent.start(ARM, kept).url
-        agent.get_ready(ARM)
+        url = agent.start(VARIANT, kept).url
+        agent.get_ready(VARIANT)
         order = LoadOrder(
             id="long look",
             requests=(SentRequest(f"{url}/", Expectation(200)),),
             load=load,
             duration_s=look_s,
-            lead_in_s=LEAD_IN_S,
+            ramp_up_s=RAMP_UP_S,
             part_s=WINDOW_S,
         )
-        slot = PointTestbed(agent, agent).slot(ARM, order, CourseTracing(2 * WINDOW_S))
-        return with_failures(recorded(slot, arm, WINDOW_S, LEAD_IN_S), agent, kept)
+        slot = PointTestbed(agent, agent).slot(VARIANT, order, CourseTracing(2 * WINDOW_S))
+        return with_failures(recorded(slot, variant, WINDOW_S, RAMP_UP_S), agent, kept)
     finally:
         agent.end()
 

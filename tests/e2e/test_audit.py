@@ -135,7 +135,7 @@ def test_a_folder_is_no_text(tmp_path: Path) -> None:
 def test_what_a_text_says_does_not_reach_the_terminal_raw(tmp_path: Path) -> None:
     text = (
         "Server Software: \x1b[2J[bold]evil[/bold]\nDocument Length: 9 bytes\n"
-        "Requests per second: 5 [#/sec] (mean)\nComplete requests: 5\nDocument Path: /a\n"
+        "Throughput: 5 [#/sec] (mean)\nComplete requests: 5\nDocument Path: /a\n"
     )
     other = text.replace("evil", "good").replace("9 bytes", "900 bytes")
     done = piped(text + other, folder=tmp_path)

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-from e2e.commands import QUICK, run_blocks, webdyno
+from e2e.commands import QUICK, run_rounds, webdyno
 from webdyno.definitions import Catalogue, CommandLine, Draft
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.records import SlotRecord
-from webdyno.own.arms import resolve
+from webdyno.own.variants import resolve
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
 
@@ -71,19 +71,19 @@ def commit(folder: Path) -> None:
         subprocess.run(["git", "-C", folder, *words], check=True)
 
 
-def test_two_revisions_begin_with_the_same_data_in_every_block(tmp_path: Path) -> None:
+def test_two_revisions_begin_with_the_same_data_in_every_round(tmp_path: Path) -> None:
     files = {"store.py": REDIS, "fill.py": FILL, "server.py": SERVER, "webdyno.toml": APP}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     commit(tmp_path)
     (tmp_path / "server.py").write_text(SERVER + "# changed\n")
-    run_blocks(2, "duel", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path)
+    run_rounds(2, "duel", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path)
     run = tmp_path / "run"
-    logs = list(run.glob("blocks/*/*/web.log"))
+    logs = list(run.glob("rounds/*/*/web.log"))
     assert len(logs) >= 4
     assert {it.read_text() for it in logs} == {"begins with :3\n"}
     slots = [it for it in RunFolder.open(run).records() if isinstance(it, SlotRecord)]
-    # The first answers may take longer than so short a slot.
+    # The first responses may take longer than so short a slot.
     assert all(it.load.requests.completed + it.load.requests.drained for it in slots)
     assert all(it.readings and set(it.readings.services) == {"web", "store"} for it in slots)
     versions = RunFolder.open(run).head.versions
@@ -94,17 +94,17 @@ def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: 
     (tmp_path / "fill.sh").write_text(ASK + FILL_DATABASE)
     (tmp_path / "serve.sh").write_text(ASK + SERVE_DATABASE)
     services = {"db": "mariadb"}
-    arm = {"stack": "cmd:sh serve.sh", "services": services, "prepare": "sh fill.sh"}
-    draft = Draft.of(CommandLine({"arms": {"a": arm}}, {}), [])
+    variant = {"stack": "cmd:sh serve.sh", "services": services, "prepare": "sh fill.sh"}
+    draft = Draft.of(CommandLine({"variants": {"a": variant}}, {}), [])
     draft, catalogue = resolve(draft, Catalogue.load(), tmp_path, lambda _: None, lambda _: None)
-    stack, site = catalogue.stack(draft.data["arms"]["a"]["stack"]), catalogue.site("own")
+    stack, site = catalogue.stack(draft.data["variants"]["a"]["stack"]), catalogue.site("own")
     for number in range(2):
         kept = tmp_path / f"kept-{number}"
         with (
-            start_stack(stack, {}, site, folder=kept, bench=Bench()) as running,
-            urlopen(f"{running.url}/words.txt") as answer,  # noqa: S310 (our own server)
+            start_stack(stack, {}, site, folder=kept, testbed=Testbed()) as running,
+            urlopen(f"{running.url}/words.txt") as response,  # noqa: S310 (our own server)
         ):
-            assert answer.read() == b"1\n"
+            assert response.read() == b"1\n"
 
 
 def test_data_that_cannot_be_filled_is_told_before_anything_is_measured(tmp_path: Path) -> None:

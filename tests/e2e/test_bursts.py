@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import run_blocks, slots
+from e2e.commands import run_rounds, slots
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S
 from webdyno.model.records import PilotRecord
 from webdyno.run.folder import RunFolder
@@ -24,16 +24,16 @@ def pilots_of(tmp_path: Path, *arguments: str) -> tuple[str, PilotRecord, PilotR
         f"cmd:{sys.executable} {SERVER} $PORT {COMPILER_S} {times}" for times in (2, 1)
     )
     load = ("--set=load.connections=8", "--budget=3min")
-    told = run_blocks(1, "duel", faster, alike, *load, *arguments, folder=tmp_path)
+    told = run_rounds(1, "duel", faster, alike, *load, *arguments, folder=tmp_path)
     run = RunFolder.open(tmp_path / "run")
-    found = {it.arm: it for it in run.records() if isinstance(it, PilotRecord)}
-    baseline, other = run.head.experiment.arms
+    found = {it.variant: it for it in run.records() if isinstance(it, PilotRecord)}
+    baseline, other = run.head.experiment.variants
     return told, found[other], found[baseline]
 
 
-def skip_if_disturbed(pilot: PilotRecord) -> None:
+def skip_at_interference(pilot: PilotRecord) -> None:
     """A server that others leave little of its CPU compiles as little in pauses as under load."""
-    rate_rps = sum(pilot.answers) / (len(pilot.answers) * pilot.window_s)
+    rate_rps = sum(pilot.responses) / (len(pilot.responses) * pilot.window_s)
     if rate_rps < 300:
         pytest.skip(f"it had {rate_rps / 1000:.0%} of its CPU")
 
@@ -41,7 +41,7 @@ def skip_if_disturbed(pilot: PilotRecord) -> None:
 def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) -> None:
     told, faster, alike = pilots_of(tmp_path)
     if not faster.found.in_bursts:
-        skip_if_disturbed(faster)
+        skip_at_interference(faster)
     assert faster.found.in_bursts
     assert faster.bursts
     assert faster.bursts.told in " ".join(told.split())
@@ -49,7 +49,7 @@ def test_pauses_are_taken_where_they_make_faster_and_only_there(tmp_path: Path) 
     bursts = [
         it
         for it in slots(RunFolder.open(tmp_path / "run"))
-        if it.arm == faster.arm and it.phase == "warmup" and it.block == 1
+        if it.variant == faster.variant and it.phase == "warmup" and it.round == 1
     ]
     assert [it.load.measured_s for it in bursts] == pytest.approx(
         [BURST_S] * len(faster.bursts.bursts), abs=0.05

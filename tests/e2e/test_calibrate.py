@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno_here
+from e2e.commands import QUICK, left_behind, run_rounds, webdyno_here
 from webdyno.calibrate import measuring
 from webdyno.model.machine import Calibration
 from webdyno.run.folder import RunFolder
@@ -21,13 +21,13 @@ def test_a_calibration_is_measured_kept_and_used(
     assert done.returncode == 0, done.stderr
     found = Calibration.model_validate_json(done.stdout)
     assert [ceiling.keepalive for ceiling in found.ceilings] == ["always", "never"]
-    assert found.ceilings[0].rate_rps > found.ceilings[1].rate_rps > 0
-    assert {it.metric for it in found.noise} == {"rate_rps", "server_cpu_us"}
-    assert "the same arm against itself" in done.stderr
+    assert found.ceilings[0].throughput_rps > found.ceilings[1].throughput_rps > 0
+    assert {it.metric for it in found.noise} == {"throughput_rps", "server_cpu_us"}
+    assert "the same variant against itself" in done.stderr
     assert len(list((tmp_path / "state/webdyno").iterdir())) == 1
     assert left_behind(tmp_path) == []
 
-    told = run_blocks(1, "run", *QUICK, folder=tmp_path)
+    told = run_rounds(1, "run", *QUICK, folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     assert folder.head.calibration == found
     slots = [record for record in folder.records() if record.kind == "slot"]

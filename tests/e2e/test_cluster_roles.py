@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import PATIENCE_S, QUICK, slots
 from e2e.hosts import TestHost, ray_cluster_of
 from e2e.test_cluster import HEAD, begin, nothing_stays, wait_until
-from webdyno.model.records import BlockRecord, IncidentRecord
+from webdyno.model.records import IncidentRecord, RoundRecord
 from webdyno.run.folder import RunFolder
 
 pytestmark = [
@@ -20,16 +20,16 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 SERVERS_CPU, CLIENTS_CPU = "0", str((os.cpu_count() or 1) - 1)
-ON_CLUSTER = ("--bench=cluster", f"--cluster={HEAD}")
-SERVED = "--set=bench.hosts.servers=host2"
+ON_CLUSTER = ("--testbed=cluster", f"--cluster={HEAD}")
+SERVED = "--set=testbed.hosts.servers=host2"
 LONGER = (
     "--set=measure.slot_s=1.5",
     "--set=measure.warmup_s=0",
-    "--set=measure.slots_per_arm=2",
+    "--set=measure.slots_per_variant=2",
     "--budget=1s",
 )
-"""Half a minute and more, as six blocks are the fewest: Ray takes ten seconds or more to notice."""
-ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=bench.hosts.clients=["host3"]')
+"""Half a minute and more, as six rounds are the fewest: Ray takes ten seconds or more to notice."""
+ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=testbed.hosts.clients=["host3"]')
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def loading(shared: Path, out: str) -> bool:
 
 
 def test_two_hosts_load_a_third(hosts: list[TestHost], shared: Path) -> None:
-    both = '--set=bench.hosts.clients=["host3","host4"]'
+    both = '--set=testbed.hosts.clients=["host3","host4"]'
     run, told, code = finished(
         hosts[0], shared, "run", "static-hello", *ON_CLUSTER, SERVED, both, *QUICK, out="two"
     )
@@ -77,7 +77,7 @@ def test_two_hosts_load_a_third(hosts: list[TestHost], shared: Path) -> None:
         assert slot.servers.cpu_s > 0
         assert slot.readings
         assert slot.readings.silent_s is not None
-    assert list((shared / "two/blocks").rglob("nginx.conf"))
+    assert list((shared / "two/rounds").rglob("nginx.conf"))
     nothing_stays(hosts)
 
 
@@ -85,18 +85,18 @@ def test_web_server_php_and_database_are_on_three_hosts(
     hosts: list[TestHost], shared: Path
 ) -> None:
     spread = (
-        *("--set=bench.services.phpfpm.host=host5", "--set=bench.services.mariadb.host=host4"),
-        '--set=bench.hosts.clients=["host3"]',
+        *("--set=testbed.services.phpfpm.host=host5", "--set=testbed.services.mariadb.host=host4"),
+        '--set=testbed.hosts.clients=["host3"]',
     )
     words = ("duel", "nginx-phpfpm-cache", "nginx-phpfpm", "--site=frontpage", *ON_CLUSTER, SERVED)
     run, told, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
     assert code == 0, told
-    plain = [it for it in slots(run) if it.arm == "nginx-phpfpm"]
+    plain = [it for it in slots(run) if it.variant == "nginx-phpfpm"]
     for slot in plain:
         assert slot.readings
         assert set(slot.readings.services) == {"nginx", "phpfpm", "mariadb"}
     assert any(it.readings and it.readings.services["mariadb"].cpu_user_s > 0 for it in plain)
-    logs = {path.name for path in (shared / "three/blocks").rglob("*.log")}
+    logs = {path.name for path in (shared / "three/rounds").rglob("*.log")}
     assert {"nginx.log", "phpfpm.log", "mariadb.log"} <= logs
     nothing_stays(hosts)
 
@@ -124,11 +124,11 @@ def incidents(run: RunFolder) -> list[IncidentRecord]:
     return [it for it in run.records() if isinstance(it, IncidentRecord)]
 
 
-def blocks(run: RunFolder) -> int:
-    return sum(isinstance(it, BlockRecord) for it in run.records())
+def rounds(run: RunFolder) -> int:
+    return sum(isinstance(it, RoundRecord) for it in run.records())
 
 
-def test_a_cut_network_is_told_and_the_block_is_done_again(
+def test_a_cut_network_is_told_and_the_round_is_done_again(
     hosts: list[TestHost], shared: Path
 ) -> None:
     servers, client = hosts[1], hosts[2]
@@ -143,8 +143,8 @@ def test_a_cut_network_is_told_and_the_block_is_done_again(
     run, told, code = disturbed(hosts[0], shared, cut, *ROLES, out="cut")
     assert code == 0, told
     assert "the network between them was cut" in told
-    assert [it.arm for it in incidents(run)] == [None]
-    assert blocks(run) >= 6
+    assert [it.variant for it in incidents(run)] == [None]
+    assert rounds(run) >= 6
     nothing_stays(hosts)
 
 
@@ -159,7 +159,7 @@ def test_a_host_that_stands_still_for_a_while_goes_on(
 
     run, told, code = disturbed(hosts[0], shared, freeze, *ROLES, out=f"frozen{frozen}")
     assert code == 0, told
-    assert blocks(run) >= 6
+    assert rounds(run) >= 6
     found = incidents(run)  # none where it stalled between slots
     assert all("one of them stalled" in it.what for it in found)
     assert len(found) <= 1
@@ -182,8 +182,8 @@ def test_a_client_that_is_lost_is_replaced(hosts: list[TestHost], shared: Path) 
     assert code == 0, told
     assert "host3 is gone" in told
     assert "makes load in its place" in told
-    assert [it.arm for it in incidents(run)] == [None]
-    assert blocks(run) >= 6
+    assert [it.variant for it in incidents(run)] == [None]
+    assert rounds(run) >= 6
     lost.start_node()
     nothing_stays(hosts)
 
@@ -202,7 +202,7 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
     assert process.wait(PATIENCE_S * 2) == 0, said.read_text()
     again = RunFolder.open(shared / "servers")
     assert again.records()[: len(before)] == before
-    assert blocks(again) >= 6
+    assert rounds(again) >= 6
     nothing_stays(hosts)
 
 
@@ -221,5 +221,5 @@ def test_a_run_goes_on_after_its_head_was_lost(hosts: list[TestHost], shared: Pa
     assert process.wait(PATIENCE_S * 2) == 0, said.read_text()
     again = RunFolder.open(shared / "head")
     assert again.records()[: len(before)] == before
-    assert blocks(again) >= 6
+    assert rounds(again) >= 6
     nothing_stays(hosts)

@@ -1,4 +1,4 @@
-"""Containers as arms, with Podman itself: measured, stopped, and what is said when they fail.
+"""Containers as variants, with Podman itself: measured, stopped, and what is said when they fail.
 
 Base images can't be had everywhere, so the image is nothing but a static program.
 """
@@ -18,7 +18,7 @@ from e2e.commands import (
     PATIENCE_S,
     QUICK,
     left_behind,
-    run_blocks,
+    run_rounds,
     scratch,
     started_webdyno,
     statuses,
@@ -123,10 +123,10 @@ def test_a_secret_reaches_a_container_and_no_file(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
-    run_blocks(1, "duel", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
+    run_rounds(1, "duel", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
     records = RunFolder.open(home / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    assert {it.body_start for its in preflight.answers.values() for it in its} == {"…hidden…"}
+    assert {it.body_start for its in preflight.responses.values() for it in its} == {"…hidden…"}
     files = [it for it in (home / "run").rglob("*") if it.is_file()]
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
@@ -134,14 +134,14 @@ def test_a_secret_reaches_a_container_and_no_file(
 def test_a_container_is_measured_beside_a_process(home: Path) -> None:
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n'
-        '[arms.image]\nstack = "image:."\nmemory = "64MB"\nenvironment.PORT = "81"\n'
-        '[arms.plain]\nstack = "cmd:./server"\n'
+        '[variants.image]\nstack = "image:."\nmemory = "64MB"\nenvironment.PORT = "81"\n'
+        '[variants.plain]\nstack = "cmd:./server"\n'
     )
-    told = run_blocks(1, "run", "two.toml", *FEW, folder=home)
+    told = run_rounds(1, "run", "two.toml", *FEW, folder=home)
     assert "building image:. …" in told
     records = RunFolder.open(home / "run").records()
     slots = [it for it in records if isinstance(it, SlotRecord)]
-    contained = [it for it in slots if it.arm == "image"]
+    contained = [it for it in slots if it.variant == "image"]
     assert contained
     assert all(it.load.requests.completed and it.servers.cpu_s > 0 for it in contained)
     readings = [it.readings for it in contained if it.readings]
@@ -163,7 +163,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
         subprocess.run(["git", *words], cwd=home, check=True)
     with (home / "Dockerfile").open("a") as file:
         file.write("ENV CHANGED=yes\n")
-    told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=home)
+    told = run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=home)
     assert told.count("building rev:") == 2, "each once, without the time for it in any figure"
     assert statuses(home) == {"200"}
     run = RunFolder.open(home / "run")
@@ -177,13 +177,13 @@ def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home:
         '    restart: always\n    environment: {SAYS: "${NOTHING:-hello}", PORT: "81"}\n'
         '  data:\n    build: .\n    environment: ["PORT=82"]\n'
     )
-    told = run_blocks(
+    told = run_rounds(
         1, "duel", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
     )
     assert "excluded: web.restart" in told
     records = RunFolder.open(home / "run").records()
-    readings = [(it.arm, it.readings) for it in records if isinstance(it, SlotRecord)]
-    counts = {arm: it.services["web"].processes for arm, it in readings if it}
+    readings = [(it.variant, it.readings) for it in records if isinstance(it, SlotRecord)]
+    counts = {variant: it.services["web"].processes for variant, it in readings if it}
     assert counts == {"image:compose.yaml": 2, "image:Dockerfile": 1}
 
 
@@ -216,7 +216,7 @@ def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str)
     if by == "image":
         with (home / "Dockerfile").open("a") as file:
             file.write('HEALTHCHECK CMD ["/server", "is-there", "/shared/done"]\n')
-    run_blocks(1, "duel", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
+    run_rounds(1, "duel", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
     assert statuses(home) == {"200"}
 
 

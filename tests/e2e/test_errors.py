@@ -11,10 +11,10 @@ title = "t"
 question = "q?"
 site = "static"
 
-[arms.a]
+[variants.a]
 stack = "nginx"
 
-[arms.b]
+[variants.b]
 stack = "node"
 """
 
@@ -22,20 +22,20 @@ FILES = {
     "good.toml": EXPERIMENT,
     "broken.toml": "title = \n",
     "empty.toml": "",
-    "no-arms.toml": 'title = "t"\nquestion = "q?"\nsite = "static"\n',
-    "one-arm.toml": EXPERIMENT.partition("[arms.b]")[0],
+    "no-variants.toml": 'title = "t"\nquestion = "q?"\nsite = "static"\n',
+    "one-variant.toml": EXPERIMENT.partition("[variants.b]")[0],
     "typo.toml": EXPERIMENT + "\n[mesure]\nslot_s = 1\n",
     "wrong-type.toml": EXPERIMENT + "\n[measure]\nslot_s = true\n",
     "unknown-stack.toml": EXPERIMENT.replace('"node"', '"nodejs"'),
     "unknown-site.toml": EXPERIMENT.replace('"static"', '"statics"'),
-    "unknown-knob.toml": EXPERIMENT + "knobs.wokers = 3\n",
-    "knob-range.toml": EXPERIMENT.replace('"node"', '"nginx"') + "knobs.workers = 0\n",
+    "unknown-setting.toml": EXPERIMENT + "settings.wokers = 3\n",
+    "setting-range.toml": EXPERIMENT.replace('"node"', '"nginx"') + "settings.workers = 0\n",
     "unfit.toml": EXPERIMENT.replace('"static"', '"wordpress"'),
     "no-rate.toml": EXPERIMENT + '\n[load]\nloop = "open"\n',
     "negative.toml": EXPERIMENT + "\n[load]\nconnections = -5\n",
     "text-number.toml": EXPERIMENT + '\n[load]\nconnections = "many"\n',
     "zero-budget.toml": EXPERIMENT + "\n[measure]\nbudget_s = 0\n",
-    "odd-slots.toml": EXPERIMENT + "\n[measure]\nslots_per_arm = 3\n",
+    "odd-slots.toml": EXPERIMENT + "\n[measure]\nslots_per_variant = 3\n",
     "twice.toml": EXPERIMENT + '\n[factors]\n"load.connections" = [1, 1]\n',
     "bad-factor.toml": EXPERIMENT + '\n[factors]\n"load.conections" = [1, 2]\n',
     "bad-request.toml": EXPERIMENT + '\n[[requests]]\npath = "no slash"\n',
@@ -72,20 +72,20 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*RUN, "broken.toml"), "broken.toml"),
     ((*RUN, "empty.toml"), "empty.toml"),
     ((*RUN, "binary.toml"), "binary.toml"),
-    ((*RUN, "no-arms.toml"), "arms"),
-    ((*RUN, "one-arm.toml"), "two"),
+    ((*RUN, "no-variants.toml"), "variants"),
+    ((*RUN, "one-variant.toml"), "two"),
     ((*RUN, "typo.toml"), "mesure"),
     ((*RUN, "wrong-type.toml"), "slot_s"),
     ((*RUN, "unknown-stack.toml"), "nodejs"),
     ((*RUN, "unknown-site.toml"), "statics"),
-    ((*RUN, "unknown-knob.toml"), "wokers"),
-    ((*RUN, "knob-range.toml"), "workers"),
+    ((*RUN, "unknown-setting.toml"), "wokers"),
+    ((*RUN, "setting-range.toml"), "workers"),
     ((*RUN, "unfit.toml"), "wordpress"),
     ((*RUN, "no-rate.toml"), "rate_per_s"),
     ((*RUN, "negative.toml"), "connections"),
     ((*RUN, "text-number.toml"), "connections"),
     ((*RUN, "zero-budget.toml"), "budget_s"),
-    ((*RUN, "odd-slots.toml"), "slots_per_arm"),
+    ((*RUN, "odd-slots.toml"), "slots_per_variant"),
     ((*RUN, "twice.toml"), "twice"),
     ((*RUN, "bad-factor.toml"), "conections"),
     ((*RUN, "bad-request.toml"), "no slash"),
@@ -98,7 +98,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*RUN, "good.toml", "--question", "better?"), "--question"),
     ((*RUN, "good.toml", "--generator", "jmeter"), "jmeter"),
     ((*RUN, "good.toml", "--vary", "load.connections"), "--vary"),
-    ((*RUN, "good.toml", "--fail-on", "c.rate_rps < 5"), "--fail-on"),
+    ((*RUN, "good.toml", "--fail-on", "c.throughput_rps < 5"), "--fail-on"),
     ((*RUN, "good.toml", "--catalog", "nowhere"), "nowhere"),
     ((*RUN, "good.toml", "--server-cores", "900"), "900"),
     ((*RUN, "good.toml", "--link", "100mbit"), "link"),

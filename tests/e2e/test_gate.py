@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
+from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
 from webdyno.lab.ending import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -111,7 +111,7 @@ def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> Non
         '[[requests]]\nname = "twice"\npath = "/slow?"\nweight = 3\n'
     )
     asked = ("gate", "--base=start", "--head=slower", *QUICK)
-    run_blocks(2, *asked, folder=repository)
+    run_rounds(2, *asked, folder=repository)
     run = RunFolder.open(repository / "run")
     assert run.head.experiment.factors == {"endpoint": ["POST /", "twice"]}
     slots = [it for it in run.records() if isinstance(it, SlotRecord)]

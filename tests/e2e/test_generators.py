@@ -27,7 +27,7 @@ def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(
             tmp_path / "run/slots.jsonl", lines=3
-        )  # the pre-flight check, and a slot of each arm
+        )  # the pre-flight check, and a slot of each variant
         os.kill(process.pid, signal.SIGINT)
         process.communicate(timeout=60)
     assert left_behind(tmp_path) == []
@@ -38,7 +38,7 @@ def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
     assert all(slot.load.printed for slot in slots)
     done = webdyno("report", "run", folder=tmp_path)
     assert "Traceback" not in done.stderr
-    assert "Response time" not in done.stdout
+    assert "Latency" not in done.stdout
     assert name in done.stdout
 
 

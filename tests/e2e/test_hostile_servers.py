@@ -43,7 +43,7 @@ def trickled(connection: socket.socket) -> None:
 
 
 def only_hints(connection: socket.socket) -> None:
-    """Answer with hints of an answer, and never with one."""
+    """Answer with hints of a response, and never with one."""
     connection.recv(65_536)
     while True:
         connection.sendall(HINT)
@@ -51,10 +51,10 @@ def only_hints(connection: socket.socket) -> None:
 
 HOSTILE: dict[str, tuple[Manners, str]] = {
     "endless": (endless, "doesn't end: "),
-    "many-headers": (many_headers, "without an answer"),
+    "many-headers": (many_headers, "without a response"),
     "trickled": (trickled, "doesn't end: "),
     "only-hints": (only_hints, "doesn't end: "),
-    "another-protocol": (saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), "without an answer"),
+    "another-protocol": (saying(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), "without a response"),
     "huge": (saying(OK + b"Content-Length: 99999999999999999999999\r\n\r\nx"), "doesn't end: "),
     "huge-chunk": (
         saying(OK + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffffff\r\nx"),
@@ -68,8 +68,8 @@ HOSTILE: dict[str, tuple[Manners, str]] = {
 def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Path) -> None:
     manners, says = HOSTILE[name]
     with serving(manners) as port, serving(saying(HELLO)) as other:
-        arms = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
-        done = webdyno("duel", *arms, "--yes", "--out=out", *FEW, folder=open_folder)
+        variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
+        done = webdyno("duel", *variants, "--yes", "--out=out", *FEW, folder=open_folder)
     assert done.returncode == 3, done
     (message,) = [line for line in done.stderr.splitlines() if line.startswith("webdyno: ")]
     assert f"127.0.0.1:{port}" in message
@@ -80,8 +80,8 @@ def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Pat
 
 def test_a_server_with_early_hints_is_measured(open_folder: Path) -> None:
     with serving(saying(HINT + HELLO)) as port, serving(saying(HELLO)) as other:
-        arms = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
-        done = webdyno("duel", *arms, "--yes", "--out=out", *FEW, folder=open_folder)
+        variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
+        done = webdyno("duel", *variants, "--yes", "--out=out", *FEW, folder=open_folder)
     assert (open_folder / "out/slots.jsonl").stat().st_size
     assert "103" not in done.stderr
     assert "webdyno: " not in done.stderr
@@ -103,8 +103,8 @@ http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bi
 
 def test_folders_of_a_server_that_are_very_deep_are_removed(open_folder: Path) -> None:
     (open_folder / "deep.py").write_text(DEEP)
-    arm = f"cmd:{sys.executable} {open_folder}/deep.py $PORT {scratch(open_folder)}"
-    done = webdyno("duel", arm, "nginx", "--yes", "--out=out", *FEW, folder=open_folder)
+    variant = f"cmd:{sys.executable} {open_folder}/deep.py $PORT {scratch(open_folder)}"
+    done = webdyno("duel", variant, "nginx", "--yes", "--out=out", *FEW, folder=open_folder)
     assert "Traceback" not in done.stderr
     assert "defect" not in done.stderr
     assert any(
@@ -119,8 +119,8 @@ def test_a_full_disk_ends_a_run_with_one_message(open_folder: Path) -> None:
     small = open_folder / "small"
     small.mkdir()
     with serving(saying(HELLO)) as one, serving(saying(HELLO)) as other:
-        arms = [f"url:http://127.0.0.1:{port}" for port in (one, other)]
-        words = ["duel", *arms, "--yes", "--out", "small/out", "--no-report", *FEW]
+        variants = [f"url:http://127.0.0.1:{port}" for port in (one, other)]
+        words = ["duel", *variants, "--yes", "--out", "small/out", "--no-report", *FEW]
         mounted = 'mount -t tmpfs -o size=48k tmpfs small && exec "$@"'
         done = subprocess.run(
             ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mounted, "sh", WEBDYNO, *words],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, QUICK, left_behind, run_blocks, statuses, webdyno, webdyno_here
+from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
 from e2e.own import SERVER
 from variants import further
 from webdyno.lab.ending import Exit
@@ -58,7 +58,7 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     made = webdyno("init", folder=open_folder)
     assert made.returncode == Exit.OK, made.stderr
     (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
-    told = run_blocks(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
+    told = run_rounds(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
     assert "rev:HEAD, as nginx runs it here:" in told
     assert "excluded: user nginx" in told
     assert statuses(open_folder) == {"200"}
@@ -122,7 +122,7 @@ def test_what_init_writes_for_a_tool_builds_and_starts(
     repository(tmp_path, {**files, "server.py": SERVER})
     made = webdyno("init", folder=tmp_path)
     assert made.returncode == Exit.OK, made.stderr
-    run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
+    run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
     assert statuses(tmp_path) == {"200"}
 
 

@@ -1,4 +1,4 @@
-"""`webdyno duel … --bench netns`: two stacks over a cable of our own."""
+"""`webdyno duel … --testbed netns`: two stacks over a link of our own."""
 
 import shutil
 import signal
@@ -10,7 +10,7 @@ import pytest
 from e2e.commands import (
     QUICK,
     left_behind,
-    run_blocks,
+    run_rounds,
     started_webdyno,
     wait_for,
     webdyno,
@@ -24,17 +24,17 @@ pytestmark = pytest.mark.skipif(
     or subprocess.run(["unshare", "-Urn", "true"], check=False).returncode != 0,
     reason="no network namespaces here",
 )
-OVER_A_CABLE = ("nginx", "apache-event", "--bench=netns", "--link=10mbit")
+OVER_A_LINK = ("nginx", "apache-event", "--testbed=netns", "--link=10mbit")
 LARGE = ("--path=/100KB.txt", "--set=load.connections=2")
 """Two answers of 100 KB take 10 Mbit/s 0.16 s, and so does the drain after each slot."""
 SMALL = ("--path=/100.txt", "--set=load.connections=2")
 SOON = "--set=load.timeout_s=1"
-"""So long the engine waits for answers of servers that are gone with their end of the cable."""
+"""So long the engine waits for responses of servers that are gone with their end of the link."""
 
 
 @pytest.mark.measures
 def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
-    run_blocks(1, "duel", *OVER_A_CABLE, *LARGE, *QUICK, folder=tmp_path)
+    run_rounds(1, "duel", *OVER_A_LINK, *LARGE, *QUICK, folder=tmp_path)
     done = webdyno("report", "run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "link-limited" in done.stdout
@@ -44,12 +44,12 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
     assert {slot.load.failures.total for slot in slots} == {0}
     assert all(slot.readings and slot.readings.network.link_bytes_per_s == 1.25e6 for slot in slots)
     preflights = [r for r in folder.records() if isinstance(r, PreflightRecord)]
-    assert {a.status for c in preflights for side in c.answers.values() for a in side} == {200}
+    assert {a.status for c in preflights for own in c.responses.values() for a in own} == {200}
 
 
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     with started_webdyno(
-        "duel", *OVER_A_CABLE, *SMALL, SOON, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
+        "duel", *OVER_A_LINK, *SMALL, SOON, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
     ) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=3)
         process.send_signal(signal.SIGKILL)
@@ -63,8 +63,8 @@ def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
 def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
     done = webdyno_here("duel", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
     assert done.returncode == 2
-    assert "--bench netns" in done.stderr
-    done = webdyno_here("run", "--bench=netns", "--delay=soon", folder=tmp_path)
+    assert "--testbed netns" in done.stderr
+    done = webdyno_here("run", "--testbed=netns", "--delay=soon", folder=tmp_path)
     assert done.returncode == 2
     assert "--delay soon" in done.stderr
     assert "500ms" in done.stderr

@@ -19,8 +19,8 @@ def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path)
     with started_webdyno("up", "apache-worker", "--site=static", folder=tmp_path) as process:
         assert process.stdout
         url = process.stdout.readline().split()[-1]
-        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 (our own server)
-            assert answer.read() == b"Hello, World!"
+        with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 (our own server)
+            assert response.read() == b"Hello, World!"
         load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
         assert load.returncode == 0, load.stderr
         assert json.loads(load.stdout)["requests"]["completed"] > 0

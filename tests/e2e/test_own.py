@@ -1,4 +1,4 @@
-"""A user's own systems as arms: real commands and running servers."""
+"""A user's own systems as variants: real commands and running servers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from e2e.commands import (
     FEW,
     QUICK,
     left_behind,
-    run_blocks,
+    run_rounds,
     slots,
     started_webdyno,
     statuses,
@@ -64,8 +64,8 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
     (home / "inner").mkdir()
     (home / "two.toml").write_text(
         'title = "t"\nquestion = "q?"\n[load]\nconnections = 4\n'
-        f"[arms.plain]\nstack = {json.dumps(CMD)}\n"
-        f"[arms.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
+        f"[variants.plain]\nstack = {json.dumps(CMD)}\n"
+        f"[variants.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
         'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
     )
     with started_webdyno("run", "two.toml", *QUICK, "--out=run", folder=home) as process:
@@ -74,12 +74,12 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
         process.wait()
     assert left_behind(home) == []
     found = slots(RunFolder.open(home / "run"))
-    assert {it.arm for it in found} == {"plain", "inner"}
+    assert {it.variant for it in found} == {"plain", "inner"}
     assert all(it.load.requests.completed for it in found)
     assert all(it.servers.cpu_s > 0 for it in found)
     shutil.move(home / "two.toml", home / "gone.toml")
     resumed = webdyno("resume", "run", "--report", folder=home)
-    assert "6 blocks" in resumed.stdout, resumed.stderr
+    assert "6 rounds" in resumed.stdout, resumed.stderr
     kept = re.search(r"--catalog \S+", (home / "run/report.html").read_text())
     assert kept
     assert left_behind(home) == []
@@ -148,7 +148,7 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     assert "+ something-else" in told
     assert "or say by --ignore what may differ" in told
     same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
-    run_blocks(1, "duel", *same, folder=home)
+    run_rounds(1, "duel", *same, folder=home)
     assert slots(RunFolder.open(home / "run"))
     wrong = webdyno("duel", other, CMD, "--ignore=$.a[", folder=home)
     assert wrong.returncode == 2
@@ -173,9 +173,9 @@ def test_what_runs_already_is_watched_and_left_alone(
     process, port = running
     time.sleep(0.5)
     url = f"url:http://127.0.0.1:{port}"
-    run_blocks(1, "duel", url, CMD, *FEW, folder=home)
+    run_rounds(1, "duel", url, CMD, *FEW, folder=home)
     assert process.poll() is None
-    watched = [it for it in slots(RunFolder.open(home / "run")) if it.arm == url]
+    watched = [it for it in slots(RunFolder.open(home / "run")) if it.variant == url]
     assert watched
     assert all(it.servers.cpu_s > 0 and it.servers.means == "procfs" for it in watched)
     services = [it.readings.services["web"] for it in watched if it.readings]
@@ -185,7 +185,7 @@ def test_what_runs_already_is_watched_and_left_alone(
     assert preflight.ran_before == [url]
     told = webdyno("report", "run", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
-    assert "a fresh start of every arm but url:" in " ".join(told.split())
+    assert "a fresh start of every variant but url:" in " ".join(told.split())
 
 
 UNIX = """
@@ -214,7 +214,7 @@ Server(sys.argv[1], Hello).serve_forever()
 def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     (home / "unix.py").write_text(UNIX)
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
-    run_blocks(1, "duel", by_socket, CMD, *FEW, folder=home)
+    run_rounds(1, "duel", by_socket, CMD, *FEW, folder=home)
     assert statuses(home) == {"200"}
     elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
     done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
@@ -247,7 +247,7 @@ def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "{start}"\n')
     commit(repository)
     secure = (*FEW, "--set=load.protocol=https")
-    run_blocks(1, "duel", f"cmd:{start}", "rev:main", *secure, folder=repository)
+    run_rounds(1, "duel", f"cmd:{start}", "rev:main", *secure, folder=repository)
     assert statuses(repository) == {"200"}
     done = webdyno("duel", CMD, f"cmd:{start}", "--ready-within=1s", *secure, folder=repository)
     assert done.returncode == 3
@@ -268,7 +268,7 @@ def test_what_runs_already_is_asked_over_tls(home: Path, open_folder: Path) -> N
         try:
             time.sleep(0.5)
             url = f"url:https://127.0.0.1:{port}"
-            run_blocks(1, "duel", url, url, *FEW, "--set=load.protocol=https", folder=home)
+            run_rounds(1, "duel", url, url, *FEW, "--set=load.protocol=https", folder=home)
         finally:
             process.kill()
     assert statuses(home) == {"200"}
@@ -278,8 +278,8 @@ def test_a_system_of_ones_own_can_be_looked_at(home: Path) -> None:
     with started_webdyno("up", CMD, folder=home) as process:
         assert process.stdout
         line = process.stdout.readline()
-        with urllib.request.urlopen(line.split()[-1]) as answer:  # noqa: S310 (it is ours)
-            assert answer.read() == b"hello" * 20
+        with urllib.request.urlopen(line.split()[-1]) as response:  # noqa: S310 (it is ours)
+            assert response.read() == b"hello" * 20
         process.send_signal(signal.SIGINT)
         process.wait()
     assert left_behind(home) == []

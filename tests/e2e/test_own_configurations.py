@@ -1,4 +1,4 @@
-"""A user's own configurations of servers as arms."""
+"""A user's own configurations of servers as variants."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, run_blocks, statuses, webdyno
+from e2e.commands import FEW, run_rounds, statuses, webdyno
 from variants import further
 from webdyno.model.records import PreflightRecord
 from webdyno.run.folder import RunFolder
@@ -100,7 +100,7 @@ listen stats
             CADDY,
             [
                 "listen 127.0.0.1:$PORT, not :443",
-                "no TLS, since what is asked for is HTTP without it",
+                "no TLS, since what is requested is HTTP without it",
                 "log RUN/access.log, not /var/log/caddy/access.log",
                 "example.org answers, whatever host is asked for",
             ],
@@ -110,7 +110,7 @@ listen stats
             HAPROXY,
             [
                 "bind 127.0.0.1:$PORT, not bind *:80",
-                "excluded: listen stats (it isn't asked for)",
+                "excluded: listen stats (it isn't requested)",
                 "log ring@webdyno local0, not log /dev/log local0",
                 "excluded: user haproxy (an ordinary user has no other)",
             ],
@@ -128,7 +128,7 @@ def test_a_configuration_is_moved_and_measured(
     (home / "other.conf").write_text(f"events {{}} {served}")
     root = () if name == "haproxy" else ("--root=public",)
     words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
-    told = run_blocks(1, *words, folder=home)
+    told = run_rounds(1, *words, folder=home)
     assert f"conf:mine.conf, as {name} runs it here:" in told
     for change in says:
         assert change in told
@@ -168,9 +168,9 @@ def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, prot
     (home / "public/index.html").write_text("<p>hello</p>")
     (home / "mine.conf").write_text(SECURE[name])
     root = () if name == "haproxy" else ("--root=public",)
-    arm = f"conf:{name}:mine.conf"
-    words = ("duel", arm, arm, *root, *FEW, f"--set=load.protocol={protocol}")
-    told = run_blocks(1, *words, folder=home)
+    variant = f"conf:{name}:mine.conf"
+    words = ("duel", variant, variant, *root, *FEW, f"--set=load.protocol={protocol}")
+    told = run_rounds(1, *words, folder=home)
     assert "(the run's own)" in told
     assert statuses(home) == {"200"}
 
@@ -185,9 +185,9 @@ def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) ->
     (home / "mine.conf").write_text({"caddy": caddy, "haproxy": haproxy}[name])
     made = certificates.certificate("192.0.2.1", "ec")
     (home / "mine.pem").write_text(made.certificate + made.key)
-    arm, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
-    words = ("duel", arm, arm, *root, *FEW, "--set=load.protocol=https")
-    assert "the run's own" not in run_blocks(1, *words, folder=home)
+    variant, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
+    words = ("duel", variant, variant, *root, *FEW, "--set=load.protocol=https")
+    assert "the run's own" not in run_rounds(1, *words, folder=home)
     assert statuses(home) == {"200"}
 
 
@@ -196,11 +196,11 @@ def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
 ) -> None:
     monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
     (open_folder / "Caddyfile").write_text(':80 {\n    respond "{$SAYS}"\n}\n')
-    arm = "conf:caddy:Caddyfile"
-    run_blocks(1, "duel", arm, arm, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
+    variant = "conf:caddy:Caddyfile"
+    run_rounds(1, "duel", variant, variant, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    assert {it.body_start for its in preflight.answers.values() for it in its} == {"…hidden…"}
+    assert {it.body_start for its in preflight.responses.values() for it in its} == {"…hidden…"}
     files = [it for it in (open_folder / "run").rglob("*") if it.is_file()]
     assert not [it for it in files if b"s3cr3t" in it.read_bytes()]
 
@@ -215,7 +215,7 @@ server { listen 80; listen 443 ssl http2; server_name shop.example;
 
 
 @pytest.mark.parametrize(
-    ("flags", "answer"),
+    ("flags", "response"),
     [
         (("--host=shop.example",), "shop.example "),
         further(("--set=load.headers.Host=shop.example:81",), "shop.example "),
@@ -226,15 +226,15 @@ server { listen 80; listen 443 ssl http2; server_name shop.example;
     ids=["host", "header", "curl", "https", "h2"],
 )
 def test_the_host_that_is_asked_for_is_the_one_measured(
-    open_folder: Path, flags: tuple[str, ...], answer: str
+    open_folder: Path, flags: tuple[str, ...], response: str
 ) -> None:
     (open_folder / "nginx.conf").write_text(BY_NAME)
-    arm = "conf:nginx.conf"
-    run_blocks(1, "duel", arm, arm, *flags, *FEW, folder=open_folder)
+    variant = "conf:nginx.conf"
+    run_rounds(1, "duel", variant, variant, *flags, *FEW, folder=open_folder)
     assert statuses(open_folder) == {"200"}
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    assert {it.body_start for its in preflight.answers.values() for it in its} == {answer}
+    assert {it.body_start for its in preflight.responses.values() for it in its} == {response}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
@@ -249,7 +249,7 @@ def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("arm", "written", "code", "said"),
+    ("variant", "written", "code", "said"),
     [
         (
             "conf:wrong.conf",
@@ -279,9 +279,9 @@ def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) ->
     ids=["directive", "end", "caddy", "haproxy"],
 )
 def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(
-    arm: str, written: str, code: int, said: str, tmp_path: Path
+    variant: str, written: str, code: int, said: str, tmp_path: Path
 ) -> None:
-    (tmp_path / arm.rpartition(":")[2]).write_text(written)
-    done = webdyno("duel", arm, arm, folder=tmp_path)
+    (tmp_path / variant.rpartition(":")[2]).write_text(written)
+    done = webdyno("duel", variant, variant, folder=tmp_path)
     assert done.returncode == code
     assert re.search(said, done.stderr)

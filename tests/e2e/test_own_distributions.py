@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, run_blocks, statuses, webdyno
+from e2e.commands import FEW, run_rounds, statuses, webdyno
 from variants import further
 from webdyno.model.records import PreflightRecord
 from webdyno.run.folder import RunFolder
@@ -326,7 +326,7 @@ def test_what_a_distribution_gives_is_measured(
     file = files[server]()
     root = () if "haproxy" in server else ("--root=public",)
     words = ("duel", f"conf:{file}", f"conf:{file}", *root, *FEW)
-    run_blocks(1, *words, f"--set=load.protocol={protocol}", folder=home)
+    run_rounds(1, *words, f"--set=load.protocol={protocol}", folder=home)
     assert statuses(home) == {"200"}
 
 
@@ -338,11 +338,11 @@ def test_a_host_with_php_runs_it(open_folder: Path) -> None:
         '</Directory>\n<FilesMatch "\\.php$">\nSetHandler application/x-httpd-php\n</FilesMatch>\n'
         "</VirtualHost>\n"
     )
-    arm = "conf:site.conf"
-    run_blocks(1, "duel", arm, arm, "--path=/hello.php", *FEW, folder=open_folder)
+    variant = "conf:site.conf"
+    run_rounds(1, "duel", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    bodies = {it.body_start for its in preflight.answers.values() for it in its}
+    bodies = {it.body_start for its in preflight.responses.values() for it in its}
     assert bodies == {"dynamic 42"}
 
 
@@ -351,7 +351,7 @@ def test_a_php_file_is_never_measured_as_its_source(open_folder: Path) -> None:
     (open_folder / "nginx.conf").write_text(
         f"events {{}} http {{ server {{ listen 80; root {open_folder}; }} }}"
     )
-    arm = "conf:nginx.conf"
-    done = webdyno("duel", arm, arm, "--path=/hello.php", *FEW, folder=open_folder)
+    variant = "conf:nginx.conf"
+    done = webdyno("duel", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
     assert done.returncode == 1
     assert "with the source of a program" in " ".join(done.stdout.split())

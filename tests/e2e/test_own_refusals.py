@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, run_blocks, started_webdyno, statuses, webdyno
+from e2e.commands import FEW, run_rounds, started_webdyno, statuses, webdyno
 from e2e.own import CMD, SERVER, check_refusal, commit, git
 from webdyno.run.folder import RunFolder
 from webdyno.stack.sockets import free_port
@@ -76,13 +76,13 @@ def test_who_listens_on_another_port_is_told_to_listen_on_port(home: Path) -> No
 
 def test_who_ends_connections_without_an_answer_is_told_so(home: Path) -> None:
     done = webdyno("duel", command(home, CLOSING), CMD, "--out=run", folder=home)
-    check_refusal(home, done, "ends connections without an answer to http")
+    check_refusal(home, done, "ends connections without a response to http")
 
 
 def test_only_what_will_be_asked_has_to_be_answered(home: Path) -> None:
     wanted = command(home, UNASKED)
     cookie = ("--path=/items", "--set=load.headers.Cookie=a=b")
-    run_blocks(1, "duel", wanted, wanted, *cookie, *FEW, folder=home)
+    run_rounds(1, "duel", wanted, wanted, *cookie, *FEW, folder=home)
     assert statuses(home) == {"200"}
     done = webdyno("duel", wanted, wanted, "--path=/other", "--out=other", folder=home)
     assert done.returncode == 3
@@ -99,7 +99,7 @@ def test_a_running_system_may_listen_at_the_loopback_address_of_ipv6(home: Path)
             if server.poll() is not None:
                 pytest.skip("no IPv6 here")
             here = f"url:http://[::1]:{port}"
-            run_blocks(1, "duel", here, here, *FEW, folder=home)
+            run_rounds(1, "duel", here, here, *FEW, folder=home)
             assert statuses(home) == {"200"}
             done = webdyno("duel", f"url:http://localhost:{port}", here, *FEW, folder=home)
             assert f"give url:http://[::1]:{port}" in done.stderr
@@ -113,7 +113,7 @@ def test_what_can_be_known_before_measuring_is_known_before_the_pilots(home: Pat
     done = webdyno("duel", missing, CMD, "--budget=5s", "--out=run", folder=home)
     assert done.returncode == 1, done.stderr
     assert "answered 302 to /" in " ".join(done.stdout.split())
-    assert "few-blocks" not in done.stdout
+    assert "few-rounds" not in done.stdout
     kinds = [it.kind for it in RunFolder.open(home / "run").records()]
     assert kinds == ["session", "preflight", "stop"]
 
@@ -125,7 +125,7 @@ def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path
     (repository / "server.py").write_text(SERVER.replace('"hello"', '"something else"'))
     commit(repository)
     both = ("duel", "rev:HEAD", "rev:before")
-    run_blocks(1, *both, *FEW, folder=repository)
+    run_rounds(1, *both, *FEW, folder=repository)
     done = webdyno(*both, "--same-bodies", "--out=strict", *FEW, folder=repository)
     assert done.returncode == 1
     assert "different bodies" in " ".join(done.stdout.split())

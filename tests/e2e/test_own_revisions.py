@@ -1,4 +1,4 @@
-"""A user's own revisions as arms: built once, of commits and of the working tree."""
+"""A user's own revisions as variants: built once, of commits and of the working tree."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import FEW, QUICK, environment, run_blocks, webdyno, webdyno_here
+from e2e.commands import FEW, QUICK, environment, run_rounds, webdyno, webdyno_here
 from e2e.own import CMD, SERVER, check_refusal, commit, git
 from webdyno.run.folder import RunFolder
 
@@ -18,7 +18,7 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
         file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
     inside = repository / "inside"
     inside.mkdir()
-    run_blocks(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
+    run_rounds(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
@@ -32,7 +32,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     inside = repository / "inside"
     inside.mkdir()
     before = git(repository, "status", "--porcelain")
-    told = run_blocks(1, "duel", "rev:.", "rev:main", *FEW, folder=inside)
+    told = run_rounds(1, "duel", "rev:.", "rev:main", *FEW, folder=inside)
     assert told.count("building rev:") == 2
     assert (inside / "run/slots.jsonl").is_file()
     assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
@@ -41,11 +41,11 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert kept["rev:main"] == {"web": head}
     assert kept["rev:."]["web"].endswith(" with changes")
     shutil.rmtree(inside / "run")
-    again = run_blocks(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
+    again = run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
     assert "building" not in again
     assert "rev:HEAD excludes the changes of the working tree" in again
     shutil.rmtree(inside / "run")
-    twice = run_blocks(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
+    twice = run_rounds(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
     assert twice.count("rev:HEAD excludes the changes") == 1
 
 
@@ -53,9 +53,9 @@ def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> N
     app = '[app]\nstart = "date >orders.db; exec {} server.py $PORT"\n'
     (repository / "webdyno.toml").write_text(app.format(sys.executable))
     asked = ("duel", "rev:HEAD", "rev:HEAD", *FEW)
-    assert "wrote into its build" not in run_blocks(1, *asked, folder=repository)
+    assert "wrote into its build" not in run_rounds(1, *asked, folder=repository)
     shutil.rmtree(repository / "run")
-    again = run_blocks(1, *asked, folder=repository)
+    again = run_rounds(1, *asked, folder=repository)
     assert "earlier runs wrote into its build: orders.db" in again
 
 
@@ -71,7 +71,7 @@ def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> N
             r"webdyno\.toml:1: \[app\] says how it starts by one of start, image and",
         ),
         ('[app]\nstart = "true"\nroot = "."', "rev:.", "root is for a configuration, conf"),
-        ('[app]\nimage = "."\nknobs.a = {}', "rev:.", "knobs are for start and conf"),
+        ('[app]\nimage = "."\nsettings.a = {}', "rev:.", "settings are for start and conf"),
         ('[app]\nstrat = "true"', "rev:.", r"webdyno\.toml:2: unknown key strat; did"),
         ('[app]\nstart = "true"\ndir = "none"', "rev:main", "has no folder none"),
         ('[app]\nstart = "true"\ndir = ".."', "rev:main", r"webdyno\.toml:3: dir is a folder in"),
@@ -121,7 +121,7 @@ environment.SAYS = "${{env:MINE}}"
     check_refusal(repository, lacking, "the environment has no MINE; export MINE=… first")
     assert "building" not in lacking.stderr
     monkeypatch.setenv("MINE", secret)
-    run_blocks(1, *words, folder=repository)
+    run_rounds(1, *words, folder=repository)
     files = [it for it in (repository / "run").rglob("*") if it.is_file()]
     assert not [it for it in files if secret in it.read_text(errors="replace")]
     logs = [it.read_text() for it in files if it.name == "web.log"]
@@ -162,7 +162,7 @@ def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
         f"""{app}build = 'cp "$REPOSITORY/.env" . && {build}'"""
     )
     commit(repository)
-    run_blocks(1, "duel", "rev:main", CMD, *FEW, folder=repository)
+    run_rounds(1, "duel", "rev:main", CMD, *FEW, folder=repository)
     git(repository, "update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
     git(repository, "commit", "-q", "-m", "a commit that nobody has")
     done = webdyno("duel", "rev:HEAD", CMD, folder=repository)

@@ -14,7 +14,7 @@ import pytest
 
 from e2e import pausing
 from e2e.commands import environment
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge.long_look import look_at
 from webdyno.judge.stalls import stalls_of
 from webdyno.judge.validity.client import own_stall_s
@@ -43,7 +43,7 @@ def looked(
             assert child.stdout.readline() == "begins\n"
             looking = psutil.Process(child.pid)
             go_first([looking, *looking.children(recursive=True)])
-            time.sleep(pausing.LEAD_IN_S + 2.0)
+            time.sleep(pausing.RAMP_UP_S + 2.0)
             disturb(looking)
             record, slot = child.stdout.read().splitlines()
         finally:
@@ -104,7 +104,7 @@ def move(processes: Sequence[psutil.Process], group: Path) -> None:
 
 def starve(_: psutil.Process) -> None:
     """Burn the servers' CPUs before anybody else gets them."""
-    cpus = ",".join(map(str, Bench().split.servers))
+    cpus = ",".join(map(str, Testbed().split.servers))
     burn = f"import time\nend = time.monotonic() + {PAUSE_S}\nwhile time.monotonic() < end: pass"
     words = ("chrt", "--fifo", "1", "taskset", "--cpu-list", cpus, sys.executable, "-c", burn)
     if subprocess.run(words, check=False, capture_output=True).returncode:

@@ -1,14 +1,14 @@
-"""Thousands of files by popularity: what a real nginx was asked for, by its own log."""
+"""Thousands of files by popularity: what a real nginx was requested, by its own log."""
 
 import re
 from collections import Counter
 from pathlib import Path
 
-from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
+from webdyno.definitions import Catalogue, CommandLine, read_experiment, read_overrides
 from webdyno.generator.interface import LoadOrder
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
-from webdyno.run.planned import MOST_CERTIFIED, plan_arms
+from webdyno.host.this_machine import Testbed
+from webdyno.run.planned import MOST_CERTIFIED, plan_variants
 from webdyno.stack.starting import start_stack
 
 FILES = 2000
@@ -17,22 +17,24 @@ ASKED = {
     "question": "which files were asked for?",
     "site": "static",
     "load": {"paths": [f"/many/{{1..{FILES}}}.txt"]},
-    "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+    "variants": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
 }
 
 
 def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
     catalogue = own_catalogue(tmp_path / "own")
     experiment = read_experiment(
-        CommandLine(ASKED, {}), settings(["load.zipf=1", "load.connections=8"]), catalogue
+        CommandLine(ASKED, {}), read_overrides(["load.zipf=1", "load.connections=8"]), catalogue
     )
-    arm = plan_arms(experiment, catalogue)[0]
-    bench = Bench()
+    variant = plan_variants(experiment, catalogue)[0]
+    testbed = Testbed()
     with (
-        start_stack(arm.stack, {}, arm.site, folder=tmp_path / "kept", bench=bench) as running,
-        Loadgen(bench.split.client) as generator,
+        start_stack(
+            variant.stack, {}, variant.site, folder=tmp_path / "kept", testbed=testbed
+        ) as running,
+        Loadgen(testbed.split.client) as generator,
     ):
-        requests = tuple(asked.sent_to(running.url, arm.load) for asked in arm.asked)
+        requests = tuple(asked.sent_to(running.url, variant.load) for asked in variant.asked)
         result = generator.slot(LoadOrder("1", requests, experiment.load, duration_s=1.0))
     assert result.failures.total == 0
     log = (tmp_path / "kept" / "nginx.log").read_text()
@@ -51,12 +53,12 @@ def test_files_are_asked_for_by_zipfs_law(tmp_path: Path) -> None:
 
 def test_the_preflight_check_looks_at_some_of_very_many(tmp_path: Path) -> None:
     catalogue = own_catalogue(tmp_path / "own")
-    arm = plan_arms(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
-    certified = [asked.path for asked in arm.certified]
-    assert len(arm.asked) == FILES
+    variant = plan_variants(read_experiment(CommandLine(ASKED, {}), [], catalogue), catalogue)[0]
+    certified = [asked.path for asked in variant.certified]
+    assert len(variant.asked) == FILES
     assert len(certified) == MOST_CERTIFIED
     assert certified[:2] == ["/many/1.txt", "/many/101.txt"]
-    assert {asked.expect.body_bytes for asked in arm.certified} == {4096}
+    assert {asked.expect.body_bytes for asked in variant.certified} == {4096}
 
 
 def own_catalogue(folder: Path) -> Catalogue:

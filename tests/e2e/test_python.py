@@ -17,11 +17,11 @@ PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
 SETTINGS = {
     "measure.slot_s": 0.1,
     "measure.warmup_s": 0,
-    "measure.slots_per_arm": 2,
+    "measure.slots_per_variant": 2,
     "measure.patience": 1,
     "measure.decide_on": "server_cpu_us",
 }
-"""As short as the method allows, decided by what a busy machine disturbs least."""
+"""As short as the method allows, decided by what a busy machine interferes with least."""
 
 
 def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None:
@@ -37,8 +37,8 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
     result = open_run(tmp_path / "run")
     assert told[0] == result.headline
     assert told[1].startswith(f"{result.ratio.estimate:.2f} times")
-    assert any(line.startswith("rate_rps ") for line in told[2:])
-    assert "block 6" in done.stderr
+    assert any(line.startswith("throughput_rps ") for line in told[2:])
+    assert "round 6" in done.stderr
     assert (tmp_path / "ratios.svg").read_text().startswith("<svg xmlns=")
     assert left_behind(tmp_path) == []
 

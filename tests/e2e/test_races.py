@@ -15,11 +15,15 @@ from e2e.commands import (
 )
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.races import blocks_to_a_look
-from webdyno.model.records import BlockRecord, IncidentRecord
+from webdyno.judge.questions.races import rounds_to_a_look
+from webdyno.model.records import IncidentRecord, RoundRecord
 from webdyno.run.folder import RunFolder
 
-SHORT = ("--set=measure.slot_s=0.1", "--set=measure.warmup_s=0", "--set=measure.slots_per_arm=2")
+SHORT = (
+    "--set=measure.slot_s=0.1",
+    "--set=measure.warmup_s=0",
+    "--set=measure.slots_per_variant=2",
+)
 
 DIES_UNDER_LOAD = """
 import http.server, itertools, os, sys
@@ -38,27 +42,27 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Mortal).serve_f
 
 
 @pytest.mark.measures
-def test_a_league_gives_places_and_its_arms_leave_it(tmp_path: Path) -> None:
+def test_a_ranking_gives_places_and_its_variants_leave_it(tmp_path: Path) -> None:
     stacks = ("nginx", "apache-prefork", "lighttpd")
     done = webdyno(
         *("league", *stacks, *SHORT, "--budget=1s", "--out=run", "--no-report"), folder=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "place" in done.stdout
+    assert "rank" in done.stdout
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
     found = judge(PointData.of(folder.head, records))
-    assert found.league
-    places = {it.arm: it for it in found.league.places}
-    assert set(places) == set(stacks)
-    assert places["nginx"].best < places["apache-prefork"].worst
-    blocks = [it for it in records if isinstance(it, BlockRecord)]
-    look = blocks_to_a_look(folder.head.experiment)
-    assert {len(set(it.order)) for it in blocks[:look]} == {len(stacks)}
+    assert found.ranking
+    ranks = {it.variant: it for it in found.ranking.ranks}
+    assert set(ranks) == set(stacks)
+    assert ranks["nginx"].best < ranks["apache-prefork"].worst
+    rounds = [it for it in records if isinstance(it, RoundRecord)]
+    look = rounds_to_a_look(folder.head.experiment)
+    assert {len(set(it.order)) for it in rounds[:look]} == {len(stacks)}
     assert left_behind(tmp_path) == []
 
 
-def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
+def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("Hello")
     alive = "python3 -m http.server --bind 127.0.0.1 $PORT"
     (tmp_path / "mortal.py").write_text(DIES_UNDER_LOAD)
@@ -70,26 +74,29 @@ def test_a_server_that_dies_is_out_of_the_league(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     assert "the run goes on without it" in done.stderr
-    assert "has no place" in done.stdout
+    assert "has no rank" in done.stdout
     run = RunFolder.open(tmp_path / "run")
     records = run.records()
-    league = judge(PointData.of(run.head, records)).league
-    assert league
-    assert mortal in league.out, done.stdout
-    assert {it.arm for it in records if isinstance(it, IncidentRecord)} == {mortal}
-    last = [it for it in records if isinstance(it, BlockRecord)][-1]
-    assert set(last.order) == {it for it in run.head.experiment.arms if it != mortal}
+    ranking = judge(PointData.of(run.head, records)).ranking
+    assert ranking
+    assert mortal in ranking.out, done.stdout
+    assert {it.variant for it in records if isinstance(it, IncidentRecord)} == {mortal}
+    last = [it for it in records if isinstance(it, RoundRecord)][-1]
+    assert set(last.order) == {it for it in run.head.experiment.variants if it != mortal}
     assert left_behind(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("league", "nginx", "node"), "a league has 3 stacks at least"),
+        (("league", "nginx", "node"), "a ranking has 3 stacks at least"),
         (("league", "--site", "nowhere"), "there is no site named 'nowhere'"),
         (("league", "nginx", "node", "rdis"), "rdis"),
-        (("tune", "haproxy-front", "--set=arms.haproxy-front.knobs.threads=wide"), "threads"),
-        (("tune", "cmd:./server --port $PORT"), "no knob to tune: of a system of your own"),
+        (
+            ("tune", "haproxy-front", "--set=variants.haproxy-front.settings.threads=wide"),
+            "threads",
+        ),
+        (("tune", "cmd:./server --port $PORT"), "no setting to tune: of a system of your own"),
         (("tune", "nginx", "--slo=p99<1s", "--set=load.loop=closed"), "--set load.loop=closed: "),
         (("capacity", "nginx", "node", "--set=load.loop=closed"), "an open loop by itself; leave"),
         (("tune", "nginx", "--vary", "load.connections=1,2"), "--vary"),
@@ -117,11 +124,11 @@ def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
     assert "How nginx was tuned so far" in told
     done = webdyno(*command, "--no-report", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "settings tried" in done.stdout
+    assert "combinations tried" in done.stdout
     assert "Unconfirmed" in done.stdout
     if (tmp_path / "t/final").exists():
-        (side,) = RunFolder.open(tmp_path / "t/final").head.experiment.tuning
-        assert set(side.settings) == {"workers", "sendfile", "open_file_cache"}
-        assert side.tried >= 8
+        (tuned,) = RunFolder.open(tmp_path / "t/final").head.experiment.tuning
+        assert set(tuned.settings) == {"workers", "sendfile", "open_file_cache"}
+        assert tuned.tried >= 8
         assert "What tuning was worth" in done.stdout
     assert left_behind(tmp_path) == []

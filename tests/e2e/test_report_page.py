@@ -31,7 +31,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
-UNLIKE = {"capacities", "decided", "gated", "hostile", "no_block", "probed", "two_factors"}
+UNLIKE = {"capacities", "decided", "gated", "hostile", "no_round", "probed", "two_factors"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 CHARTS = {"ratios", "latency", "slots", "cpu"}
 SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
@@ -116,9 +116,9 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
     expected = {
         "decided": CHARTS,
         "probed": CHARTS | {"host-servers", "host-client"},
-        "several_arms": CHARTS,
+        "several_variants": CHARTS,
         "inconclusive": CHARTS,
-        "no_block": set(),
+        "no_round": set(),
     }
     if kind in expected:
         assert visit.drawn() == expected[kind]
@@ -147,7 +147,7 @@ def serious_faults(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["decided", "two_factors", *map(further, ("invalid", "censored", "gated", "one_block"))]
+    "kind", ["decided", "two_factors", *map(further, ("invalid", "censored", "gated", "one_round"))]
 )
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(
     browser: Browser, pages: Pages, kind: str
@@ -186,7 +186,7 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
 ) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
     before = visit.drawn()
-    metrics = ("ratios", "rate_rps", "server_cpu_us", "response_p50_us", "memory_mib")
+    metrics = ("ratios", "throughput_rps", "server_cpu_us", "latency_p50_us", "memory_mib")
     assert {f"{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
     assert not any(name.startswith("point-") for name in before)
     visit.page.locator("details.point summary").nth(2).click()
@@ -195,9 +195,9 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
     visit.page.context.close()
 
 
-def test_an_arm_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pages: Pages) -> None:
+def test_a_variant_is_picked_out_in_all_panels_of_a_figure(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["two_factors"], 1280, "light")
-    figure = visit.page.locator("#figure-rate_rps")
+    figure = visit.page.locator("#figure-throughput_rps")
     figure.get_by_role("button", name="nginx").click()
     for panel in figure.locator("[data-chart]").all():
         assert panel.locator(".mark-symbol path.muted").count() == 3
@@ -223,7 +223,7 @@ def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
     assert all(colour.startswith("rgb(") for colour in colours.values())
 
 
-def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
+def test_a_variant_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
     figure = visit.page.locator("#figure-slots")
     muted = figure.locator(".mark-symbol path.muted")
@@ -231,7 +231,7 @@ def test_an_arm_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     button = figure.get_by_role("button", name="nginx")
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
-    assert muted.count() == 32  # the other arm's slots: 8 blocks of 4
+    assert muted.count() == 32  # the other variant's slots: 8 rounds of 4
     button.click()
     assert muted.count() == 0
     visit.page.context.close()
@@ -273,7 +273,7 @@ def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     mark.hover()
     told = visit.page.locator(".told")
     told.wait_for(state="visible")
-    assert told.inner_text().startswith("apache-event, block 0: ")
+    assert told.inner_text().startswith("apache-event, round 0: ")
     visit.page.context.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_blocks, webdyno, webdyno_here
+from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
 from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -32,10 +32,10 @@ headers = { Authorization = "Bearer ${env:SHOP_TOKEN}", X-Kind = "a" }
 body = "token=${env:SHOP_TOKEN}&n=1"
 status = 201
 
-[arms.before]
+[variants.before]
 stack = "echo"
 
-[arms.after]
+[variants.after]
 stack = "echo"
 """
 
@@ -49,7 +49,7 @@ def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
     assert done.returncode == 0, done.stdout + done.stderr
     records = RunFolder.open(tmp_path / "r").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    page, order = preflight.answers["before"]
+    page, order = preflight.responses["before"]
     assert (page.path, page.status, page.body_start) == ("/", 200, "GET /\n\n")
     assert (order.path, order.status) == ("order", 201)
     assert "Bearer …hidden…" in order.body_start
@@ -59,7 +59,7 @@ def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
     assert codes == {"200", "201"}
     for path in (path for path in tmp_path.rglob("*") if path.is_file()):
         assert SECRET.encode() not in path.read_bytes(), path
-    said = [path for path in (tmp_path / "r/blocks").rglob("*") if path.is_file()]
+    said = [path for path in (tmp_path / "r/rounds").rglob("*") if path.is_file()]
     assert any("…hidden…" in path.read_text(errors="replace") for path in said)
     assert left_behind(tmp_path) == []
 
@@ -77,7 +77,7 @@ def test_a_secret_that_is_not_there_is_told_before_anything_starts(
 
 def test_what_a_curl_command_asks_is_measured(tmp_path: Path) -> None:
     curl = "--curl=curl -X POST x/a -d b=1"
-    run_blocks(1, *DUEL, curl, folder=tmp_path)
+    run_rounds(1, *DUEL, curl, folder=tmp_path)
     slots = [it for it in RunFolder.open(tmp_path / "run").records() if it.kind == "slot"]
     assert {code for it in slots for code in it.load.by_status} == {"201"}
 
@@ -99,7 +99,7 @@ def test_the_request_that_costs_more_is_named(
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", SECRET)
     (tmp_path / "orders.toml").write_text(ORDERS)
-    slower = ("--set=arms.after.knobs.order_us=1000", "--set=measure.min_blocks=8")
+    slower = ("--set=variants.after.settings.order_us=1000", "--set=measure.min_rounds=8")
     limit = "--fail-on=after.server_cpu_us > 10%"
     done = webdyno(
         "run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", "--report", folder=tmp_path
@@ -111,4 +111,4 @@ def test_the_request_that_costs_more_is_named(
     assert ratios["order"]["verdict"] == "slower", done.stdout
     # The page costs the same, but what came before it leaves colder caches: 1.2 to 1.9 times.
     assert float(ratios["order"]["estimate"]) > 3 * float(ratios["/"]["estimate"])
-    assert "Median response time of order" in done.stdout
+    assert "Median latency of order" in done.stdout

@@ -1,4 +1,4 @@
-"""Runs that are killed or fail, and are resumed, end like runs that nobody disturbed."""
+"""Runs that are killed or fail, and are resumed, end like runs that nobody interrupted."""
 
 import json
 import os
@@ -25,52 +25,56 @@ from variants import further
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import (
-    BlockRecord,
     IncidentRecord,
     LongLookRecord,
     Record,
+    RoundRecord,
     SessionRecord,
     SlotRecord,
     StopRecord,
 )
 from webdyno.run.folder import RunFolder
 
-BLOCKS = 6
+ROUNDS = 6
 
 
 def short(fewest: int, most: int) -> tuple[str, ...]:
-    """Make blocks as short as they can be, and so many of them."""
+    """Make rounds as short as they can be, and so many of them."""
     return (
         "--set=measure.slot_s=0.05",
         "--set=measure.warmup_s=0.05",
-        "--set=measure.slots_per_arm=2",
-        f"--set=measure.min_blocks={fewest}",
-        f"--set=measure.max_blocks={most}",
+        "--set=measure.slots_per_variant=2",
+        f"--set=measure.min_rounds={fewest}",
+        f"--set=measure.max_rounds={most}",
         "--set=measure.seed=7",
         # A client that is short of CPU, as beside other tests, says nothing about server CPU time.
         "--set=measure.decide_on=server_cpu_us",
     )
 
 
-SIX = short(BLOCKS, BLOCKS)
+SIX = short(ROUNDS, ROUNDS)
 
 
 def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tuple[int, str]]]]:
-    """What doesn't depend on the machine's mood: blocks with their orders and slots."""
+    """What doesn't depend on the machine's mood: rounds with their orders and slots."""
     return [
-        (block.record.block, block.record.order, [(slot.slot, slot.arm) for slot in block.slots])
-        for block in point_data(records).blocks
+        (
+            this_round.record.round,
+            this_round.record.order,
+            [(slot.slot, slot.variant) for slot in this_round.slots],
+        )
+        for this_round in point_data(records).rounds
     ]
 
 
 @pytest.mark.parametrize("kills", [3, further(6)])
-def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
+def test_a_run_killed_again_and_again_ends_like_an_uninterrupted_one(
     tmp_path: Path, kills: int
 ) -> None:
     moments = seeded("moments of kills")
     (calm := tmp_path / "calm").mkdir()
     (rough := tmp_path / "rough").mkdir()
-    with started_webdyno("run", *SIX, "--out=run", folder=calm) as undisturbed:
+    with started_webdyno("run", *SIX, "--out=run", folder=calm) as uninterrupted:
         arguments = ["run", *SIX, "--out=run"]
         for _ in range(kills):
             with started_webdyno(*arguments, folder=rough) as process:
@@ -80,13 +84,13 @@ def test_a_run_killed_again_and_again_ends_like_an_undisturbed_one(
             assert left_behind(rough) == []
             arguments = ["resume", "run"]
         finished = webdyno("resume", "run", folder=rough)
-        undisturbed.communicate(timeout=60)
+        uninterrupted.communicate(timeout=60)
     # 1: other tests on this machine can make a verdict invalid; that is not asked here.
-    assert {finished.returncode, undisturbed.returncode} <= {0, 1}, finished.stderr
+    assert {finished.returncode, uninterrupted.returncode} <= {0, 1}, finished.stderr
     there, here = (RunFolder.open(folder / "run").records() for folder in (calm, rough))
-    assert len(structure(there)) == BLOCKS
+    assert len(structure(there)) == ROUNDS
     assert structure(here) == structure(there)
-    assert [it.block for it in here if isinstance(it, BlockRecord)] == list(range(1, BLOCKS + 1))
+    assert [it.round for it in here if isinstance(it, RoundRecord)] == list(range(1, ROUNDS + 1))
     assert any(isinstance(it, SlotRecord) and it.phase == "warmup" for it in here)
     assert left_behind(tmp_path) == []
 
@@ -102,8 +106,8 @@ def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None
     assert "come to its end" not in done.stderr + done.stdout
     records = RunFolder.open(tmp_path / "run").records()
     looked = [it for it in records if isinstance(it, LongLookRecord)]
-    arms = RunFolder.open(tmp_path / "run").head.experiment.arms
-    assert sorted(it.arm for it in looked) == sorted(arms)
+    variants = RunFolder.open(tmp_path / "run").head.experiment.variants
+    assert sorted(it.variant for it in looked) == sorted(variants)
     assert {it.ended_by for it in looked} == {"time"}
     assert "come to its end" in (again := webdyno("resume", "run", folder=tmp_path)).stderr, again
     assert left_behind(tmp_path) == []
@@ -123,10 +127,10 @@ def incidents(folder: Path) -> list[IncidentRecord]:
     return [record for record in records if isinstance(record, IncidentRecord)]
 
 
-def finished_blocks(folder: Path) -> list[int]:
-    """The blocks of the run in a test's folder, in their order."""
+def finished_rounds(folder: Path) -> list[int]:
+    """The rounds of the run in a test's folder, in their order."""
     records = RunFolder.open(folder / "run").records()
-    return [record.block for record in records if isinstance(record, BlockRecord)]
+    return [record.round for record in records if isinstance(record, RoundRecord)]
 
 
 def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -> None:
@@ -135,19 +139,19 @@ def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -
         for pid in master_processes(tmp_path, b"nginx: master"):
             os.kill(pid, signal.SIGKILL)
         told, _ = process.communicate(timeout=60)
-    assert [incident.arm for incident in incidents(tmp_path)] == ["nginx"]
+    assert [incident.variant for incident in incidents(tmp_path)] == ["nginx"]
     assert "every finished slot is kept in run" in told
     (hint,) = [line for line in told.splitlines() if " resume run " in line]
-    assert len(finished_blocks(tmp_path)) < 6
+    assert len(finished_rounds(tmp_path)) < 6
 
     goes_on = shlex.split(hint.partition("   goes on")[0])
     done = webdyno(*goes_on[1:], folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
-    assert finished_blocks(tmp_path) == list(range(1, 7))
+    assert finished_rounds(tmp_path) == list(range(1, 7))
     records = RunFolder.open(tmp_path / "run").records()
     assert sum(isinstance(record, SessionRecord) for record in records) == 2
-    after_blocks = [it for it in records if not isinstance(it, LongLookRecord)]
-    assert isinstance(after_blocks[-1], StopRecord)
+    after_rounds = [it for it in records if not isinstance(it, LongLookRecord)]
+    assert isinstance(after_rounds[-1], StopRecord)
     assert left_behind(tmp_path) == []
 
 
@@ -172,16 +176,16 @@ def flaky_engine(folder: Path, failures: int, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
 
 
-def test_an_engine_that_ends_once_costs_its_block_no_more(
+def test_an_engine_that_ends_once_costs_its_round_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 1, monkeypatch)
     done = webdyno("run", *SIX, "--out=run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
-    assert "ended unexpectedly (exit code 7); block 1 is begun anew" in done.stderr
+    assert "ended unexpectedly (exit code 7); round 1 is begun again" in done.stderr
     (incident,) = incidents(tmp_path)
-    assert (incident.arm, incident.block) == (None, 1)
-    assert finished_blocks(tmp_path) == list(range(1, 7))
+    assert (incident.variant, incident.round) == (None, 1)
+    assert finished_rounds(tmp_path) == list(range(1, 7))
 
 
 def test_an_engine_that_always_ends_is_told_with_what_is_kept(
@@ -205,7 +209,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     shutil.copytree(BUILT_IN / "stacks/nginx", own / "stacks/odd")
     stack = own / "stacks/odd/stack.toml"
     stack.write_text(stack.read_text().replace('service = "nginx"', 'service = "odd"'))
-    arguments = (f"--catalog={own}", "--set=arms.nginx.stack=odd", "--out=my run", "--yes")
+    arguments = (f"--catalog={own}", "--set=variants.nginx.stack=odd", "--out=my run", "--yes")
     with started_webdyno("run", *SIX, *arguments, folder=tmp_path) as process:
         wait_for(tmp_path / "my run/slots.jsonl", 5)
         process.send_signal(signal.SIGINT)
@@ -215,7 +219,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     done = webdyno("resume", "my run", "--yes", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     folder = RunFolder.open(tmp_path / "my run")
-    assert len(folder.data().points[0].blocks) == 6
+    assert len(folder.data().points[0].rounds) == 6
 
     head = json.loads((folder.path / "run.json").read_text())
     head["machine"]["cpu_model"] = "another one"
@@ -223,8 +227,8 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     refused = webdyno_here("resume", "my run", "--yes", folder=tmp_path)
     assert refused.returncode == 2
     assert "cpu_model: another one before" in refused.stderr
-    anew = shlex.split(refused.stderr.splitlines()[-1].partition("anew: ")[2])[1:]
-    with started_webdyno(*anew, "--out=again", "--yes", folder=tmp_path) as process:
+    again = shlex.split(refused.stderr.splitlines()[-1].partition("again: ")[2])[1:]
+    with started_webdyno(*again, "--out=again", "--yes", folder=tmp_path) as process:
         wait_for(tmp_path / "again/slots.jsonl", 4)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -233,13 +237,13 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
 
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
     # Two that are equal: a ratio far from 1 would be known well enough.
-    equal = ("--set=arms.apache-event.stack=nginx", "--set=measure.precision=0.0001")
+    equal = ("--set=variants.apache-event.stack=nginx", "--set=measure.precision=0.0001")
     quick = (*short(6, 7), *equal, "--budget=1s")
     assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
-    before = len(finished_blocks(tmp_path))
+    before = len(finished_rounds(tmp_path))
     again = webdyno_here("resume", "run", folder=tmp_path)
     assert "has come to its end" in again.stderr
-    assert len(finished_blocks(tmp_path)) == before
+    assert len(finished_rounds(tmp_path)) == before
     more = webdyno("resume", "run", "--budget=5m", folder=tmp_path)
     assert more.returncode in {0, 1}, more.stderr
-    assert len(finished_blocks(tmp_path)) == before + 1
+    assert len(finished_rounds(tmp_path)) == before + 1

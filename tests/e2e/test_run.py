@@ -22,9 +22,9 @@ from e2e.commands import (
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
-from webdyno.judge.stop import SPARE_BLOCKS
+from webdyno.judge.stop import SPARE_ROUNDS
 from webdyno.model.judgement import Verdict
-from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 CAUSED_BY_NEIGHBOURS = {
@@ -45,20 +45,21 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     done = webdyno("run", "static-hello", *QUICK, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
-    blocks = [record for record in records if isinstance(record, BlockRecord)]
+    rounds = [record for record in records if isinstance(record, RoundRecord)]
     slots = [record for record in records if isinstance(record, SlotRecord)]
     judgement = judge(PointData.of(folder.head, records))
     assert {warning.rule for warning in judgement.warnings} <= CAUSED_BY_NEIGHBOURS
-    # A neighbour can invalidate blocks, which are replaced, or all slots of an arm, which ends a
+    # A neighbour can invalidate rounds, which are replaced, or all slots of a variant, which ends a
     # run.
     stop = decide(point_data(records, folder.head.experiment), elapsed_s=0.0)
-    assert 6 <= len(blocks) <= 6 + SPARE_BLOCKS or (
+    assert 6 <= len(rounds) <= 6 + SPARE_ROUNDS or (
         stop is not None and stop.reason == "nothing-valid"
     )
-    assert len(slots) == len(blocks) * 4
+    assert len(slots) == len(rounds) * 4
     assert {slot.load.failures.total for slot in slots} == {0}
     assert all(slot.servers.cpu_s > 0 for slot in slots)
-    # On a busy machine the verdict on the rate may rightly be withheld, that on CPU time may not.
+    # On a busy machine the verdict on the throughput may rightly be withheld, that on CPU time may
+    # not.
     (by_cpu,) = (it for it in judgement.comparisons if it.metric == "server_cpu_us")
     assert (by_cpu.a, by_cpu.b, by_cpu.verdict) == ("nginx", "apache-event", Verdict.FASTER)
     assert judgement.verdict in {Verdict.FASTER, Verdict.INVALID}
@@ -76,13 +77,13 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
     assert (tmp_path / "run/report.html").exists()
 
 
-def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) -> None:
-    setting = '--set=arms.apache-event.paths=["/missing.txt"]'
+def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path) -> None:
+    setting = '--set=variants.apache-event.paths=["/missing.txt"]'
     done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
     assert done.returncode == 1
     told = " ".join(done.stdout.split())
     assert "INVALID" in told
-    assert "arm apache-event answered 404 to /missing.txt" in told
+    assert "variant apache-event answered 404 to /missing.txt" in told
     assert "webdyno report run" in told
     assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []
@@ -93,9 +94,9 @@ def test_a_missing_file_ends_invalid_and_names_arm_and_status(tmp_path: Path) ->
     [
         (["run", "static-helo"], "static-hello"),
         (["run", "--set=load.conections=3"], "connections"),
-        (["run", "--set=arms.nginx.stack=ngnix"], "nginx"),
-        (["run", "--set=arms.nginx.knobs.worker=1"], "workers"),
-        (["run", "--set=arms.nginx.knobs.workers=0"], "between 1 and 1024"),
+        (["run", "--set=variants.nginx.stack=ngnix"], "nginx"),
+        (["run", "--set=variants.nginx.settings.worker=1"], "workers"),
+        (["run", "--set=variants.nginx.settings.workers=0"], "between 1 and 1024"),
         (["run", "--budget=soon"], "--budget soon"),
         (["run", "/nowhere/mine.toml"], "/nowhere/mine.toml"),
         (["up", "nginxx"], "nginx"),
@@ -131,7 +132,7 @@ def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
 ) -> None:
     moments = seeded("moment of the blow")
     with started_webdyno(
-        "run", *QUICK, "--set=measure.min_blocks=30", "--out=run", folder=tmp_path
+        "run", *QUICK, "--set=measure.min_rounds=30", "--out=run", folder=tmp_path
     ) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=9)
         time.sleep(moments.uniform(0, 0.3))

@@ -85,7 +85,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Recording(Starter):
-    """Begins nothing, and remembers what was asked for."""
+    """Begins nothing, and remembers what was requested."""
 
     begun: list[tuple[str, Mapping[str, object]]]
 

@@ -24,7 +24,7 @@ import pytest
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
@@ -41,13 +41,13 @@ def catalogue() -> Catalogue:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench()
+def testbed() -> Testbed:
+    return Testbed()
 
 
 def get(url: str) -> tuple[int, bytes]:
-    with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 (our own server)
-        return answer.status, answer.read()
+    with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 (our own server)
+        return response.status, response.read()
 
 
 def wait_until_gone(pids: list[int]) -> None:
@@ -59,10 +59,10 @@ def wait_until_gone(pids: list[int]) -> None:
 
 @pytest.mark.parametrize("name", ["nginx", "apache-event", "apache-worker", "apache-prefork"])
 def test_the_static_site_on_every_stack(
-    catalogue: Catalogue, bench: Bench, tmp_path: Path, name: str
+    catalogue: Catalogue, testbed: Testbed, tmp_path: Path, name: str
 ) -> None:
     site = catalogue.site("static")
-    with start_stack(catalogue.stack(name), {}, site, folder=tmp_path, bench=bench) as running:
+    with start_stack(catalogue.stack(name), {}, site, folder=tmp_path, testbed=testbed) as running:
         for path, page in site.paths.items():
             assert page.matches(*get(running.url + spell_out(path)[-1])), path
         running.check_alive()
@@ -70,7 +70,7 @@ def test_the_static_site_on_every_stack(
         assert all(0 not in psutil.Process(pid).uids() for pid in running.pids())
         assert running.ready_s > 0
         assert all(version[0].isdigit() for version in running.versions().values())
-        assert running.settings()["sendfile"] == "on"
+        assert running.facts()["sendfile"] == "on"
         group = running.group
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert group is None or not group.path.exists()
@@ -83,34 +83,34 @@ def test_the_static_site_on_every_stack(
     )
 
 
-def test_knobs_reach_the_server(catalogue: Catalogue, bench: Bench, tmp_path: Path) -> None:
-    knobs = {"workers": 3}
+def test_settings_reach_the_server(catalogue: Catalogue, testbed: Testbed, tmp_path: Path) -> None:
+    settings = {"workers": 3}
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, knobs, site, folder=tmp_path, bench=bench) as running:
+    with start_stack(stack, settings, site, folder=tmp_path, testbed=testbed) as running:
         deadline = time.monotonic() + 20
         while len(running.pids()) != 1 + 3:  # the first worker may answer before the last is there
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        assert running.settings()["workers"] == "3 processes"
+        assert running.facts()["workers"] == "3 processes"
 
 
 def test_a_deep_temporary_folder(
-    catalogue: Catalogue, bench: Bench, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, testbed: Testbed, open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = open_folder / ("d" * 75) / ("e" * 75)
     deep.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     stack, site = catalogue.stack("nginx-memcached"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=deep / "kept", bench=bench) as running:
+    with start_stack(stack, {}, site, folder=deep / "kept", testbed=testbed) as running:
         assert get(running.url + "/hello.txt") == (200, b"Hello, World!")
 
 
-def test_two_at_the_same_time_do_not_disturb_each_other(
-    catalogue: Catalogue, bench: Bench, tmp_path: Path
+def test_two_at_the_same_time_do_not_interfere(
+    catalogue: Catalogue, testbed: Testbed, tmp_path: Path
 ) -> None:
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path / "a", bench=bench) as one:
-        with start_stack(stack, {}, site, folder=tmp_path / "b", bench=bench) as other:
+    with start_stack(stack, {}, site, folder=tmp_path / "a", testbed=testbed) as one:
+        with start_stack(stack, {}, site, folder=tmp_path / "b", testbed=testbed) as other:
             assert one.url != other.url
         assert get(one.url + "/hello.txt") == (200, b"Hello, World!")
         one.check_alive()
@@ -188,7 +188,7 @@ def test_an_ordinary_user_can_start_it(stack: str, site: str, open_scratch: Path
 
 def _start_and_ask(catalogue: Catalogue, stack: str, name: str, folder: Path) -> None:
     site = catalogue.site(name)
-    with start_stack(catalogue.stack(stack), {}, site, folder=folder, bench=Bench()) as running:
+    with start_stack(catalogue.stack(stack), {}, site, folder=folder, testbed=Testbed()) as running:
         if running.url.startswith("http:"):
             status, body = get(running.url + site.ready_path)
             assert site.page(site.ready_path).matches(status, body)
@@ -196,7 +196,7 @@ def _start_and_ask(catalogue: Catalogue, stack: str, name: str, folder: Path) ->
 
 
 def test_a_port_in_use_is_one_clear_message(
-    catalogue: Catalogue, bench: Bench, tmp_path: Path
+    catalogue: Catalogue, testbed: Testbed, tmp_path: Path
 ) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -210,7 +210,7 @@ def test_a_port_in_use_is_one_clear_message(
                 {},
                 catalogue.site("static"),
                 folder=tmp_path,
-                bench=bench,
+                testbed=testbed,
                 port=port,
             )
 
@@ -234,10 +234,10 @@ def own_nginx(folder: Path, **replacements: str) -> Catalogue:
     return own_service(folder, "nginx", "nginx", **replacements)
 
 
-def test_a_missing_program_is_named_with_its_package(bench: Bench, tmp_path: Path) -> None:
+def test_a_missing_program_is_named_with_its_package(testbed: Testbed, tmp_path: Path) -> None:
     own = own_nginx(tmp_path / "own", **{'command = ["nginx"]': 'command = ["nginx-of-mine"]'})
     with pytest.raises(OperationError) as error:
-        start_stack(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, bench=bench)
+        start_stack(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, testbed=testbed)
     assert str(error.value) == (
         "nginx isn't completely installed: there is no program nginx-of-mine; "
         "on Debian and Ubuntu: apt-get install nginx"
@@ -245,7 +245,7 @@ def test_a_missing_program_is_named_with_its_package(bench: Bench, tmp_path: Pat
 
 
 def test_a_database_that_refuses_to_start_is_told_with_its_log(
-    bench: Bench, tmp_path: Path
+    testbed: Testbed, tmp_path: Path
 ) -> None:
     stack = "nginx-phpfpm"
     own = own_service(tmp_path / "own", stack, "mariadb", skip_name_resolve="no_such_option")
@@ -253,13 +253,13 @@ def test_a_database_that_refuses_to_start_is_told_with_its_log(
     shutil.copytree(own.site("frontpage").folder, site)
     own = Catalogue.load([tmp_path / "own"])
     with pytest.raises(StackDied) as death:
-        start_stack(own.stack(stack), {}, own.site("frontpage"), folder=tmp_path, bench=bench)
+        start_stack(own.stack(stack), {}, own.site("frontpage"), folder=tmp_path, testbed=testbed)
     assert str(death.value).startswith("MariaDB ended by itself with exit code")
     assert any("no_such_option" in line for line in death.value.log_tail)
 
 
 def test_a_full_disk_is_one_clear_message(
-    catalogue: Catalogue, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, *_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -269,11 +269,11 @@ def test_a_full_disk_is_one_clear_message(
     with pytest.raises(
         OperationError, match=r"nginx can't be started: .*No space left .*; make room in /"
     ):
-        start_stack(stack, {}, site, folder=tmp_path, bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path, testbed=testbed)
 
 
 def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
-    bench: Bench, tmp_path: Path
+    testbed: Testbed, tmp_path: Path
 ) -> None:
     catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
     with pytest.raises(OperationError) as error:
@@ -282,60 +282,62 @@ def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
             {},
             catalogue.site("static"),
             folder=tmp_path / "kept",
-            bench=bench,
+            testbed=testbed,
         )
     assert 'unknown directive "keepalive_reqests"' in str(error.value)
     assert str(tmp_path / "kept" / "nginx") in str(error.value)
     assert (tmp_path / "kept" / "nginx" / "nginx.conf").exists()
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_log(bench: Bench, tmp_path: Path) -> None:
+def test_a_server_that_ends_at_once_is_told_with_its_log(testbed: Testbed, tmp_path: Path) -> None:
     own = own_nginx(tmp_path / "own", check="check = [] #", daemon="daemon_ ")
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
     assert "nginx ended by itself with exit code 1; the end of its log" in str(death.value)
     assert any("unknown directive" in line for line in death.value.log_tail)
     assert death.value.service == "nginx"
 
 
 def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
-    bench: Bench, tmp_path: Path
+    testbed: Testbed, tmp_path: Path
 ) -> None:
     own = own_nginx(tmp_path / "own", **{"daemon off;": ""})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied, match=r"nginx went into the background: .*daemon off;"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
-def test_a_daemon_that_answers_before_its_start_command_ends(bench: Bench, tmp_path: Path) -> None:
+def test_a_daemon_that_answers_before_its_start_command_ends(
+    testbed: Testbed, tmp_path: Path
+) -> None:
     script = "{{ needs.binary }} -e stderr -c {{ server.folder }}/nginx.conf; sleep 0.2"
     start = f'\nstart = ["/bin/sh", "-c", "{script}"]\n#'
     own = own_nginx(tmp_path / "own", **{"daemon off;": "", "\nstart =": start})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied, match="nginx went into the background"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 def test_an_answer_of_somebody_elses_server_is_no_start(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalogue = Catalogue.load()
     site = catalogue.site("static")
     own = own_nginx(tmp_path / "own", **{"\nstart =": '\nstart = ["sleep", "60"]\n#'})
     with start_stack(
-        catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", bench=bench
+        catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", testbed=testbed
     ) as theirs:
         monkeypatch.setattr(layout, "free_port", lambda *_: theirs.port)
         monkeypatch.setattr(ready, "START_WITHIN_S", 0.5)
         with pytest.raises(StackDied, match="in time"):
-            start_stack(own.stack("nginx"), {}, site, folder=tmp_path / "kept", bench=bench)
+            start_stack(own.stack("nginx"), {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("how", ["program", "interpreter"])
 def test_a_program_that_the_servers_user_cannot_reach(
-    bench: Bench, tmp_path: Path, open_folder: Path, how: str
+    testbed: Testbed, tmp_path: Path, open_folder: Path, how: str
 ) -> None:
     private = open_folder / "private"
     private.mkdir(mode=0o700)
@@ -346,38 +348,38 @@ def test_a_program_that_the_servers_user_cannot_reach(
     own = own_nginx(tmp_path / "own", **{"start =": start, "check =": "#"})
     stack, site = own.stack("nginx"), own.site("static")
     with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
     assert f"may not enter the folder {private}" in str(death.value)
-    assert bench.user
-    assert f"{bench.user.name}, as whom servers run" in str(death.value)
+    assert testbed.user
+    assert f"{testbed.user.name}, as whom servers run" in str(death.value)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
-    catalogue: Catalogue, bench: Bench, open_folder: Path
+    catalogue: Catalogue, testbed: Testbed, open_folder: Path
 ) -> None:
     open_folder.chmod(0o777)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(OperationError, match=r"can change .*; root writes its logs only .* --out"):
-        start_stack(stack, {}, site, folder=open_folder / "run", bench=bench)
+        start_stack(stack, {}, site, folder=open_folder / "run", testbed=testbed)
     assert list(open_folder.iterdir()) == []
 
 
 def test_a_server_that_never_listens_is_stopped_and_told(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 0.3)
     catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with pytest.raises(StackDied, match=r"has not answered http.*hello.txt in time"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
 
 
 def test_a_server_that_dies_later_is_noticed(
-    catalogue: Catalogue, bench: Bench, tmp_path: Path
+    catalogue: Catalogue, testbed: Testbed, tmp_path: Path
 ) -> None:
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path, bench=bench) as running:
+    with start_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as running:
         process = running.services()["nginx"].process
         assert isinstance(process, ServerProcess)
         os.kill(process.pid, signal.SIGKILL)
@@ -389,11 +391,11 @@ def test_a_server_that_dies_later_is_noticed(
             running.check_alive()
 
 
-def test_a_wrong_answer_counts_as_started(bench: Bench, tmp_path: Path) -> None:
-    """The pre-flight check will say what is wrong with the answer."""
+def test_a_wrong_answer_counts_as_started(testbed: Testbed, tmp_path: Path) -> None:
+    """The pre-flight check will say what is wrong with the response."""
     catalogue = own_nginx(tmp_path / "own", **{"root {{ site.root }}": "root /nowhere"})
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path / "kept", bench=bench) as running:
+    with start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed) as running:
         with pytest.raises(urllib.error.HTTPError) as refusal:
             get(running.url + "/hello.txt")
         assert refusal.value.code == 404

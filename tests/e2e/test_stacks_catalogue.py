@@ -13,10 +13,10 @@ import pytest
 from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.generator.loadgen import find_loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.model.knob import KnobValue
 from webdyno.model.request import spell_out
+from webdyno.model.setting import SettingValue
 from webdyno.stack.ready import connect
 from webdyno.stack.running import RunningStack
 from webdyno.stack.starting import start_stack
@@ -45,7 +45,9 @@ PAIRS = [
 @pytest.mark.parametrize(("stack", "site"), PAIRS)
 def test_it_serves_its_site(tmp_path: Path, stack: str, site: str) -> None:
     wanted = CATALOGUE.site(site)
-    with start_stack(CATALOGUE.stack(stack), {}, wanted, folder=tmp_path, bench=Bench()) as running:
+    with start_stack(
+        CATALOGUE.stack(stack), {}, wanted, folder=tmp_path, testbed=Testbed()
+    ) as running:
         if running.url.startswith("http:"):
             check_bodies(running)
             check_load(running)
@@ -68,14 +70,14 @@ def check_bodies(running: RunningStack) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
     for path, page in [*running.site.paths.items()] * 2:
         connection.request("GET", spell_out(path)[0])
-        answer = connection.getresponse()
-        body = answer.read()
-        assert page.matches(answer.status, body), f"{path}: {answer.status} {body[:300]!r}"
+        response = connection.getresponse()
+        body = response.read()
+        assert page.matches(response.status, body), f"{path}: {response.status} {body[:300]!r}"
     connection.close()
 
 
 def check_load(running: RunningStack, connections: int = 8) -> None:
-    """A moment of the site's first page, or one answer where that takes longer."""
+    """A moment of the site's first page, or one response where that takes longer."""
     command = [str(find_loadgen()), "run", running.url + running.site.ready_path]
     options = [f"--connections={connections}", "--duration=150ms", "--timeout=20s", "--json"]
     done = subprocess.run([*command, *options], capture_output=True, check=False)
@@ -93,7 +95,7 @@ def check_redis(running: RunningStack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "knobs", "site"),
+    ("stack", "settings", "site"),
     [
         ("nginx-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
         further("apache-event-phpfpm", {"fastcgi": "tcp", "upstream_keepalive": 64}, "hello-php"),
@@ -106,11 +108,11 @@ def check_redis(running: RunningStack) -> None:
     ],
 )
 def test_the_other_way_round(
-    tmp_path: Path, stack: str, knobs: dict[str, str | int | bool], site: str
+    tmp_path: Path, stack: str, settings: dict[str, str | int | bool], site: str
 ) -> None:
-    """Knobs that change how services are wired."""
+    """Settings that change how services are wired."""
     with start_stack(
-        CATALOGUE.stack(stack), knobs, CATALOGUE.site(site), folder=tmp_path, bench=Bench()
+        CATALOGUE.stack(stack), settings, CATALOGUE.site(site), folder=tmp_path, testbed=Testbed()
     ) as running:
         check_bodies(running)
         check_load(running)
@@ -118,11 +120,11 @@ def test_the_other_way_round(
 
 @pytest.mark.parametrize("stack", ["nginx-phpfpm", further("apache-event-phpfpm")])
 def test_kept_connections_leave_php_processes_free(tmp_path: Path, stack: str) -> None:
-    """However many are asked for: else whoever has none would wait for ever."""
-    knobs: dict[str, KnobValue] = {"upstream_keepalive": 64, "children": 16, "workers": 2}
+    """However many are requested: else whoever has none would wait for ever."""
+    settings: dict[str, SettingValue] = {"upstream_keepalive": 64, "children": 16, "workers": 2}
     site = CATALOGUE.site("hello-php")
     with start_stack(
-        CATALOGUE.stack(stack), knobs, site, folder=tmp_path, bench=Bench()
+        CATALOGUE.stack(stack), settings, site, folder=tmp_path, testbed=Testbed()
     ) as running:
         check_load(running, connections=64)
         address = str(running.services()["phpfpm"].address.socket)
@@ -132,12 +134,14 @@ def test_kept_connections_leave_php_processes_free(tmp_path: Path, stack: str) -
         check_bodies(running)
 
 
-def test_what_one_block_wrote_does_not_reach_the_next(tmp_path: Path) -> None:
+def test_what_one_round_wrote_does_not_reach_the_next(tmp_path: Path) -> None:
     stack, site = CATALOGUE.stack("thin-redis"), CATALOGUE.site("retwis")
     form = "name=zoe&password=long+enough"
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     for start in (1, 2):
-        with start_stack(stack, {}, site, folder=tmp_path / str(start), bench=Bench()) as running:
+        with start_stack(
+            stack, {}, site, folder=tmp_path / str(start), testbed=Testbed()
+        ) as running:
             connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
             connection.request("GET", "/people/zoe")
             missing = connection.getresponse()
@@ -164,7 +168,7 @@ def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
     for start in (1, 2):
         folder = tmp_path / str(start)
         stack, site = CATALOGUE.stack("nginx-phpfpm"), CATALOGUE.site("frontpage")
-        with start_stack(stack, {}, site, folder=folder, bench=Bench()):
+        with start_stack(stack, {}, site, folder=folder, testbed=Testbed()):
             text = (folder / "mariadb" / "start.sql").read_text()
             seen.add(re.findall(r"IDENTIFIED BY '(\w+)'", text)[0])
         if os.geteuid() == 0:
@@ -176,14 +180,14 @@ def test_secrets_differ_from_start_to_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize("gzip", [False, True])
 def test_text_is_compressed_where_asked_for_by_both(tmp_path: Path, stack: str, gzip: bool) -> None:
     wanted, site = CATALOGUE.stack(stack), CATALOGUE.site("static")
-    knobs: dict[str, KnobValue] = {"gzip": gzip}
-    with start_stack(wanted, knobs, site, folder=tmp_path, bench=Bench()) as running:
+    settings: dict[str, SettingValue] = {"gzip": gzip}
+    with start_stack(wanted, settings, site, folder=tmp_path, testbed=Testbed()) as running:
         connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=20)
         for asked in ({}, {"Accept-Encoding": "gzip"}):
             connection.request("GET", "/100KB.txt", headers=asked)
-            answer = connection.getresponse()
-            answer.read()
+            response = connection.getresponse()
+            response.read()
             encoding = "gzip" if gzip and asked else None
-            assert answer.getheader("Content-Encoding") == encoding
-        assert running.settings()["compression"] == ("gzip" if gzip else "off")
+            assert response.getheader("Content-Encoding") == encoding
+        assert running.facts()["compression"] == ("gzip" if gzip else "off")
         connection.close()

@@ -6,9 +6,9 @@ import subprocess
 import urllib.request
 from pathlib import Path
 
-from e2e.commands import QUICK, run_blocks, statuses
+from e2e.commands import QUICK, run_rounds, statuses
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.stack.starting import start_stack
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"
@@ -23,7 +23,7 @@ def test_one_command_compares_a_server_of_ones_own(open_folder: Path) -> None:
     assert found
     before, words = found.groups()
     subprocess.run(["/bin/sh", "-c", before], cwd=open_folder, check=True)
-    run_blocks(1, *shlex.split(words.replace("\\\n", " ")), *QUICK, folder=open_folder)
+    run_rounds(1, *shlex.split(words.replace("\\\n", " ")), *QUICK, folder=open_folder)
     assert statuses(open_folder) == {"200"}
 
 
@@ -37,8 +37,8 @@ def test_the_worked_example_works(tmp_path: Path) -> None:
     catalogue = Catalogue.load([tmp_path / "mine"])
     stack, site = catalogue.stack("python"), catalogue.site("letter")
     with (
-        start_stack(stack, {}, site, folder=tmp_path / "kept", bench=Bench()) as running,
-        urllib.request.urlopen(f"{running.url}/letter.txt", timeout=5) as answer,  # noqa: S310 (our own server)
+        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=Testbed()) as running,
+        urllib.request.urlopen(f"{running.url}/letter.txt", timeout=5) as response,  # noqa: S310 (our own server)
     ):
-        assert answer.read() == b"Dear reader,\n"
+        assert response.read() == b"Dear reader,\n"
         assert running.versions()["python"].startswith("3.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import START, SimulatedArm, simulated_run
+from builders import START, SimulatedVariant, simulated_run
 from e2e.commands import left_behind, started_webdyno, wait_for, webdyno, webdyno_here
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.model.records import StopRecord
@@ -34,12 +34,12 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path: P
 
 
 def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -> None:
-    arms = {
-        "apache-alone": SimulatedArm(rate_rps=20_000),
-        "nginx-in-front": SimulatedArm(rate_rps=40_000),
+    variants = {
+        "apache-alone": SimulatedVariant(throughput_rps=20_000),
+        "nginx-in-front": SimulatedVariant(throughput_rps=40_000),
     }
-    simulated = simulated_run(arms)
-    ended = StopRecord(block=8, stopped_at=START, reason="budget", why="for a test")
+    simulated = simulated_run(variants)
+    ended = StopRecord(round=8, stopped_at=START, reason="budget", why="for a test")
     simulated.records.append(ended)
     simulated.stored(tmp_path / "s/hdm-front-proxy")
     done = webdyno_here("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
@@ -47,7 +47,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     assert "1 × not judged" in done.stdout
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
     assert "frees it from slow client connections" in row
-    assert "no finished block at its levels" in row
+    assert "no finished round at its levels" in row
     page = (tmp_path / "s/claims.html").read_text()
     assert "Of 1 claim none hold here, none do not; 1 stays open." in page
     assert left_behind(tmp_path) == []

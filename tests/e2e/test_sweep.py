@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, webdyno, webdyno_here
-from webdyno.judge.stop import SPARE_BLOCKS
+from webdyno.judge.stop import SPARE_ROUNDS
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder
@@ -26,7 +26,7 @@ def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
     done = webdyno("run", "static-hello", *VARIED, "--out=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     sweep = judge_sweep(folder.data())
-    assert all(6 <= at.judgement.blocks <= 6 + SPARE_BLOCKS for at in sweep.points)
+    assert all(6 <= at.judgement.rounds <= 6 + SPARE_ROUNDS for at in sweep.points)
     assert [at.judgement.verdict for at in sweep.points] == [Verdict.FASTER, Verdict.FASTER]
     assert done.returncode == 0, done.stderr
     assert re.search(r"connections +value", done.stdout)

@@ -17,7 +17,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1]))
 from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
 from webdyno.model.errors import OperationError
 from webdyno.stack.starting import start_stack
@@ -49,7 +49,7 @@ body_bytes = 6
 
 
 def own_catalogue(folder: Path, number: int) -> Catalogue:
-    """A small service, and a site whose set-up is run at each start anew."""
+    """A small service, and a site whose set-up is run at each start again."""
     texts = {
         "services/web/service.toml": SERVICE,
         "services/web/config.txt.j2": "port {{ server.port }}",
@@ -65,7 +65,7 @@ def own_catalogue(folder: Path, number: int) -> Catalogue:
 @contextmanager
 def attack(victim: Path) -> Iterator[list[int]]:
     """Let two processes of the servers' user attack; afterwards it gives how often they got in."""
-    user = Bench().user
+    user = Testbed().user
     assert user
     command = [SYSTEM_PYTHON, "-c", ATTACKER.read_text(), str(home_folder()), str(victim)]
     ids = {"user": user.uid, "group": user.gid, "extra_groups": [user.gid]}
@@ -109,7 +109,7 @@ def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]
             stack, site = mine if number % 3 == 0 else static
             kept = folder / "kept" / str(number)
             try:
-                with start_stack(stack, {}, site, folder=kept, bench=Bench()):
+                with start_stack(stack, {}, site, folder=kept, testbed=Testbed()):
                     happened["started"] += 1
             except OperationError as error:
                 happened[str(error).splitlines()[0][:60]] += 1

@@ -21,7 +21,7 @@ from e2e.commands import (
     beside,
     left_behind,
     master_processes,
-    run_blocks,
+    run_rounds,
     scratch,
     started_webdyno,
     wait_for,
@@ -29,7 +29,7 @@ from e2e.commands import (
 )
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.generator.loadgen import find_loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.judge.validity import warnings_of
 from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.measures
 LONGER_SLOTS = (
     "--set=measure.slot_s=0.3",
     "--set=measure.warmup_s=0.1",
-    "--set=measure.slots_per_arm=4",
+    "--set=measure.slots_per_variant=4",
     "--budget=1s",
 )
 """In the place of QUICK."""
@@ -68,7 +68,7 @@ def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
     shutil.copytree(BUILT_IN / "stacks/nginx", stack)
     file = stack / "stack.toml"
     file.write_text(file.read_text().replace('service = "nginx"', 'service = "odd"'))
-    return [f"--catalog={folder / 'catalog'}", "--yes", "--set=arms.nginx.stack=odd"]
+    return [f"--catalog={folder / 'catalog'}", "--yes", "--set=variants.nginx.stack=odd"]
 
 
 def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
@@ -76,27 +76,27 @@ def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
     done = webdyno("run", *QUICK, *odd, "--out=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     (warning,) = found_in(tmp_path)["keep-alive"]
-    assert (warning.arm, warning.severity) == ("nginx", "invalid")
+    assert (warning.variant, warning.severity) == ("nginx", "invalid")
     # Connections still open at a slot's end have answered, too.
-    (answers,) = re.findall(r"one in (\d+) answers", warning.what)
-    assert 10 <= int(answers) <= 12
+    (responses,) = re.findall(r"one in (\d+) responses", warning.what)
+    assert 10 <= int(responses) <= 12
 
 
 def test_a_listen_queue_that_is_too_short(tmp_path: Path) -> None:
-    short = "--set=arms.nginx.knobs.backlog=1"
+    short = "--set=variants.nginx.settings.backlog=1"
     crowd = ("--set=load.connections=200", "--set=load.keepalive=never")
-    run_blocks(1, "run", *LONGER_SLOTS, short, *crowd, folder=tmp_path)
-    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["listen-overflow"]}
+    run_rounds(1, "run", *LONGER_SLOTS, short, *crowd, folder=tmp_path)
+    assert "nginx" in {warning.variant for warning in found_in(tmp_path)["listen-overflow"]}
 
 
 def test_other_work_on_the_servers_cpus(tmp_path: Path) -> None:
-    cpus = Bench().split
+    cpus = Testbed().split
     if cpus.shared:
         pytest.skip("client and servers share the CPUs here, so nothing on them is foreign")
     with hog(cpus.servers):
-        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
+        run_rounds(1, "run", *LONGER_SLOTS, folder=tmp_path)
     # Where the hypervisor holds all CPUs back, Apache's threads can leave the others too little.
-    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["other-work"]}
+    assert "nginx" in {warning.variant for warning in found_in(tmp_path)["other-work"]}
 
 
 @contextmanager
@@ -137,13 +137,13 @@ def quota() -> Iterator[Path]:
 def test_a_client_held_to_a_tenth_of_a_core(
     tmp_path: Path, quota: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if Bench().split.shared:
+    if Testbed().split.shared:
         pytest.skip("client and servers share the CPUs here")
     wrapper = tmp_path / "loadgen"
     wrapper.write_text(f'#!/bin/sh\necho $$ > {quota}/cgroup.procs\nexec {find_loadgen()} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(wrapper))
-    run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
+    run_rounds(1, "run", *LONGER_SLOTS, folder=tmp_path)
     assert found_in(tmp_path)["client-cpu-starved"]
 
 
@@ -155,20 +155,20 @@ def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
         for pid in masters:
             os.kill(pid, signal.SIGKILL)
         process.communicate(timeout=60)
-    assert [warning.arm for warning in found_in(tmp_path)["incident"]] == ["nginx"]
+    assert [warning.variant for warning in found_in(tmp_path)["incident"]] == ["nginx"]
     assert left_behind(tmp_path) == []
 
 
 def test_a_client_that_is_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "loadgen"):
-        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
+        run_rounds(1, "run", *LONGER_SLOTS, folder=tmp_path)
     assert found_in(tmp_path)["client-stalled"]
 
 
 def test_servers_that_are_stopped_again_and_again(tmp_path: Path) -> None:
     with restless(tmp_path, "nginx"):
-        run_blocks(1, "run", *LONGER_SLOTS, folder=tmp_path)
-    assert "nginx" in {warning.arm for warning in found_in(tmp_path)["servers-stopped"]}
+        run_rounds(1, "run", *LONGER_SLOTS, folder=tmp_path)
+    assert "nginx" in {warning.variant for warning in found_in(tmp_path)["servers-stopped"]}
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def _is_ours(process: psutil.Process, folder: Path) -> bool:
 
 def test_another_programs_full_listen_queue_invalidates_nothing(tmp_path: Path) -> None:
     with crowded_listener():
-        run_blocks(1, "run", *QUICK, folder=tmp_path)
+        run_rounds(1, "run", *QUICK, folder=tmp_path)
     assert not {"listen-overflow", "syn-retransmits"} & set(found_in(tmp_path))
     run = RunFolder.open(tmp_path / "run")
     dropped = [

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, beside, run_blocks, slots, webdyno
+from e2e.commands import QUICK, beside, run_rounds, slots, webdyno
 from webdyno.judge.validity import warnings_of
 from webdyno.model.judgement import ValidityWarning
 from webdyno.run.folder import RunFolder
@@ -17,10 +17,10 @@ from webdyno.run.folder import RunFolder
 pytestmark = pytest.mark.measures
 
 
-def notes_on(arm: str, folder: Path) -> dict[str, ValidityWarning]:
-    """What was found about an arm of the run in a test's folder, by rule."""
+def notes_on(variant: str, folder: Path) -> dict[str, ValidityWarning]:
+    """What was found about a variant of the run in a test's folder, by rule."""
     run = RunFolder.open(folder / "run")
-    return {it.rule: it for it in warnings_of(run.data().points[0]) if it.arm == arm}
+    return {it.rule: it for it in warnings_of(run.data().points[0]) if it.variant == variant}
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def somebody_else(folder: Path) -> Iterator[None]:
 
     def ask(enough: threading.Event) -> None:
         while not enough.is_set():
-            for file in folder.glob("run/blocks/*/nginx/nginx/nginx.conf"):
+            for file in folder.glob("run/rounds/*/nginx/nginx/nginx.conf"):
                 with suppress(OSError, LookupError):  # it may be gone, or not written yet
                     port = int(re.findall(r"listen [\d.]+:(\d+)", file.read_text())[0])
                     ask_often(port, enough)
@@ -48,16 +48,16 @@ def somebody_else(folder: Path) -> Iterator[None]:
 
 def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
     with somebody_else(tmp_path):
-        run_blocks(1, "run", *QUICK, "--set=load.connections=2", folder=tmp_path)
+        run_rounds(1, "run", *QUICK, "--set=load.connections=2", folder=tmp_path)
     note = notes_on("nginx", tmp_path)["request-count"]
     assert note.severity == "note"
     assert "request-count" not in notes_on("apache-event", tmp_path)
 
 
 def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
-    arms = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
-    few = "--set=arms.nginx-phpfpm.knobs.children=2"
-    told = run_blocks(1, "duel", *arms, *QUICK, few, folder=tmp_path)
+    variants = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
+    few = "--set=variants.nginx-phpfpm.settings.children=2"
+    told = run_rounds(1, "duel", *variants, *QUICK, few, folder=tmp_path)
     notes = notes_on("nginx-phpfpm", tmp_path)
     assert "workers-all-busy" in notes, told
     note = notes["workers-all-busy"]

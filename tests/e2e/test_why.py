@@ -1,4 +1,4 @@
-"""What limits an arm, found by real limits on real servers."""
+"""What limits a variant, found by real limits on real servers."""
 
 import os
 import shutil
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from e2e.commands import (
     left_behind,
-    run_blocks,
+    run_rounds,
     started_webdyno,
     wait_for,
     webdyno,
@@ -47,7 +47,7 @@ FEW = (
     "--set=load.connections=4",
     "--set=measure.slot_s=0.3",
     "--set=measure.warmup_s=0",
-    "--set=measure.slots_per_arm=2",
+    "--set=measure.slots_per_variant=2",
     "--set=measure.patience=1",
     "--budget=8s",
 )
@@ -57,12 +57,12 @@ FEW = (
 @pytest.mark.skipif(os.geteuid() != 0, reason="control groups take root")
 def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
-    run_blocks(1, "duel", CMD, CMD, *FEW, folder=tmp_path)
-    done = webdyno("why", "run", "--arm=(A)", "--no-report", folder=tmp_path)
+    run_rounds(1, "duel", CMD, CMD, *FEW, folder=tmp_path)
+    done = webdyno("why", "run", "--variant=(A)", "--no-report", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     told = " ".join(done.stdout.split())
     said = told.partition("What limits it: ")[2][:400]
-    # With few blocks on a restless machine the interval is wide: "in part (0.79, 0.56 to 1.02)".
+    # With few rounds on a restless machine the interval is wide: "in part (0.79, 0.56 to 1.02)".
     assert "the servers' CPU limits it" in said, said
     assert "the client's CPU limits it" not in said, said
     assert left_behind(tmp_path) == []
@@ -70,15 +70,15 @@ def test_servers_that_work_all_the_time_are_limited_by_their_cpu(tmp_path: Path)
 
 @pytest.mark.measures
 def test_a_planted_cause_is_named_and_its_fix_measured(tmp_path: Path) -> None:
-    slow = ("--set=arms.slow.knobs.workers=1", "--set=arms.slow.knobs.children=1")
+    slow = ("--set=variants.slow.settings.workers=1", "--set=variants.slow.settings.children=1")
     (tmp_path / "slow.toml").write_text(
         'title = "t"\nquestion = "q?"\nsite = "waiting"\n'
-        '[arms.good]\nstack = "nginx-phpfpm"\n[arms.slow]\nstack = "nginx-phpfpm"\n'
+        '[variants.good]\nstack = "nginx-phpfpm"\n[variants.slow]\nstack = "nginx-phpfpm"\n'
     )
-    run_blocks(1, "run", "slow.toml", f"--catalog={RIG}", "--yes", *FEW, *slow, folder=tmp_path)
-    told = webdyno("why", "run", "--advice", "--arm=slow", folder=tmp_path).stdout
+    run_rounds(1, "run", "slow.toml", f"--catalog={RIG}", "--yes", *FEW, *slow, folder=tmp_path)
+    told = webdyno("why", "run", "--advice", "--variant=slow", folder=tmp_path).stdout
     assert "worth trying is children = 4: with 1 it has too few PHP processes" in unwrapped(told)
-    asked = ("why", "run", "--advice", "--try", "--arm=slow", "--no-report", "--budget=60s")
+    asked = ("why", "run", "--advice", "--try", "--variant=slow", "--no-report", "--budget=60s")
     done = webdyno(*asked, folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     assert "slow: children = 4 is worth" in unwrapped(done.stdout)
@@ -94,10 +94,10 @@ def unwrapped(told: str) -> str:
 def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> None:
     before = written_for_perf()
     few = [it for it in FEW if "warmup" not in it]
-    run_blocks(1, "duel", "node", "nginx", "--yes", *few, folder=tmp_path)
+    run_rounds(1, "duel", "node", "nginx", "--yes", *few, folder=tmp_path)
     asked = ("why", "run", "--profile", "--budget=7s", "--no-report")
     with started_webdyno(*asked, folder=tmp_path) as process:
-        wait_for(tmp_path / "run/why/profile/slots.jsonl", lines=12)  # more than one block has
+        wait_for(tmp_path / "run/why/profile/slots.jsonl", lines=12)  # more than one round has
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == Exit.INTERRUPTED, told
@@ -118,9 +118,9 @@ def written_for_perf() -> set[Path]:
 def test_without_perf_it_says_so_and_tells_what_the_kernel_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm(server_cpu_us=40.0)}).stored(
-        tmp_path / "run"
-    )
+    simulated_run(
+        {"nginx": SimulatedVariant(), "apache": SimulatedVariant(server_cpu_us=40.0)}
+    ).stored(tmp_path / "run")
     monkeypatch.setenv("PATH", str(tmp_path))
     done = webdyno_here("why", "run", "--profile", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
@@ -128,23 +128,26 @@ def test_without_perf_it_says_so_and_tells_what_the_kernel_counted(
     assert "A request costs apache" in done.stdout
 
 
-def test_a_part_of_an_arm_s_name_is_enough_when_no_other_has_it(tmp_path: Path) -> None:
-    arms = {"nginx (A)": SimulatedArm(), "nginx (B)": SimulatedArm()}
-    simulated_run(arms).stored(tmp_path / "run")
-    done = webdyno_here("why", "run", "--advice", "--arm=(B)", folder=tmp_path)
+def test_a_part_of_a_variant_s_name_is_enough_when_no_other_has_it(tmp_path: Path) -> None:
+    variants = {"nginx (A)": SimulatedVariant(), "nginx (B)": SimulatedVariant()}
+    simulated_run(variants).stored(tmp_path / "run")
+    done = webdyno_here("why", "run", "--advice", "--variant=(B)", folder=tmp_path)
     assert done.stdout.startswith("nginx (B): "), done.stderr
     assert "nginx (A)" not in done.stdout
-    done = webdyno_here("why", "run", "--advice", "--arm=nginx", folder=tmp_path)
+    done = webdyno_here("why", "run", "--advice", "--variant=nginx", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
-    assert "--arm nginx: several arms have that in their names; it has nginx (A)" in done.stderr
+    assert (
+        "--variant nginx: several variants have that in their names; it has nginx (A)"
+        in done.stderr
+    )
 
 
 def test_what_no_rate_can_tell_is_refused(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(SERVER)
     opened = ("--set=load.loop=open", "--set=load.rate_per_s=50")
-    run_blocks(1, "duel", CMD, CMD, *FEW, *opened, folder=tmp_path)
+    run_rounds(1, "duel", CMD, CMD, *FEW, *opened, folder=tmp_path)
     done = webdyno_here("why", "run", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
     assert "an open loop's rate is given" in done.stderr
-    done = webdyno_here("why", "run", "--arm=x", folder=tmp_path)
-    assert "the run has no such arm" in done.stderr
+    done = webdyno_here("why", "run", "--variant=x", folder=tmp_path)
+    assert "the run has no such variant" in done.stderr

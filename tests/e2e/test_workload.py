@@ -6,11 +6,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from e2e.commands import QUICK, run_blocks, webdyno, webdyno_here
+from e2e.commands import QUICK, run_rounds, webdyno, webdyno_here
 from variants import further
 from webdyno.cli import app
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.lab.ending import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -38,12 +38,12 @@ def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     sizes = {path: page.body_bytes for path, page in site.paths.items()}
     assert sorted(map(int, filter(None, sizes.values()))) == sorted(SIZES.values())
     with start_stack(
-        catalogue.stack(stack), {}, site, folder=tmp_path / "kept", bench=Bench()
+        catalogue.stack(stack), {}, site, folder=tmp_path / "kept", testbed=Testbed()
     ) as running:
         for path, size in sizes.items():
-            with urlopen(f"{running.url}{path}", timeout=5) as answer:  # noqa: S310 (our server)
-                assert answer.status == 200, path
-                assert len(answer.read()) == size, path
+            with urlopen(f"{running.url}{path}", timeout=5) as response:  # noqa: S310 (our server)
+                assert response.status == 200, path
+                assert len(response.read()) == size, path
 
 
 PAGES_MS = {"/": 30, "/shop/": 40, "/cart.php": 50, "/index.php": 55, "/item/7": 60}
@@ -62,12 +62,12 @@ def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path)
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
     with start_stack(
-        catalogue.stack(stack), {}, site, folder=tmp_path / "kept", bench=Bench()
+        catalogue.stack(stack), {}, site, folder=tmp_path / "kept", testbed=Testbed()
     ) as running:
         for path, page in site.paths.items():
             before_s = cpu_s(running.pids())
-            with urlopen(f"{running.url}{path}", timeout=5) as answer:  # noqa: S310 (our server)
-                body = answer.read()
+            with urlopen(f"{running.url}{path}", timeout=5) as response:  # noqa: S310 (our server)
+                body = response.read()
             assert len(body) == page.body_bytes, path
             assert body.startswith(b"This page is made up") is (len(body) > 1_000), path
             if len(body) > 1_000:
@@ -80,7 +80,7 @@ def cpu_s(pids: Iterable[int]) -> float:
     return sum(int((it / "schedstat").read_text().split()[0]) for it in threads) / 1e9
 
 
-def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> None:
+def test_a_log_is_asked_again_as_it_was_of_all_variants_alike(tmp_path: Path) -> None:
     """Of ten paths one is asked for in each second, three hundred times."""
     told = [line(f"/{second % 10}", time_s=BEGIN_S + second) * 300 for second in range(60)]
     (tmp_path / "a.log").write_text("".join(told))
@@ -94,16 +94,16 @@ def test_a_log_is_asked_again_as_it_was_of_all_arms_alike(tmp_path: Path) -> Non
         "--set=load.arrivals=replay",
         "--yes",
     )
-    said = run_blocks(1, "duel", "nginx", "apache-event", *words, *QUICK, folder=tmp_path)
-    assert "block 1" in said
+    said = run_rounds(1, "duel", "nginx", "apache-event", *words, *QUICK, folder=tmp_path)
+    assert "round 1" in said
     records = [it for it in RunFolder.open(tmp_path / "run").records() if it.kind == "slot"]
-    slots = [it for it in records if isinstance(it, SlotRecord) and it.block == 1]
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.round == 1]
     offered = {
-        arm: [it.load.offered_rps for it in slots if it.arm == arm]
-        for arm in ("nginx", "apache-event")
+        variant: [it.load.offered_rps for it in slots if it.variant == variant]
+        for variant in ("nginx", "apache-event")
     }
     assert offered["nginx"] == offered["apache-event"]
-    for slot in slots:  # each path is asked for in a tenth of a second, which a slot takes
+    for slot in slots:  # each path is requested in a tenth of a second, which a slot takes
         assert sum(it.completed > 0 for it in slot.load.endpoints) in {1, 2, 3}
 
 

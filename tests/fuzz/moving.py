@@ -44,7 +44,7 @@ def moved(
         place="stack",
         tell=lambda _: None,
         services=SERVICES,
-        bench=None,
+        testbed=None,
         provide=lambda _: None,
         protocol=random.choice(["http", "http", "https", "h2"]),
         host=random.choice(["", host]),

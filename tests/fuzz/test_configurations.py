@@ -91,7 +91,7 @@ PIECES = [
         "9" * 400,
         "a" * 3000,
         "@webdyno-port@",
-        "${knobs.x}",
+        "${settings.x}",
         "{" * 150,
     ),
 ]

@@ -43,7 +43,17 @@ precision = "2%"
 path = "/a"
 method = "GET"
 """
-PROJECT_KEYS = ["app", "start", "knobs", "requests", "needs", "arms", "secret", "version", "setup"]
+PROJECT_KEYS = [
+    "app",
+    "start",
+    "settings",
+    "requests",
+    "needs",
+    "variants",
+    "secret",
+    "version",
+    "setup",
+]
 LAUGHS = {
     "nginx": ("include {};\n", "events {} http { server { listen 80; } }\n"),
     "apache": ("Include {}\n", "Listen 80\n"),

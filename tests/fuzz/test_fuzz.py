@@ -25,7 +25,7 @@ from webdyno.definitions.catalogue import BUILT_IN, Catalogue
 from webdyno.lab.ending import Exit
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
@@ -34,7 +34,7 @@ PROCESSES = 5
 
 KEYS = [
     key
-    for model in (Experiment, Load, Measure, Arm)
+    for model in (Experiment, Load, Measure, Variant)
     for key in model.model_fields
     if key not in {"title", "question"}
 ]
@@ -56,22 +56,22 @@ RICH: dict[str, Any] = {
         "slow_readers": {"connections": 2, "bytes_per_s": "1KB"},
     },
     "measure": {
-        "decide_on": "rate_rps",
+        "decide_on": "throughput_rps",
         "slot_s": 0.5,
-        "slots_per_arm": 4,
+        "slots_per_variant": 4,
         "warmup_s": 1,
         "precision": "2%",
         "budget_s": 90.0,
-        "min_blocks": 6,
-        "max_blocks": 30,
+        "min_rounds": 6,
+        "max_rounds": 30,
         "seed": 5,
     },
-    "bench": {"kind": "netns", "server_cores": 1, "link": "1gbit", "delay": "1ms", "loss": 0.001},
-    "arms": {
-        "a": {"stack": "nginx", "knobs": {"workers": 1, "gzip": True}, "memory": "64MB"},
+    "testbed": {"kind": "netns", "server_cores": 1, "link": "1gbit", "delay": "1ms", "loss": 0.001},
+    "variants": {
+        "a": {"stack": "nginx", "settings": {"workers": 1, "gzip": True}, "memory": "64MB"},
         "b": {"stack": "apache-event", "site": "static", "paths": ["/hello.txt", "/é"], "cpus": 1},
     },
-    "factors": {"load.connections": [1, 2], "arms.a.knobs.workers": [1, 2]},
+    "factors": {"load.connections": [1, 2], "variants.a.settings.workers": [1, 2]},
 }
 
 
@@ -89,12 +89,12 @@ def check_sense(experiment: Experiment) -> None:
         if isinstance(here, int) and where[-1] != "seed":
             assert abs(here) <= 10**12, (where, here)
     measure = experiment.measure
-    assert 6 <= measure.min_blocks <= measure.max_blocks <= 100_000
-    assert (measure.slots_per_arm or 2) <= 10_000
-    assert len(experiment.arms) >= (1 if experiment.capacity else 2)
-    for name in (*experiment.arms, experiment.title, experiment.question):
+    assert 6 <= measure.min_rounds <= measure.max_rounds <= 100_000
+    assert (measure.slots_per_variant or 2) <= 10_000
+    assert len(experiment.variants) >= (1 if experiment.capacity else 2)
+    for name in (*experiment.variants, experiment.title, experiment.question):
         assert name.isprintable()
-    assert all(name.strip() for name in experiment.arms)
+    assert all(name.strip() for name in experiment.variants)
     for levels in experiment.factors.values():
         assert len(levels) == len({json.dumps(level) for level in levels})
     points = plan_points(experiment)
@@ -188,22 +188,33 @@ def test_every_setting_with_everything(tmp_path: Path) -> None:
 SETTINGS = [
     *(f"load.{key}" for key in Load.model_fields),
     *(f"measure.{key}" for key in Measure.model_fields),
-    *(f"bench.{key}" for key in ("kind", "server_cores", "link", "delay", "loss")),
-    *(f"arms.nginx.{key}" for key in Arm.model_fields),
-    *("arms.nginx.knobs.workers", "arms.nginx.knobs.gzip", "arms.nginx.knobs.sendfile"),
-    *("load.slow_readers.connections", "load.headers.Cookie", "title", "site", "generator", "arms"),
-    *("arms.x.stack", "factors", "nothing", "", ".", "a.b.c", 'arms."nginx".cpus', "load."),
+    *(f"testbed.{key}" for key in ("kind", "server_cores", "link", "delay", "loss")),
+    *(f"variants.nginx.{key}" for key in Variant.model_fields),
+    *(
+        "variants.nginx.settings.workers",
+        "variants.nginx.settings.gzip",
+        "variants.nginx.settings.sendfile",
+    ),
+    *(
+        "load.slow_readers.connections",
+        "load.headers.Cookie",
+        "title",
+        "site",
+        "generator",
+        "variants",
+    ),
+    *("variants.x.stack", "factors", "nothing", "", ".", "a.b.c", 'variants."nginx".cpus', "load."),
 ]
 PLAUSIBLE = {
     "load.connections": ["1", "4", "16"],
     "load.zipf": ["0.5", "1"],
-    "measure.min_blocks": ["6", "40"],
-    "measure.max_blocks": ["7", "50"],
-    "arms.nginx.knobs.workers": ["1", "2"],
+    "measure.min_rounds": ["6", "40"],
+    "measure.max_rounds": ["7", "50"],
+    "variants.nginx.settings.workers": ["1", "2"],
 }
 """Settings that are right by themselves, and wrong only together."""
 FLAGS_WITH_VALUES = [
-    *("--budget", "--precision", "--generator", "--bench", "--server-cores", "--link", "--delay"),
+    *("--budget", "--precision", "--generator", "--testbed", "--server-cores", "--link", "--delay"),
     "--loss",
 ]
 OTHER_COMMANDS = [
@@ -288,7 +299,7 @@ def test_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, cases
             check_kept(said.experiment, key_parts(key), written)
         if "--server-cores" in words:
             cores = words[words.index("--server-cores") + 1]
-            assert str(said.experiment.bench.server_cores) == cores.strip(), words
+            assert str(said.experiment.testbed.server_cores) == cores.strip(), words
 
     each_case(seed, cases, one)
 
@@ -345,7 +356,7 @@ def test_real_processes(tmp_path: Path) -> None:
     random = Random(f"{min(seeds())}/process")
     for _ in range(PROCESSES):
         data = copy.deepcopy(RICH)
-        data["arms"]["a"]["stack"] = "no such stack"
+        data["variants"]["a"]["stack"] = "no such stack"
         nasty.changed(data, random, KEYS)
         path.write_text(tomli_w.dumps(data))
         done = subprocess.run(

@@ -9,13 +9,13 @@ from contextlib import chdir
 from pathlib import Path
 from random import Random
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from fuzz import nasty
 from fuzz.child import typed
 from fuzz.driver import check_end, each_case, sweep
 
 HEAD, RECORDS, FLEET = "run.json", "slots.jsonl", "fleet/fleet.json"
-KEYS = ["kind", "load", "block", "arm", "format", "experiment", "runs", "members", "hosts"]
+KEYS = ["kind", "load", "round", "variant", "format", "experiment", "runs", "members", "hosts"]
 COMMANDS = [
     *(["report", "bad"], ["compare", "bad", "whole"], ["compare", "whole", "bad"], ["why", "bad"]),
     *(["export", "bad"], ["fleet", "bad", "whole"], ["fleet", "fleet"], ["resume", "bad"]),
@@ -82,9 +82,9 @@ DAMAGES: Sequence[Callable[[Path, Random], None]] = [
 @sweep(quick=0, whole=240)
 def test_a_damaged_run_is_read_or_refused(tmp_path: Path, seed: int, cases: range) -> None:
     good = tmp_path / "good"
-    arms = {"apache": SimulatedArm(stack="apache-event"), "nginx": SimulatedArm()}
+    variants = {"apache": SimulatedVariant(stack="apache-event"), "nginx": SimulatedVariant()}
     for name in ("whole", "bad", "fleet/a", "fleet/b"):
-        simulated_run(arms, seed=len(name)).stored(good / name)
+        simulated_run(variants, seed=len(name)).stored(good / name)
     (good / FLEET).write_text(json.dumps({"runs": ["a", "b"], "hosts": {"a": "x", "b": "y"}}))
 
     def one(case: int) -> None:

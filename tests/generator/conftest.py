@@ -6,19 +6,19 @@ from contextlib import contextmanager
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
-from webdyno.model.knob import KnobValue
+from webdyno.host.this_machine import Testbed
+from webdyno.model.setting import SettingValue
 from webdyno.stack.starting import start_stack
 
 
 @contextmanager
 def serving(
-    stack: str, site: str, folders: pytest.TempPathFactory, **knobs: KnobValue
+    stack: str, site: str, folders: pytest.TempPathFactory, **settings: SettingValue
 ) -> Iterator[str]:
     """Start a stack of the catalogue, give its URL, and stop it."""
     catalogue, folder = Catalogue.load(), folders.mktemp(stack)
     wanted, served = catalogue.stack(stack), catalogue.site(site)
-    with start_stack(wanted, knobs, served, folder=folder, bench=Bench()) as running:
+    with start_stack(wanted, settings, served, folder=folder, testbed=Testbed()) as running:
         yield running.url
 
 

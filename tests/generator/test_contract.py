@@ -1,4 +1,4 @@
-"""The engine's orders and results against the committed schemas, whatever is asked for."""
+"""The engine's orders and results against the committed schemas, whatever is requested."""
 
 import json
 import os

@@ -94,8 +94,8 @@ def test_figures_of_httperf_are_those_that_it_printed(url: str) -> None:
     assert (connections, requests) == (40, 200)
     assert result.measured_s == took_s
     assert [result.rate_rps] == figures(r"Request rate: ([\d.]+) req/s", result.printed)
-    (response_ms,) = figures(r"response ([\d.]+) transfer", result.printed)
-    assert result.service_time_us.mean == pytest.approx(response_ms * 1000)
+    (latency_ms,) = figures(r"response ([\d.]+) transfer", result.printed)
+    assert result.service_time_us.mean == pytest.approx(latency_ms * 1000)
     assert result.offered_rps == 200
 
 
@@ -184,27 +184,33 @@ def test_loads_that_an_instrument_cannot_make_are_refused(
     name: GeneratorName, load: Load, told: str
 ) -> None:
     data = {"title": "", "question": "", "site": "static", "generator": name, "load": load}
-    arms = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
-    fault = generator_fault(Experiment.model_validate(data | {"arms": arms}))
+    variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    fault = generator_fault(Experiment.model_validate(data | {"variants": variants}))
     assert fault is not None
     assert told in fault
 
 
 def test_percentiles_cannot_decide_without_a_distribution() -> None:
     data = {"title": "", "question": "", "site": "static", "generator": "ab"}
-    arms = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
-    measure = {"decide_on": "response_p99_us"}
-    experiment = Experiment.model_validate(data | {"arms": arms, "measure": measure})
+    variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    measure = {"decide_on": "latency_p99_us"}
+    experiment = Experiment.model_validate(data | {"variants": variants, "measure": measure})
     assert "doesn't tell the distribution" in (generator_fault(experiment) or "")
 
 
 @pytest.mark.parametrize("name", ["ab", "wrk"])
-def test_a_lead_in_that_would_not_be_excluded_is_refused(name: str) -> None:
-    arms = {arm: {"stack": "nginx"} for arm in "ab"}
-    data = {"title": "t", "question": "q", "site": "static", "arms": arms, "generator": name}
-    asked = Experiment.model_validate(data | {"measure": {"lead_in_s": 0.1}})
-    assert "lead_in_s would change nothing" in (generator_fault(asked) or "")
-    none = Experiment.model_validate(data | {"measure": {"lead_in_s": 0}})
+def test_a_ramp_up_that_would_not_be_excluded_is_refused(name: str) -> None:
+    variants = {variant: {"stack": "nginx"} for variant in "ab"}
+    data = {
+        "title": "t",
+        "question": "q",
+        "site": "static",
+        "variants": variants,
+        "generator": name,
+    }
+    asked = Experiment.model_validate(data | {"measure": {"ramp_up_s": 0.1}})
+    assert "ramp_up_s would change nothing" in (generator_fault(asked) or "")
+    none = Experiment.model_validate(data | {"measure": {"ramp_up_s": 0}})
     assert generator_fault(none) is None
 
 

@@ -96,7 +96,7 @@ def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:
     asked = dataclasses.replace(
         order(f"{url}/hello.txt"),
         load=flood,
-        lead_in_s=0.05,
+        ramp_up_s=0.05,
         abort_rule=AbortRule(share=0.04, after_s=0.05),
     )
     schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())

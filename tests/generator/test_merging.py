@@ -58,7 +58,7 @@ def times(us: list[int]) -> Times:
 
 
 def result(us: list[int], failed: int = 0, **changes: object) -> LoadResult:
-    """A client's result with such response times, one window for each hundred of them."""
+    """A client's result with such latency, one window for each hundred of them."""
     done = len(us)
     windows = [
         Window(at_s=float(nth), length_s=1.0, completed=len(us[begin : begin + 100]), cpu_s=0.25)
@@ -115,7 +115,7 @@ all_times = st.lists(st.integers(1, 3_600_000_000), max_size=300)
 
 @st.composite
 def clients(draw: st.DrawFn) -> list[list[int]]:
-    """Times of all answers, dealt out to two clients or more; some may have none."""
+    """Times of all responses, dealt out to two clients or more; some may have none."""
     us = draw(all_times)
     cuts = sorted(draw(st.lists(st.integers(0, len(us)), min_size=1, max_size=4)))
     return [us[begin:end] for begin, end in pairwise([0, *cuts, len(us)])]

@@ -1,4 +1,4 @@
-"""Opens a bench with a cable, prints the processes behind it, and ends: for tests of what is left.
+"""Opens a testbed with a link, prints the processes behind it, and ends: to test what is left.
 
 Its argument says how: `end`, `error`, or `kill`, which waits for being killed.
 """
@@ -9,12 +9,12 @@ import time
 import psutil
 
 from webdyno.generator.loadgen import find_loadgen
-from webdyno.host.netns import NetnsBench
-from webdyno.model.bench import BenchSettings
+from webdyno.host.netns import NetnsTestbed
+from webdyno.model.testbed import TestbedSettings
 
 if __name__ == "__main__":
-    settings = BenchSettings(kind="netns", link=1e8, delay=0.01)
-    with NetnsBench(settings, find_loadgen()):
+    settings = TestbedSettings(kind="netns", link=1e8, delay=0.01)
+    with NetnsTestbed(settings, find_loadgen()):
         behind = psutil.Process().children(recursive=True)
         print(*(process.pid for process in behind), flush=True)  # noqa: T201
         if sys.argv[1] == "error":

@@ -9,7 +9,7 @@ import pytest
 
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
 
@@ -21,7 +21,7 @@ BUSY = "while :; do :; done"
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
-    bench = Bench()
+    testbed = Testbed()
     workspace = Workspace()
     group = ControlGroup.create(workspace.name)
     try:
@@ -30,7 +30,7 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
         workspace.remove()
         pytest.skip("no memory controller here")
     before = limit.reading()
-    process = bench.spawn(
+    process = testbed.spawn(
         ["sh", "-c", EATER],
         cwd=workspace.path,
         env={"PATH": "/usr/bin:/bin"},
@@ -56,7 +56,7 @@ def test_who_takes_too_much_is_killed_and_counted(tmp_path: Path) -> None:
 def test_a_limit_that_nothing_can_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webdyno.host.limits.mounts", list)
     monkeypatch.setattr("webdyno.host.limits.mount_point", lambda: None)
-    with pytest.raises(OperationError, match="a memory limit was asked for and can't be kept here"):
+    with pytest.raises(OperationError, match="a memory limit was requested and can't be kept here"):
         MemoryLimit.impose("test", None, 32 * MIB)
 
 
@@ -68,10 +68,10 @@ def test_what_happened_between_two_readings() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="control groups take root")
 @pytest.mark.parametrize("cpus", [0.2, 0.05])
 def test_a_process_gets_no_more_than_its_share(cpus: float) -> None:
-    bench = Bench().with_server_cpus(cpus)
+    testbed = Testbed().with_server_cpus(cpus)
     with Workspace() as workspace:
         group = ControlGroup.create(workspace.name)
-        limit = bench.cpu_limit(workspace, group)
+        limit = testbed.cpu_limit(workspace, group)
         assert isinstance(limit, CpuLimit)
         entries = limit.entries() or [limit.folder / "cgroup.procs"]
         join = "; ".join(f"echo 0 >{entry}" for entry in entries)
@@ -92,12 +92,12 @@ def _cpu_s(pid: int) -> float:
 
 
 def test_whole_cpus_need_no_limit() -> None:
-    bench = Bench().with_server_cpus(1)
+    testbed = Testbed().with_server_cpus(1)
     with Workspace() as workspace:
-        assert bench.cpu_limit(workspace, None) is None
-    assert len(bench.split.servers) == 1
+        assert testbed.cpu_limit(workspace, None) is None
+    assert len(testbed.split.servers) == 1
 
 
 def test_more_than_there_are_is_refused() -> None:
     with pytest.raises(UserError, match="1000 CPUs were asked for"):
-        Bench().with_server_cpus(1_000)
+        Testbed().with_server_cpus(1_000)

@@ -1,4 +1,4 @@
-"""The bench with a network of its own: namespaces, the cable, what is left behind."""
+"""The testbed with a network of its own: namespaces, the link, what is left behind."""
 
 import os
 import signal
@@ -13,9 +13,9 @@ import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from webdyno.generator.loadgen import find_loadgen
-from webdyno.host.netns import NetnsBench, Sides, shaping
-from webdyno.model.bench import BenchSettings
+from webdyno.host.netns import NetnsTestbed, Sides, shaping
 from webdyno.model.errors import OperationError
+from webdyno.model.testbed import TestbedSettings
 
 """One that everybody may run; that of the tests may lie in root's home."""
 DRIVER = Path(__file__).parent / "netns_driver.py"
@@ -25,26 +25,26 @@ CAN_UNSHARE = (
 needs_namespaces = pytest.mark.skipif(not CAN_UNSHARE, reason="no network namespaces here")
 
 
-def settings(**given: object) -> BenchSettings:
-    return BenchSettings.model_validate({"kind": "netns", **given})
+def settings(**given: object) -> TestbedSettings:
+    return TestbedSettings.model_validate({"kind": "netns", **given})
 
 
 @pytest.fixture
-def bench() -> Iterator[NetnsBench]:
-    with NetnsBench(settings(), find_loadgen()) as bench:
-        yield bench
+def testbed() -> Iterator[NetnsTestbed]:
+    with NetnsTestbed(settings(), find_loadgen()) as testbed:
+        yield testbed
 
 
-def round_trips(bench: NetnsBench, count: int) -> list[float]:
+def round_trips(testbed: NetnsTestbed, count: int) -> list[float]:
     """Times of short exchanges between client and servers, in seconds."""
-    with bench.servers_socket() as listener:
-        listener.bind((bench.host, 0))
+    with testbed.servers_socket() as listener:
+        listener.bind((testbed.host, 0))
         listener.listen()
         port = listener.getsockname()[1]
         times = []
-        with bench.client_socket() as client:
+        with testbed.client_socket() as client:
             client.settimeout(60)
-            client.connect((bench.host, port))
+            client.connect((testbed.host, port))
             server, _ = listener.accept()
             with server:
                 for _ in range(count):
@@ -57,44 +57,44 @@ def round_trips(bench: NetnsBench, count: int) -> list[float]:
 
 
 @needs_namespaces
-def test_the_sides_reach_each_other_and_nobody_else(bench: NetnsBench) -> None:
-    assert len(round_trips(bench, 3)) == 3
-    with bench.client_socket() as client, pytest.raises(OSError, match="unreachable"):
+def test_the_sides_reach_each_other_and_nobody_else(testbed: NetnsTestbed) -> None:
+    assert len(round_trips(testbed, 3)) == 3
+    with testbed.client_socket() as client, pytest.raises(OSError, match="unreachable"):
         client.connect(("192.0.2.1", 80))
     own = Path("/proc/self/ns/net").readlink()
-    sides = {Path(f"/proc/{pid}/ns/net").readlink() for pid in bench.network_pids}
+    sides = {Path(f"/proc/{pid}/ns/net").readlink() for pid in testbed.network_pids}
     assert len(sides | {own}) == 3
 
 
 @needs_namespaces
-def test_commands_run_on_their_side(bench: NetnsBench) -> None:
+def test_commands_run_on_their_side(testbed: NetnsTestbed) -> None:
     def devices(entry: list[str]) -> str:
         command = [*entry, "cat", "/proc/self/net/dev"]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
-    assert "client0" in devices(bench.client_entry())
-    assert "servers0" in devices(bench.servers_entry(bench.user))
+    assert "client0" in devices(testbed.client_entry())
+    assert "servers0" in devices(testbed.servers_entry(testbed.user))
 
 
 @needs_namespaces
-def test_servers_run_as_their_user_on_their_side(bench: NetnsBench) -> None:
-    command = [*bench.servers_entry(bench.user), "id", "-u"]
+def test_servers_run_as_their_user_on_their_side(testbed: NetnsTestbed) -> None:
+    command = [*testbed.servers_entry(testbed.user), "id", "-u"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) == (bench.user.uid if bench.user else os.geteuid())
+    assert int(done.stdout) == (testbed.user.uid if testbed.user else os.geteuid())
 
 
 @needs_namespaces
 def test_a_delay_is_added_to_round_trips() -> None:
-    with NetnsBench(settings(delay="30ms"), find_loadgen()) as bench:
-        assert min(round_trips(bench, 5)) >= 0.03
-        assert "+ 30 ms" in (bench.describe().network or "")
+    with NetnsTestbed(settings(delay="30ms"), find_loadgen()) as testbed:
+        assert min(round_trips(testbed, 5)) >= 0.03
+        assert "+ 30 ms" in (testbed.describe().network or "")
 
 
 @needs_namespaces
 def test_what_gets_lost_is_sent_again() -> None:
-    with NetnsBench(settings(loss="10%"), find_loadgen()) as bench:
-        assert len(round_trips(bench, 50)) == 50
-        _, client = bench.network_pids
+    with NetnsTestbed(settings(loss="10%"), find_loadgen()) as testbed:
+        assert len(round_trips(testbed, 50)) == 50
+        _, client = testbed.network_pids
         words = [
             line.split()
             for line in Path(f"/proc/{client}/net/snmp").read_text().splitlines()
@@ -105,13 +105,13 @@ def test_what_gets_lost_is_sent_again() -> None:
 
 
 @needs_namespaces
-def test_a_full_cable_carries_what_it_should() -> None:
+def test_a_full_link_carries_what_it_should() -> None:
     """Bytes that arrive in a time can be too few on a busy machine, never too many."""
-    with NetnsBench(settings(link="50mbit"), find_loadgen()) as bench:
-        with bench.servers_socket() as listener:
-            listener.bind((bench.host, 0))
+    with NetnsTestbed(settings(link="50mbit"), find_loadgen()) as testbed:
+        with testbed.servers_socket() as listener:
+            listener.bind((testbed.host, 0))
             listener.listen()
-            with bench.client_socket() as client:
+            with testbed.client_socket() as client:
                 client.settimeout(20)
                 client.connect(listener.getsockname())
                 server, _ = listener.accept()
@@ -127,9 +127,9 @@ def test_a_full_cable_carries_what_it_should() -> None:
 
 
 @needs_namespaces
-def test_kernel_parameters_are_taken_over(bench: NetnsBench) -> None:
+def test_kernel_parameters_are_taken_over(testbed: NetnsTestbed) -> None:
     path = "/proc/sys/net/ipv4/ip_local_port_range"
-    command = [*bench.client_entry(), "cat", path]
+    command = [*testbed.client_entry(), "cat", path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == Path(path).read_text().split()
 
@@ -174,12 +174,12 @@ def test_an_ordinary_user_gets_a_user_namespace() -> None:
 def _works_for_this_user() -> bool:
     allowed = subprocess.run(["unshare", "-Urn", "true"], check=False).returncode == 0
     try:
-        with NetnsBench(settings(link="100mbit", delay="5ms"), find_loadgen()) as bench:
-            command = [*bench.servers_entry(), "id", "-u"]
+        with NetnsTestbed(settings(link="100mbit", delay="5ms"), find_loadgen()) as testbed:
+            command = [*testbed.servers_entry(), "id", "-u"]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            return int(done.stdout) == NOBODY and min(round_trips(bench, 3)) >= 0.005
+            return int(done.stdout) == NOBODY and min(round_trips(testbed, 3)) >= 0.005
     except OperationError as error:
-        return not allowed and "--bench this-machine" in str(error)
+        return not allowed and "--testbed this-machine" in str(error)
 
 
 def test_shaping_in_the_kernel() -> None:
@@ -202,5 +202,5 @@ def test_what_isnt_allowed_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         '    socket.socket(fileno=int(word)).send(b\'{"error": "Operation not permitted"}\')\n'
     )
     monkeypatch.setattr("webdyno.host.netns_agent.__file__", str(stand_in))
-    with pytest.raises(OperationError, match=r"Operation not permitted.*--bench this-machine"):
+    with pytest.raises(OperationError, match=r"Operation not permitted.*--testbed this-machine"):
         Sides([0])

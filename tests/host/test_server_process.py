@@ -14,7 +14,7 @@ import pytest
 
 from webdyno.host import warden
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 
@@ -44,7 +44,7 @@ def workspace() -> Iterator[Workspace]:
 
 
 def spawn(workspace: Workspace, tmp_path: Path, *argv: str, grace_s: float = 5.0) -> ServerProcess:
-    return Bench().spawn(
+    return Testbed().spawn(
         argv,
         cwd=workspace.path,
         env=ENVIRONMENT,
@@ -57,14 +57,14 @@ def spawn(workspace: Workspace, tmp_path: Path, *argv: str, grace_s: float = 5.0
 def test_a_server_is_pinned_in_its_own_session_and_unprivileged(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    bench = Bench()
+    testbed = Testbed()
     process = spawn(workspace, tmp_path, "sleep", "600")
     try:
         server = psutil.Process(process.pid)
         wait_until(lambda: server.name() == "sleep")
-        assert server.cpu_affinity() == bench.split.servers
+        assert server.cpu_affinity() == testbed.split.servers
         assert os.getsid(process.pid) not in {os.getsid(0), os.getsid(process.warden_pid)}
-        assert server.uids().real == (bench.user.uid if bench.user else os.getuid())
+        assert server.uids().real == (testbed.user.uid if testbed.user else os.getuid())
         assert os.geteuid() != 0 or server.uids().effective != 0
     finally:
         process.stop()
@@ -73,7 +73,7 @@ def test_a_server_is_pinned_in_its_own_session_and_unprivileged(
 
 def test_a_catalogue_has_no_say_in_what_root_runs(workspace: Workspace, tmp_path: Path) -> None:
     """With LD_PRELOAD or the like it could put code of its own into a warden."""
-    process = Bench().spawn(
+    process = Testbed().spawn(
         ["sleep", "600"],
         cwd=workspace.path,
         env=ENVIRONMENT | {"LD_WHATEVER": "of the catalogue"},
@@ -139,7 +139,7 @@ def test_nothing_of_a_command_is_left_when_its_run_is_over(
     workspace: Workspace, tmp_path: Path, script: str, within_s: float, code: int | None
 ) -> None:
     before = psutil.Process().children(recursive=True)
-    ended = Bench().run(
+    ended = Testbed().run(
         ["sh", "-c", script],
         cwd=workspace.path,
         env=ENVIRONMENT,
@@ -161,11 +161,11 @@ def test_a_program_that_is_not_there(workspace: Workspace, tmp_path: Path) -> No
 DRIVER = f"""
 import sys, time
 from pathlib import Path
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-bench = Bench()
+testbed = Testbed()
 workspace = Workspace()
-process = bench.spawn(
+process = testbed.spawn(
     ["sh", "-c", {STUBBORN!r}], cwd=workspace.path, env={ENVIRONMENT!r},
     log=Path(sys.argv[1]), workspace=workspace, stop_within_s=0.1,
 )

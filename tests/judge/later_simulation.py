@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betaincinv
 
-from builders import START, load_result, response_times, server_use
+from builders import START, latencies, load_result, server_use
 from webdyno.judge.interval import Logs
 from webdyno.judge.long_look import look_at
 from webdyno.model.long_look import LongLook, ServerSample
@@ -36,8 +36,8 @@ Memory = Literal["level", "plateau", "logarithm", "collected"]
 class Server:
     """A server's truth, and that of its neighbours."""
 
-    rate_rps: float = 10_000.0
-    response_us: float = 1_500.0
+    throughput_rps: float = 10_000.0
+    latency_us: float = 1_500.0
     burst: float = 1.0
     """Responses that come together: so many times the variance of a Poisson count."""
     noise: float = 0.05
@@ -60,16 +60,16 @@ class Server:
 STEADY = {
     "steady": Server(),
     "in bursts": Server(burst=20.0),
-    "in large bursts": Server(rate_rps=2_000, response_us=32_000, burst=20.0),
-    "few responses": Server(rate_rps=60, response_us=200_000),
-    "very few responses": Server(rate_rps=10, response_us=1_000_000),
+    "in large bursts": Server(throughput_rps=2_000, latency_us=32_000, burst=20.0),
+    "few responses": Server(throughput_rps=60, latency_us=200_000),
+    "very few responses": Server(throughput_rps=10, latency_us=1_000_000),
     "noise that remembers 0.1 s": Server(noise=0.1, memory_s=0.1),
     "noise that remembers 0.5 s": Server(noise=0.1, memory_s=0.5),
     "noise that remembers 2 s": Server(noise=0.05, memory_s=2.0),
     "beside a neighbour (steal)": Server(neighbour="steal"),
     "beside a neighbour (programs)": Server(neighbour="programs"),
     "few responses beside a neighbour": Server(
-        rate_rps=60, response_us=200_000, neighbour="programs"
+        throughput_rps=60, latency_us=200_000, neighbour="programs"
     ),
     "memory to a plateau": Server(memory="plateau"),
     "memory like a logarithm": Server(memory="logarithm"),
@@ -81,7 +81,7 @@ THERE = {
     "a second at 40% every 6 s": Server(stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0),
     "drift of 10%": Server(drifts_to=0.9),
     "leak of 10 kB a request": Server(leak_bytes=10_000),
-    "leak of 10 kB, 100 requests/s": Server(rate_rps=100, leak_bytes=10_000),
+    "leak of 10 kB, 100 req/s": Server(throughput_rps=100, leak_bytes=10_000),
     "stalls of 1 s beside a neighbour": Server(
         stall_s=1.0, every_s=6.0, looked_s=27.0, neighbour="programs"
     ),
@@ -122,14 +122,16 @@ def _record(server: Server, rng: np.random.Generator) -> LongLookRecord:
     at_s: Logs = np.asarray((np.arange(windows) + 1) * WINDOW_S, dtype=np.float64)
     level = np.where(at_s <= server.looked_s / 2, 1.0, server.drifts_to)
     able = (1 - taken) * (1 - stalled)
-    expected = server.rate_rps * WINDOW_S * level * np.exp(_noise(server, windows, rng)) * able
+    expected = (
+        server.throughput_rps * WINDOW_S * level * np.exp(_noise(server, windows, rng)) * able
+    )
     responses = np.round(rng.poisson(expected / server.burst) * server.burst).astype(int)
     total = max(int(responses.sum()), 1)
     load = load_result(duration_s=server.looked_s)
     # Quantiles of a few hundred times are as good, and are drawn once.
-    times = response_times(300, server.response_us, 0.3)
+    times = latencies(300, server.latency_us, 0.3)
     return LongLookRecord(
-        arm="nginx",
+        variant="nginx",
         started_at=START,
         took_s=server.looked_s,
         window_s=WINDOW_S,
@@ -208,7 +210,7 @@ def _held(server: Server, at_s: Logs, rng: np.random.Generator) -> Logs:
         "logarithm": np.floor(size * np.log1p(at_s / pace_s) / 10 / 262_144) * 262_144,
         "collected": size * (np.cumsum(rng.lognormal(0, 0.5, len(at_s))) * WINDOW_S / pace_s % 1.0),
     }[server.memory]
-    leaked = server.leak_bytes * server.rate_rps * at_s
+    leaked = server.leak_bytes * server.throughput_rps * at_s
     return np.asarray(START_MEMORY + pages + grown + leaked)
 
 

@@ -10,48 +10,48 @@ from webdyno.model.capacity import Purpose, Trial, objective
 from webdyno.model.experiment import Experiment
 from webdyno.model.load_result import Connections, KeepAliveResult, Times
 from webdyno.model.measure import Measure
-from webdyno.model.records import BlockRecord, Record, SlotRecord
+from webdyno.model.records import Record, RoundRecord, SlotRecord
 
-BLOCKS, TRIAL_S = 8, 4.0
+ROUNDS, TRIAL_S = 8, 4.0
 STEPS = (0.7, 0.9, 0.97, 1.03, 1.1, 1.3)
 """Rates that are tried, in capacities."""
 
 
 @dataclass(frozen=True)
-class Arm:
-    """How an arm behaves saturated."""
+class Variant:
+    """How a variant behaves saturated."""
 
     capacity_rps: float
     client_rps: float = 1e9
     comes_back: bool = True
     holds: bool = True
     server_closes: bool = False
-    response_us: float = 500.0
-    """Mean time of an answer."""
+    latency_us: float = 500.0
+    """Mean time of a response."""
     probed: Callable[[SlotRecord], SlotRecord] | None = None
     """Gives a slot what the probes read."""
 
 
-def searched(*, slo: Sequence[str] = ("p99<50ms",), **arms: Arm) -> SimulatedRun:
-    """A run in whose blocks a trial passes below the capacity and fails above it.
+def searched(*, slo: Sequence[str] = ("p99<50ms",), **variants: Variant) -> SimulatedRun:
+    """A run in whose rounds a trial passes below the capacity and fails above it.
 
     What fails is beyond the first objective.
     """
-    head = run_head(dict.fromkeys([*arms, "excluded"], "nginx"), measure=Measure(seed=1))
+    head = run_head(dict.fromkeys([*variants, "excluded"], "nginx"), measure=Measure(seed=1))
     settings = head.experiment.model_dump(exclude_unset=True)
-    del settings["arms"]["excluded"]  # without a search two arms are the fewest
+    del settings["variants"]["excluded"]  # without a search two variants are the fewest
     asked = {"capacity": {"slo": list(slo)}, "measure": {"seed": 1}}
     experiment = Experiment.model_validate(settings | asked)
     random, records = Random(1), list[Record]()
-    for block in range(1, BLOCKS + 1):
+    for round_number in range(1, ROUNDS + 1):
         order: list[str] = []
-        for name, arm in arms.items():
-            limit_rps = min(arm.capacity_rps, arm.client_rps) * exp(random.gauss(0, 0.02))
+        for name, variant in variants.items():
+            limit_rps = min(variant.capacity_rps, variant.client_rps) * exp(random.gauss(0, 0.02))
             tried: list[tuple[float, Purpose]] = [(limit_rps * step, "search") for step in STEPS]
             tried.append((limit_rps * STEPS[0], "recovery"))
             for rate_rps, purpose in tried:
-                late = rate_rps > limit_rps or not arm.holds
-                late = late or (purpose == "recovery" and not arm.comes_back)
+                late = rate_rps > limit_rps or not variant.holds
+                late = late or (purpose == "recovery" and not variant.comes_back)
                 due = round(rate_rps * TRIAL_S)
                 trial = Trial(
                     purpose=purpose,
@@ -60,23 +60,27 @@ def searched(*, slo: Sequence[str] = ("p99<50ms",), **arms: Arm) -> SimulatedRun
                     asked=due,
                     beyond=[due // 2 if late else 0, *[0] * (len(slo) - 1)],
                     allowed=[objective(it).allowed for it in slo],
-                    client_limited=rate_rps > arm.client_rps,
+                    client_limited=rate_rps > variant.client_rps,
                 )
-                records.append(slot(block, len(order), name, trial, arm))
+                records.append(slot(round_number, len(order), name, trial, variant))
                 order.append(name)
         records.append(
-            BlockRecord(block=block, order=order, started_at=START, took_s=60.0, ready_s={})
+            RoundRecord(round=round_number, order=order, started_at=START, took_s=60.0, ready_s={})
         )
     return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
 
 
-def slot(block: int, position: int, name: str, trial: Trial, arm: Arm) -> SlotRecord:
+def slot(round_number: int, position: int, name: str, trial: Trial, variant: Variant) -> SlotRecord:
     """The record of a trial."""
     load = load_result(duration_s=trial.length_s)
     answered = load.requests.model_copy(update={"completed": trial.asked})
-    update = {"loop": "open", "requests": answered, "service_time_us": Times(mean=arm.response_us)}
+    update = {
+        "loop": "open",
+        "requests": answered,
+        "service_time_us": Times(mean=variant.latency_us),
+    }
     load = load.model_copy(update=update)
-    if arm.server_closes:
+    if variant.server_closes:
         closed = load.requests.completed
         load = load.model_copy(
             update={
@@ -85,13 +89,13 @@ def slot(block: int, position: int, name: str, trial: Trial, arm: Arm) -> SlotRe
             }
         )
     found = SlotRecord(
-        block=block,
+        round=round_number,
         slot=position,
-        arm=name,
+        variant=name,
         phase="trial",
         started_at=START,
         load=load,
         trial=trial,
         servers=server_use(1.0),
     )
-    return arm.probed(found) if arm.probed else found
+    return variant.probed(found) if variant.probed else found

@@ -15,21 +15,21 @@ from statistics import fmean
 import numpy as np
 
 from webdyno.judge.bias import LEAST_MINDED
-from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, rate_when_slowed, widened
+from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, throughput_when_slowed, widened
 from webdyno.judge.comparison import (
     ALPHA,
     DELTA,
-    fewest_blocks,
+    fewest_rounds,
     is_large_and_known,
     shown_estimate,
     too_noisy,
 )
 from webdyno.judge.interval import Estimate, Logs, sign_flip_p
 from webdyno.judge.settings import WINDOW_S
-from webdyno.judge.stop import seconds_for_an_arm
+from webdyno.judge.stop import seconds_for_a_variant
 from webdyno.judge.validity.client import WAITING_LIMIT
 from webdyno.judge.validity.servers import FOREIGN_LIMIT, PRESSURE_LIMIT, STEAL_LIMIT
-from webdyno.judge.variance import PILOT_BLOCKS, choice, random_effects
+from webdyno.judge.variance import PILOT_ROUNDS, choice, random_effects
 from webdyno.judge.verdict import VerdictRule, answer
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import FIRST_SLOTS, Measure
@@ -43,14 +43,16 @@ class World:
     restart_sd: float
     slot_sd: float
     start_s: float = 2.2
-    """What a fresh start of an arm takes, its warm-up included: about that of nginx and Apache."""
+    """What a fresh start of a variant takes, its warm-up included: about that of nginx and
+    Apache."""
     pilots_s: float = 4.0
     first_slots: int = FIRST_SLOTS
-    """Of each arm in the first blocks, unless asked for: two after a pilot."""
-    disturbed: float = 0.0
-    """Share of a slot's time that a neighbour takes at most: anything up to that, of both arms."""
+    """Of each variant in the first rounds, unless requested: two after a pilot."""
+    interference: float = 0.0
+    """Share of a slot's time that a neighbour takes at most: anything up to that, of both
+    variants."""
     feels: tuple[float, float] = (1.0, 1.0)
-    """How much of that time each arm loses."""
+    """How much of that time each variant loses."""
 
 
 SLOT_WORLDS = (
@@ -76,28 +78,28 @@ PROMPT_WORLDS = tuple(
 """In which a difference is large, and may be told before it is known well."""
 
 GATE_WORLDS = tuple(
-    World(1.05, 0.01, 0.01, disturbed=limit, feels=(1.0, other))
+    World(1.05, 0.01, 0.01, interference=limit, feels=(1.0, other))
     for limit in (STEAL_LIMIT, PRESSURE_LIMIT, FOREIGN_LIMIT, WAITING_LIMIT)
     for other in (1.0, 0.8, 0.5)
 )
-"""In which a neighbour takes up to a rule's limit of the time, and one arm minds it less."""
+"""In which a neighbour takes up to a rule's limit of the time, and one variant minds it less."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """One experiment's end."""
 
-    blocks: int
+    rounds: int
     shown: Estimate
     d: Logs
     slots: int
-    """Of each arm, in the last block."""
+    """Of each variant, in the last round."""
     took_s: float
     bound: Bound = UNBIASED
     """By which the neighbour can have moved the ratio, as the judge counts it below a limit."""
 
     @property
-    def sure(self) -> Estimate:
+    def decisive(self) -> Estimate:
         """The interval that the verdict rests on."""
         return widened(self.shown, self.bound)
 
@@ -110,8 +112,8 @@ class Outcome:
 
     def verdict(self, measure: Measure) -> Verdict:
         """Judge it."""
-        question = VerdictRule("higher", DELTA, ALPHA, fewest_blocks(measure, 1))
-        return answer(self.shown, sign_flip_p(self.d), self.blocks, question).verdict
+        question = VerdictRule("higher", DELTA, ALPHA, fewest_rounds(measure, 1))
+        return answer(self.shown, sign_flip_p(self.d), self.rounds, question).verdict
 
 
 def experiments(world: World, count: int, measure: Measure, seed: int = 0) -> Iterator[Outcome]:
@@ -125,24 +127,24 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
     d: Logs = np.empty(0)
     pilot: list[Logs] = []
     taken: list[Logs] = []
-    slots, took_s = measure.slots_per_arm or world.first_slots, 0.0
+    slots, took_s = measure.slots_per_variant or world.first_slots, 0.0
     slot_s = measure.slot_s or WINDOW_S
     while True:
         restarts = rng.normal(0, world.restart_sd, (2, 1))
         logs = restarts + rng.normal(0, world.slot_sd, (2, slots))
-        if world.disturbed:
+        if world.interference:
             # A neighbour is busy for minutes or not, and more in one slot than in another.
-            shares = world.disturbed * rng.uniform() * rng.uniform(size=(2, slots))
+            shares = world.interference * rng.uniform() * rng.uniform(size=(2, slots))
             logs += np.log1p(-shares * np.array(world.feels)[:, None])
             taken.append(shares)
-        arm, baseline = np.exp(logs).mean(axis=1)
+        variant, baseline = np.exp(logs).mean(axis=1)
         took_s += 2 * (world.start_s + slots * slot_s)
-        d = np.append(d, log(world.ratio) + log(arm / baseline))
-        if len(d) <= PILOT_BLOCKS:
+        d = np.append(d, log(world.ratio) + log(variant / baseline))
+        if len(d) <= PILOT_ROUNDS:
             pilot.append(logs[0] - logs[1])
-        if len(d) >= fewest_blocks(measure, 1):
+        if len(d) >= fewest_rounds(measure, 1):
             shown, precise = shown_estimate(d, measure, 1 - ALPHA)
-            most = measure.max_blocks
+            most = measure.max_rounds
             if too_noisy(d, 1 - ALPHA):
                 most = round(most * measure.patience)
             left_s = prompt_s(measure) - world.pilots_s - took_s
@@ -151,29 +153,29 @@ def _until_stop(world: World, measure: Measure, rng: np.random.Generator) -> Out
             if precise or prompt or len(d) >= most:
                 bound = _bound(taken) if taken else UNBIASED
                 return Outcome(len(d), shown, d, slots, took_s, bound)
-        if len(d) == PILOT_BLOCKS and measure.slots_per_arm is None:
+        if len(d) == PILOT_ROUNDS and measure.slots_per_variant is None:
             slots = choice(*random_effects(pilot), world.start_s, slot_s, slots)
 
 
 def prompt_s(measure: Measure) -> float:
-    """Until when blocks may end, for a prompt answer about two arms; never is 0."""
-    return 2 * (seconds_for_an_arm(measure) or 0.0)
+    """Until when rounds may end, for a prompt answer about two variants; never is 0."""
+    return 2 * (seconds_for_a_variant(measure) or 0.0)
 
 
 def _bound(taken: Sequence[Logs]) -> Bound:
-    """Bound the ratio as below a limit: by what the other arm can't have minded."""
+    """Bound the ratio as below a limit: by what the other variant can't have minded."""
     mine, theirs = np.concatenate(taken, axis=1).mean(axis=1)
-    arm, baseline = (
-        rate_when_slowed("other-work", max(share, 0.0))
+    variant, baseline = (
+        throughput_when_slowed("other-work", max(share, 0.0))
         for share in (mine - LEAST_MINDED * theirs, theirs - LEAST_MINDED * mine)
     )
-    return of_ratio([arm], [baseline])
+    return of_ratio([variant], [baseline])
 
 
 def coverage(outcomes: list[Outcome], ratio: float) -> float:
     """Give the share of intervals that hold the true ratio."""
     truth = log(ratio)
-    return sum(o.sure.low <= truth <= o.sure.high for o in outcomes) / len(outcomes)
+    return sum(o.decisive.low <= truth <= o.decisive.high for o in outcomes) / len(outcomes)
 
 
 def shares(outcomes: list[Outcome], measure: Measure) -> dict[Verdict, float]:
@@ -187,48 +189,48 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     measure = Measure()
     print(f"{count} experiments a row, precision {measure.precision}")  # noqa: T201
-    print("noise  ratio  coverage  blocks  faster  slower  equivalent  inconclusive")  # noqa: T201
+    print("noise  ratio  coverage  rounds  faster  slower  equivalent  inconclusive")  # noqa: T201
     for noise in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1):
         for ratio in (1.0, 1.05, 1.5, 4.0):
             outcomes = list(experiments(World(ratio, noise, noise), count, measure))
             by = shares(outcomes, measure)
             print(  # noqa: T201
                 f"{noise:5.0%}  {ratio:5.2f}  {coverage(outcomes, ratio):8.1%}"
-                f"  {fmean(o.blocks for o in outcomes):6.1f}"
+                f"  {fmean(o.rounds for o in outcomes):6.1f}"
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
                 f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.INCONCLUSIVE]:9.1%}"
             )
-    print("neighbour  felt by one, other  coverage  as measured  interval")  # noqa: T201
+    print("neighbour  felt by one, other  coverage  by sampling  interval")  # noqa: T201
     for world in GATE_WORLDS:
         measure = Measure()
         outcomes = list(experiments(world, count, measure))
-        as_measured = [replace(outcome, bound=UNBIASED) for outcome in outcomes]
+        unbiased = [replace(outcome, bound=UNBIASED) for outcome in outcomes]
         print(  # noqa: T201
-            f"{world.disturbed:9.0%}  {world.feels[0]:11.0%}  {world.feels[1]:5.0%}"
-            f"  {coverage(outcomes, world.ratio):8.1%}  {coverage(as_measured, world.ratio):11.1%}"
-            f"  ±{expm1(fmean(o.sure.half_width for o in outcomes)):7.1%}",
+            f"{world.interference:9.0%}  {world.feels[0]:11.0%}  {world.feels[1]:5.0%}"
+            f"  {coverage(outcomes, world.ratio):8.1%}  {coverage(unbiased, world.ratio):11.1%}"
+            f"  ±{expm1(fmean(o.decisive.half_width for o in outcomes)):7.1%}",
             flush=True,
         )
-    print("noise  ratio  blocks  within 25 s  interval  coverage  faster")  # noqa: T201
+    print("noise  ratio  rounds  within 25 s  interval  coverage  faster")  # noqa: T201
     for world in PROMPT_WORLDS:
         outcomes = list(experiments(world, count, Measure()))
         in_time = [world.pilots_s + o.took_s <= prompt_s(Measure()) for o in outcomes]
         print(  # noqa: T201
-            f"{world.slot_sd:5.0%}  {world.ratio:5.2f}  {fmean(o.blocks for o in outcomes):6.1f}"
+            f"{world.slot_sd:5.0%}  {world.ratio:5.2f}  {fmean(o.rounds for o in outcomes):6.1f}"
             f"  {fmean(in_time):11.1%}  ±{expm1(fmean(o.shown.half_width for o in outcomes)):7.1%}"
             f"  {coverage(outcomes, world.ratio):8.1%}"
             f"  {shares(outcomes, Measure())[Verdict.FASTER]:6.1%}",
             flush=True,
         )
-    print("start  restarts  slots' noise  slots  blocks  minutes  interval  coverage  found")  # noqa: T201
+    print("start  restarts  slots' noise  slots  rounds  minutes  interval  coverage  found")  # noqa: T201
     for world in SLOT_WORLDS:
         for slots in (2, 4, None):
-            measure = Measure(slots_per_arm=slots)
+            measure = Measure(slots_per_variant=slots)
             outcomes = list(experiments(world, count, measure))
             print(  # noqa: T201
                 f"{world.start_s:4.1f} s  {world.restart_sd:8.0%}  {world.slot_sd:12.0%}"
                 f"  {slots or fmean(o.slots for o in outcomes):5.1f}"
-                f"  {fmean(o.blocks for o in outcomes):6.1f}"
+                f"  {fmean(o.rounds for o in outcomes):6.1f}"
                 f"  {fmean(o.took_s for o in outcomes) / 60:7.2f}"
                 f"  ±{expm1(fmean(o.shown.half_width for o in outcomes)):7.1%}"
                 f"  {coverage(outcomes, world.ratio):8.1%}"

@@ -46,7 +46,7 @@ def soak(
         drawn = stretch(
             Truth(
                 looked_s=PART_S,
-                rate_rps=20_000 * level,
+                throughput_rps=20_000 * level,
                 pages=50_000.0,
                 leak_bytes_per_s=BYTES * growth / LOOK_S,
                 every_s=every_s,

@@ -1,8 +1,9 @@
 """Simulated gates of equal revisions, each of whose starts draws which of two states it is in.
 
-Requests of one state cost so many per cent more CPU time than those of the other, and its rate and
-99th percentile are worse by as much. The judge's own functions see whether starts differ, plan the
-rounds, and answer. Run as a program it prints the table of docs/validation/gate.md:
+Requests of one state cost so many per cent more CPU time than those of the other, and its
+throughput and 99th percentile are worse by as much. The judge's own functions see whether starts
+differ, plan the rounds, and answer. Run as a program it prints the table of
+docs/validation/gate.md:
 
     cd tests && PYTHONPATH=. uv run python judge/starts_simulation.py [GATES]
 """
@@ -20,14 +21,14 @@ from webdyno.judge.questions.gate import TIMES_THE_ROUNDS
 from webdyno.judge.validity.run import FEWEST_STARTS, how_starts_differ
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import CPU_TIME, RATE, metric_rule
+from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT
 
 MEASURE = Measure()
 SLOTS = 2
 START_SD, SLOT_SD = 0.002, 0.003
 """Of ln(CPU time per request), apart from the states: of a start, and of a slot."""
-NOISES = {RATE: 0.012, "response_p99_us": 0.05}
-"""Of the other metrics, of an arm in a round."""
+NOISES = {THROUGHPUT: 0.012, "latency_p99_us": 0.05}
+"""Of the other metrics, of a variant in a round."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class World:
     apart: float
     """By how much the one state costs more than the other, as a share."""
     mixing: float | None
-    """Share of starts in the dear state; None: each arm has its own, for good, of 20 to 80%."""
+    """Share of starts in the dear state; None: each variant has its own, for good, of 20 to 80%."""
 
 
 @dataclass(frozen=True)
@@ -61,30 +62,30 @@ def gates(world: World, how_many: int, seed: int = 0) -> Iterator[Ended]:
 
 
 def _gate(world: World, rng: np.random.Generator) -> Ended:
-    longest = MEASURE.max_blocks * TIMES_THE_ROUNDS
+    longest = MEASURE.max_rounds * TIMES_THE_ROUNDS
     mixings = rng.uniform(0.2, 0.8, (3, 1)) if world.mixing is None else world.mixing
     states = (rng.random((3, longest)) < mixings) * log1p(world.apart)
     starts = states + rng.normal(0, START_SD, states.shape)
     slots = starts[:, :, None] + rng.normal(0, SLOT_SD, (*states.shape, SLOTS))
     logs = {CPU_TIME: slots.mean(axis=2)}
     for metric, sd in NOISES.items():
-        worse = 1 if metric_rule(metric).metric.better == "lower" else -1
+        worse = 1 if METRICS[metric].metric.better == "lower" else -1
         logs[metric] = worse * states + rng.normal(0, sd, states.shape)
     known = _told(slots[:, :FEWEST_STARTS])
-    most = MEASURE.max_blocks * (TIMES_THE_ROUNDS if known else 1)
-    answer, rounds = GateAnswer.INCONCLUSIVE, MEASURE.min_blocks - 1
+    most = MEASURE.max_rounds * (TIMES_THE_ROUNDS if known else 1)
+    answer, rounds = GateAnswer.INCONCLUSIVE, MEASURE.min_rounds - 1
     while answer is GateAnswer.INCONCLUSIVE and rounds < most:
         rounds += 1
         claims = [
             MeasuredClaim(
                 endpoint="/",
-                rule=metric_rule(metric),
+                rule=METRICS[metric],
                 tolerance=DEFAULT_TOLERANCES[metric],
-                d=(of_arms[2] - (of_arms[0] + of_arms[1]) / 2)[:rounds],
-                again=(of_arms[1] - of_arms[0])[:rounds],
-                most_blocks=most,
+                d=(of_variants[2] - (of_variants[0] + of_variants[1]) / 2)[:rounds],
+                again=(of_variants[1] - of_variants[0])[:rounds],
+                most_rounds=most,
             )
-            for metric, of_arms in logs.items()
+            for metric, of_variants in logs.items()
         ]
         answers = answer_claims(claims, MEASURE, len(claims))
         answer = gate_answer([it.answer for it in answers])
@@ -92,10 +93,10 @@ def _gate(world: World, rng: np.random.Generator) -> Ended:
 
 
 def _told(slots: np.ndarray) -> bool:
-    by_arm = [dict(enumerate(of_arm)) for of_arm in slots]
+    by_variant = [dict(enumerate(of_variant)) for of_variant in slots]
     return any(
-        how_starts_differ(mine, by_arm[:arm] + by_arm[arm + 1 :]) is not None
-        for arm, mine in enumerate(by_arm)
+        how_starts_differ(mine, by_variant[:variant] + by_variant[variant + 1 :]) is not None
+        for variant, mine in enumerate(by_variant)
     )
 
 
@@ -112,7 +113,7 @@ def main() -> None:
             for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
         ]
         told = f"{sum(it.told for it in ended) / how_many:.1%}"
-        mixing = "each arm its own" if world.mixing is None else f"{world.mixing:.0%}"
+        mixing = "each variant its own" if world.mixing is None else f"{world.mixing:.0%}"
         rounds = f"{fmean(it.rounds for it in ended):.1f}"
         cells = [f"{world.apart:.0%}", mixing, *shares, told, rounds]
         print(f"| {' | '.join(cells)} |", flush=True)  # noqa: T201

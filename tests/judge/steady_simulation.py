@@ -84,7 +84,7 @@ STEADY: dict[str, tuple[Make, float, float]] = {
     "a swing": (swing, 0, 1.8),
     "a swing after a ramp": (lambda rng: swing(rng) + SLOW_START, 1.1, 5.5),
 }
-"""By name: the rate, and between which times its onset has to be found."""
+"""By name: the throughput, and between which times its onset has to be found."""
 
 NOT_STEADY: dict[str, Make] = {
     "a JIT that steps up near the end": lambda rng: noise(rng) + np.where(TIME_S < 17, -0.8, 0),
@@ -103,7 +103,7 @@ def mser5(series: Series) -> Onset:
 
 
 def beside_neighbours(rng: np.random.Generator, windows: int = WINDOWS) -> Logs:
-    """Let other programs take 5 to 30% of the rate for half a second, every second or so."""
+    """Let other programs take 5 to 30% of the throughput for half a second, every second or so."""
     taken, at = np.zeros(windows), 0
     while at < windows:
         at += 1 + int(rng.exponential(0.7) / WINDOW_S)
@@ -133,7 +133,7 @@ def looked_at(make: Make, rng: np.random.Generator, first_s: float, starts: int)
                 break
         if not load_starts:
             load_starts = [[Series(WINDOW_S, make(rng)[-begun:])] for _ in range(LOAD_STARTS)]
-        if step != "anew" or next_step(seen, load_starts, is_last_start=not left) != "anew":
+        if step != "again" or next_step(seen, load_starts, is_last_start=not left) != "again":
             break
     return steady_from(seen, load_starts)[0]
 
@@ -169,7 +169,7 @@ def main() -> None:
         "MSER-5": mser5,
         "MSER-5, cleaned": lambda series: mser5(series.cleaned()),
     }
-    print(f"{pilots} pilots each; right answers by", *rules, sep="  ")  # noqa: T201
+    print(f"{pilots} pilots each; valid responses by", *rules, sep="  ")  # noqa: T201
     for name in (*STEADY, *NOT_STEADY):
         make = STEADY[name][0] if name in STEADY else NOT_STEADY[name]
         shares = []
@@ -188,7 +188,7 @@ def main() -> None:
 
 
 def right(name: str, found: Onset) -> bool:
-    """Whether an answer is right in the world of this name."""
+    """Whether a response is right in the world of this name."""
     if name in NOT_STEADY:
         return not found.steady
     _, earliest_s, latest_s = STEADY[name]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from builders import START, load_result, response_times, server_use
+from builders import START, latencies, load_result, server_use
 from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord
 
@@ -20,7 +20,7 @@ class Truth:
     stall_s: float = 0.0
     slow_level: float = 0.0
     """What of the usual throughput is left in a stall."""
-    rate_rps: float = 20_000.0
+    throughput_rps: float = 20_000.0
     noise: float = 0.1
     """Standard deviation of ln(throughput) of a window."""
     looked_s: float = 12.0
@@ -36,7 +36,7 @@ class Truth:
     """Standard deviation of memory, in bytes."""
 
 
-def stretch(truth: Truth, arm: str = "nginx", seed: int = 0) -> LongLookRecord:
+def stretch(truth: Truth, variant: str = "nginx", seed: int = 0) -> LongLookRecord:
     """Draw a long look at a variant."""
     rng = np.random.default_rng(seed)
     windows = int(truth.looked_s / WINDOW_S)
@@ -51,13 +51,13 @@ def stretch(truth: Truth, arm: str = "nginx", seed: int = 0) -> LongLookRecord:
         pauses.append(Stall(at_s=begin_s, length_s=truth.stall_s, cause="client"))
         begin_s += truth.every_s
     level = np.where(at_s < truth.looked_s / 2, 1.0, truth.drifts_to)
-    expected = truth.rate_rps * WINDOW_S * level * np.exp(rng.normal(0, truth.noise, windows))
+    expected = truth.throughput_rps * WINDOW_S * level * np.exp(rng.normal(0, truth.noise, windows))
     responses = rng.poisson(expected * np.clip(1 - stalled * (1 - truth.slow_level), 0, 1))
     total = int(responses.sum())
     load = load_result(duration_s=truth.looked_s)
-    times = response_times(total, 1_500.0, 0.3)
+    times = latencies(total, 1_500.0, 0.3)
     return LongLookRecord(
-        arm=arm,
+        variant=variant,
         started_at=START,
         took_s=truth.looked_s,
         window_s=WINDOW_S,

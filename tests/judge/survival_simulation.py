@@ -1,7 +1,7 @@
-"""Simulated runs that go on until their verdict survives a bound, all of which a disturbance took.
+"""Simulated runs that go on until their verdict survives a bound, all of which interference took.
 
-Equal arms look different by the whole bound: the worst case for a run that looks again and again.
-Run as a program it prints how often that misleads:
+Equal variants look different by the whole bound: the worst case for a run that looks again and
+again. Run as a program it prints how often that misleads:
 
     uv run python tests/judge/survival_simulation.py [RUNS]
 """
@@ -15,37 +15,37 @@ from webdyno.judge.bounds import Bound, widened
 from webdyno.judge.comparison import ALPHA, DELTA, shown_estimate
 from webdyno.judge.interval import Logs, sign_flip_p
 from webdyno.judge.stop import OUTNUMBERED
-from webdyno.judge.verdict import VerdictRule, answer, more_blocks_needed
+from webdyno.judge.verdict import VerdictRule, answer, more_rounds_needed
 from webdyno.model.judgement import Verdict
 from webdyno.model.measure import Measure
 
 MEASURE = Measure()
-FEWEST = MEASURE.min_blocks
+FEWEST = MEASURE.min_rounds
 QUESTION = VerdictRule("higher", DELTA, ALPHA, FEWEST)
 
 
-def misled(noise: float, disturbed: float, runs: int, seed: int = 0) -> float:
+def misled(noise: float, interference: float, runs: int, seed: int = 0) -> float:
     """Give the share of runs that call equals different.
 
-    `noise`: standard deviation of a block's log ratio; `disturbed`: what was taken from the rate of
-    the baseline, as a share, and is its bound.
+    `noise`: standard deviation of a round's log ratio; `interference`: what was taken from the
+    throughput of the baseline, as a share, and is its bound.
     """
     rng = np.random.default_rng(seed)
-    return sum(_ends(rng, noise, log1p(disturbed)) is Verdict.FASTER for _ in range(runs)) / runs
+    return sum(_ends(rng, noise, log1p(interference)) is Verdict.FASTER for _ in range(runs)) / runs
 
 
 def _ends(rng: np.random.Generator, noise: float, moved: float) -> Verdict:
     """Follow the stop rule; give the verdict that holds at the end."""
-    d, bound, waits = rng.normal(moved, noise, MEASURE.max_blocks), Bound("steal", up=moved), False
-    for n in range(FEWEST, MEASURE.max_blocks):
+    d, bound, waits = rng.normal(moved, noise, MEASURE.max_rounds), Bound("steal", up=moved), False
+    for n in range(FEWEST, MEASURE.max_rounds):
         if waits and n % FEWEST:
             continue
-        precise, as_measured, verdict, needed = _look(d[:n], bound)
+        precise, sampling_verdict, verdict, needed = _look(d[:n], bound)
         if n % FEWEST == 0:
-            waits = precise and verdict is not as_measured
-        foreseen = needed is not None and n + needed <= MEASURE.max_blocks
+            waits = precise and verdict is not sampling_verdict
+        foreseen = needed is not None and n + needed <= MEASURE.max_rounds
         hopeless = not foreseen and n >= OUTNUMBERED * FEWEST
-        if precise and (verdict is as_measured or hopeless):
+        if precise and (verdict is sampling_verdict or hopeless):
             return verdict
     return _look(d, bound)[2]
 
@@ -53,20 +53,20 @@ def _ends(rng: np.random.Generator, noise: float, moved: float) -> Verdict:
 def _look(d: Logs, bound: Bound) -> tuple[bool, Verdict, Verdict, int | None]:
     n, against = len(d), d - bound.up if d.sum() > 0 else d + bound.down
     shown, precise = shown_estimate(d, MEASURE, 1 - ALPHA)
-    as_measured = answer(shown, sign_flip_p(d), n, QUESTION).verdict
-    bounded = answer(widened(shown, bound), sign_flip_p(against), n, QUESTION).verdict
-    verdict = as_measured if bounded is as_measured else Verdict.INCONCLUSIVE
-    return precise, as_measured, verdict, more_blocks_needed(shown, n, QUESTION, bound)
+    sampling_verdict = answer(shown, sign_flip_p(d), n, QUESTION).verdict
+    worst_case = answer(widened(shown, bound), sign_flip_p(against), n, QUESTION).verdict
+    verdict = sampling_verdict if worst_case is sampling_verdict else Verdict.INCONCLUSIVE
+    return precise, sampling_verdict, verdict, more_rounds_needed(shown, n, QUESTION, bound)
 
 
 def main() -> None:
     """Print the shares."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    print("noise  disturbed  misled")  # noqa: T201
+    print("noise  interference  misled")  # noqa: T201
     for noise in (0.015, 0.02, 0.03, 0.04):
-        for disturbed in (0.03, 0.1):
-            share = misled(noise, disturbed, runs)
-            print(f"{noise:5.1%}  {disturbed:9.0%}  {share:6.1%}", flush=True)  # noqa: T201
+        for interference in (0.03, 0.1):
+            share = misled(noise, interference, runs)
+            print(f"{noise:5.1%}  {interference:12.0%}  {share:6.1%}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

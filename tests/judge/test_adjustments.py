@@ -6,11 +6,11 @@ from math import exp
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, pilot_record, point_data, simulated_run
+from builders import SimulatedRun, SimulatedVariant, pilot_record, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import judge
 from webdyno.judge.adjustments import due_adjustment
-from webdyno.judge.settings import pilots, slot_settings, slots_per_arm
+from webdyno.judge.settings import pilots, slot_settings, slots_per_variant
 from webdyno.judge.validity import counting_share
 from webdyno.model.gate import GateSettings
 from webdyno.model.judgement import Verdict
@@ -20,20 +20,25 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.model.race import HALVING
 from webdyno.model.records import AdjustmentRecord, PilotRecord, Record, SlotRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm("apache-event", rate_rps=20_000)}
+VARIANTS = {
+    "nginx": SimulatedVariant(),
+    "apache": SimulatedVariant("apache-event", throughput_rps=20_000),
+}
 BUDGET_S = 1000.0
-RESPONSE_S = 0.0015
+LATENCY_S = 0.0015
 
 
-def measured(measure: Measure | None = None, blocks: int = 4) -> SimulatedRun:
+def measured(measure: Measure | None = None, rounds: int = 4) -> SimulatedRun:
     """A run without trouble."""
     given = measure or Measure(seed=1, budget_s=BUDGET_S)
-    return simulated_run(ARMS, blocks=blocks, measure=given, slot_sd=0.001)
+    return simulated_run(VARIANTS, rounds=rounds, measure=given, slot_sd=0.001)
 
 
-def pilot(arm: str, warmup_s: float, lead_in_s: float, window_s: float) -> PilotRecord:
-    """What was found of an arm."""
-    return pilot_record(arm, warmup_s=warmup_s, lead_in_s=lead_in_s, window_s=window_s, took_s=3.0)
+def pilot(variant: str, warmup_s: float, ramp_up_s: float, window_s: float) -> PilotRecord:
+    """What was found of a variant."""
+    return pilot_record(
+        variant, warmup_s=warmup_s, ramp_up_s=ramp_up_s, window_s=window_s, took_s=3.0
+    )
 
 
 PILOTS: list[Record] = [pilot("nginx", 0.1, 0.3, 0.5), pilot("apache", 0.7, 0.1, 1.5)]
@@ -43,44 +48,44 @@ def due(run: SimulatedRun, used_s: float = 0.0) -> AdjustmentRecord | None:
     return due_adjustment(run.data, used_s)
 
 
-def planted(run: SimulatedRun, arm: str, **load: object) -> SimulatedRun:
-    """The same run, the load's results of one arm changed."""
+def planted(run: SimulatedRun, variant: str, **load: object) -> SimulatedRun:
+    """The same run, the load's results of one variant changed."""
 
     def change(record: Record) -> Record:
-        if not isinstance(record, SlotRecord) or record.arm != arm:
+        if not isinstance(record, SlotRecord) or record.variant != variant:
             return record
         return record.model_copy(update={"load": record.load.model_copy(update=load)})
 
     return replace(run, records=[change(record) for record in run.records])
 
 
-def test_windows_are_alike_for_all_arms_and_what_comes_before_is_each_arms_own() -> None:
+def test_windows_are_alike_for_all_variants_and_what_comes_before_is_each_variants_own() -> None:
     experiment = measured().head.experiment
     settings = slot_settings(point_data(PILOTS, experiment))
     assert settings == SlotSettings(
         warmup_s={"nginx": 0.1, "apache": 0.7},
-        lead_in_s={"nginx": 0.3, "apache": 0.1},
+        ramp_up_s={"nginx": 0.3, "apache": 0.1},
         window_s=1.5,
-        phase_s={"nginx": RESPONSE_S, "apache": RESPONSE_S},
+        phase_s={"nginx": LATENCY_S, "apache": LATENCY_S},
     )
 
 
 @pytest.mark.parametrize(
-    ("took_s", "lead_in_s", "window_s", "expected_s"),
+    ("took_s", "ramp_up_s", "window_s", "expected_s"),
     [
         pytest.param(1.9, 0.02, 0.55, 0.55, id="usual"),
-        pytest.param(3.0, 0.15, 0.55, 0.496, id="pilots and lead-ins took long"),
+        pytest.param(3.0, 0.15, 0.55, 0.496, id="pilots and ramp-ups took long"),
         pytest.param(9.0, 0.15, 0.55, 0.4, id="very long"),
         pytest.param(9.0, 0.15, 0.8, 0.8, id="windows of this length have a reason"),
     ],
 )
-def test_short_windows_give_back_what_pilots_and_lead_ins_took(
-    took_s: float, lead_in_s: float, window_s: float, expected_s: float
+def test_short_windows_give_back_what_pilots_and_ramp_ups_took(
+    took_s: float, ramp_up_s: float, window_s: float, expected_s: float
 ) -> None:
-    """So that pilots and the fewest blocks of two arms that start fast take 23 s together."""
+    """So that pilots and the fewest rounds of two variants that start fast take 23 s together."""
     looks = [
-        pilot_record(arm, warmup_s=0, lead_in_s=lead_in_s, window_s=window_s, took_s=took_s)
-        for arm in ARMS
+        pilot_record(variant, warmup_s=0, ramp_up_s=ramp_up_s, window_s=window_s, took_s=took_s)
+        for variant in VARIANTS
     ]
     settings = slot_settings(point_data(looks, measured().head.experiment))
     assert settings.window_s == pytest.approx(expected_s, abs=0.001)
@@ -91,27 +96,29 @@ def test_short_windows_give_back_what_the_time_for_an_answer_asks_for(
     within_s: float, expected_s: float
 ) -> None:
     looks = [
-        pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=5.0) for arm in ARMS
+        pilot_record(variant, warmup_s=0, ramp_up_s=0.15, window_s=0.55, took_s=5.0)
+        for variant in VARIANTS
     ]
     experiment = measured(Measure(answer_within_s=within_s)).head.experiment
     assert slot_settings(point_data(looks, experiment)).window_s == expected_s
 
 
 def test_short_windows_give_back_nothing_for_what_the_user_excluded() -> None:
-    """The pilots' lead-ins aren't made where the user has others."""
+    """The pilots' ramp-ups aren't made where the user has others."""
     looks = [
-        pilot_record(arm, warmup_s=0, lead_in_s=0.15, window_s=0.55, took_s=3.0) for arm in ARMS
+        pilot_record(variant, warmup_s=0, ramp_up_s=0.15, window_s=0.55, took_s=3.0)
+        for variant in VARIANTS
     ]
-    experiment = measured(Measure(lead_in_s=0.0)).head.experiment
+    experiment = measured(Measure(ramp_up_s=0.0)).head.experiment
     assert slot_settings(point_data(looks, experiment)).window_s == 0.55
 
 
-def test_equal_arms_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
+def test_equal_variants_and_those_of_a_gate_get_what_the_one_needs_that_needs_most() -> None:
     """Pilots may find that one of two equal servers has to warm up and the other not."""
-    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    equal = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
     settings = slot_settings(point_data(PILOTS, equal.head.experiment))
     assert settings.warmup_s == {"nginx": 0.7, "apache": 0.7}
-    assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
+    assert settings.ramp_up_s == {"nginx": 0.3, "apache": 0.3}
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
     assert slot_settings(point_data(PILOTS, gate)).warmup_s == {"nginx": 0.7, "apache": 0.7}
 
@@ -121,7 +128,7 @@ def test_bursts_are_for_those_whose_pilot_found_them_and_for_their_equals() -> N
     in_bursts = nginx.found.model_copy(update={"in_bursts": True})
     looks = [nginx.model_copy(update={"found": in_bursts}), PILOTS[1]]
     assert slot_settings(point_data(looks, measured().head.experiment)).in_bursts == ["nginx"]
-    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    equal = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
     assert slot_settings(point_data(looks, equal.head.experiment)).in_bursts == ["nginx", "apache"]
     gate = measured().head.experiment.model_copy(update={"gate": GateSettings()})
     assert slot_settings(point_data(looks, gate)).in_bursts == ["nginx", "apache"]
@@ -136,73 +143,77 @@ def test_settings_that_tuning_tries_are_measured_as_the_default_needs() -> None:
     assert found == {"nginx": of_default.warmup_s, "apache": of_default.warmup_s}
 
 
-def test_windows_begin_anywhere_in_an_arms_cycle_unless_the_user_says_where() -> None:
-    slow = pilot("nginx", 0.1, 0.3, 0.5).model_copy(update={"response_s": 0.3})
+def test_windows_begin_anywhere_in_a_variants_cycle_unless_the_user_says_where() -> None:
+    slow = pilot("nginx", 0.1, 0.3, 0.5).model_copy(update={"latency_s": 0.3})
     experiment = measured().head.experiment
     assert slot_settings(point_data([slow, PILOTS[1]], experiment)).phase_s == {
         "nginx": 0.3,
-        "apache": RESPONSE_S,
+        "apache": LATENCY_S,
     }
-    own = measured(Measure(lead_in_s=0.2)).head.experiment
+    own = measured(Measure(ramp_up_s=0.2)).head.experiment
     assert slot_settings(point_data([slow, PILOTS[1]], own)).phase_s == {
         "nginx": 0.0,
         "apache": 0.0,
     }
-    equal = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    equal = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
     alike = slot_settings(point_data([slow, PILOTS[1]], equal.head.experiment)).phase_s
     assert alike == {"nginx": 0.3, "apache": 0.3}
 
 
-def test_a_lead_in_on_record_without_an_arm_is_that_of_all() -> None:
-    told = '{"warmup_s": {"nginx": 0.1, "apache": 0.7}, "lead_in_s": 0.3, "window_s": 1.5}'
+def test_a_ramp_up_on_record_without_a_variant_is_that_of_all() -> None:
+    told = '{"warmup_s": {"nginx": 0.1, "apache": 0.7}, "ramp_up_s": 0.3, "window_s": 1.5}'
     settings = SlotSettings.model_validate_json(told)
-    assert settings.lead_in_s == {"nginx": 0.3, "apache": 0.3}
+    assert settings.ramp_up_s == {"nginx": 0.3, "apache": 0.3}
     assert SlotSettings.model_validate_json(settings.model_dump_json()) == settings
 
 
 def test_what_the_user_set_wins() -> None:
-    given = Measure(slot_s=2, lead_in_s=0, warmup_s=3)
+    given = Measure(slot_s=2, ramp_up_s=0, warmup_s=3)
     settings = slot_settings(point_data(PILOTS, measured(given).head.experiment))
-    assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 2)
+    assert (set(settings.ramp_up_s.values()), settings.window_s) == ({0}, 2)
     assert set(settings.warmup_s.values()) == {3}
 
 
 def test_without_a_pilot_there_are_fixed_times() -> None:
     settings = slot_settings(point_data([], measured().head.experiment))
-    assert (set(settings.lead_in_s.values()), settings.window_s) == ({0}, 0.5)
+    assert (set(settings.ramp_up_s.values()), settings.window_s) == ({0}, 0.5)
     assert set(settings.warmup_s.values()) == {1}
 
 
-def test_blocks_after_a_pilot_begin_with_the_fewest_slots() -> None:
+def test_rounds_after_a_pilot_begin_with_the_fewest_slots() -> None:
     run = measured()
-    assert slots_per_arm(run.data) == 4
-    assert slots_per_arm(point_data([*PILOTS, *run.records], run.head.experiment)) == 2
+    assert slots_per_variant(run.data) == 4
+    assert slots_per_variant(point_data([*PILOTS, *run.records], run.head.experiment)) == 2
 
 
 def test_nothing_is_adjusted_where_nothing_is_wrong() -> None:
     assert due(measured()) is None
-    assert due(measured(blocks=0)) is None
+    assert due(measured(rounds=0)) is None
 
 
 def silent(run: SimulatedRun) -> SimulatedRun:
-    """Arm apache has answered nothing, and nothing has failed."""
+    """Variant apache has answered nothing, and nothing has failed."""
     load = slot_of(run, "apache").load
     requests = load.requests.model_copy(update={"completed": 0, "drained": 64})
     return planted(run, "apache", requests=requests, whole=None)
 
 
-def slot_of(run: SimulatedRun, arm: str) -> SlotRecord:
-    return next(it for it in run.records if isinstance(it, SlotRecord) and it.arm == arm)
+def slot_of(run: SimulatedRun, variant: str) -> SlotRecord:
+    return next(it for it in run.records if isinstance(it, SlotRecord) and it.variant == variant)
 
 
 def test_a_page_that_is_only_slow_gets_longer_slots() -> None:
-    adjustment = due(silent(measured(blocks=1)))
+    adjustment = due(silent(measured(rounds=1)))
     assert adjustment
-    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("no-answers", "apache", True)
+    assert (adjustment.rule, adjustment.variant, adjustment.again) == (
+        "no-responses",
+        "apache",
+        True,
+    )
     assert adjustment.settings
     assert adjustment.settings.window_s == 2
     assert adjustment.what == (
-        "arm apache gave no answer in 4 slots of 0.5 s: slots take 2 s from now on"
+        "variant apache gave no response in 4 slots of 0.5 s: slots take 2 s from now on"
     )
 
 
@@ -211,33 +222,33 @@ def test_slots_of_the_users_choice_stay_as_they_are() -> None:
 
 
 def drifting(change: float, measure: Measure | None = None) -> SimulatedRun:
-    """Arm nginx's rate changes from slot to slot of each block."""
+    """Variant nginx's throughput changes from slot to slot of each round."""
     run = measured(measure)
     by_position: dict[int, int] = {}
 
     def drift(record: Record) -> Record:
-        if not isinstance(record, SlotRecord) or record.arm != "nginx":
+        if not isinstance(record, SlotRecord) or record.variant != "nginx":
             return record
-        place = by_position[record.block] = by_position.get(record.block, -1) + 1
+        place = by_position[record.round] = by_position.get(record.round, -1) + 1
         load, factor = record.load, exp(change * place)
         completed = round(load.requests.completed * factor)
         requests = load.requests.model_copy(update={"completed": completed})
-        update = {"requests": requests, "rate_rps": load.rate_rps * factor}
+        update = {"requests": requests, "throughput_rps": load.rate_rps * factor}
         return record.model_copy(update={"load": load.model_copy(update=update)})
 
     return replace(run, records=[drift(record) for record in run.records])
 
 
-def test_an_arm_that_rises_over_the_block_is_warmed_up_longer() -> None:
+def test_a_variant_that_rises_over_the_round_is_warmed_up_longer() -> None:
     adjustment = due(drifting(0.1))
     assert adjustment
-    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("trend", "nginx", True)
+    assert (adjustment.rule, adjustment.variant, adjustment.again) == ("trend", "nginx", True)
     assert adjustment.settings
     assert adjustment.settings.warmup_s["nginx"] > 1
     assert adjustment.settings.warmup_s["apache"] == 1
 
 
-def test_blocks_are_not_given_up_where_no_more_would_fit() -> None:
+def test_rounds_are_not_given_up_where_no_more_would_fit() -> None:
     assert due(drifting(0.1), used_s=BUDGET_S - 5) is None
 
 
@@ -246,65 +257,69 @@ def test_a_warm_up_of_the_users_choice_stays_as_it_is() -> None:
 
 
 def test_a_percentile_gets_the_answers_that_it_needs() -> None:
-    run = measured(Measure(seed=1, decide_on="response_p99_us"))
+    run = measured(Measure(seed=1, decide_on="latency_p99_us"))
     load = slot_of(run, "apache").load
     few = load.requests.model_copy(update={"completed": 40})
     times = Times(histogram="aGRy")
     adjustment = due(planted(run, "apache", requests=few, response_time_us=times))
     assert adjustment
-    assert (adjustment.rule, adjustment.anew) == ("few-samples", True)
+    assert (adjustment.rule, adjustment.again) == ("few-samples", True)
     assert adjustment.settings
-    assert adjustment.settings.slots_per_arm == 8
+    assert adjustment.settings.slots_per_variant == 8
 
 
-def with_left_over(cpu_s: float, blocks: int = 4) -> SimulatedRun:
+def with_left_over(cpu_s: float, rounds: int = 4) -> SimulatedRun:
     """Nginx goes on working while apache is loaded."""
-    run = measured(blocks=blocks)
+    run = measured(rounds=rounds)
 
     def work(record: Record) -> Record:
-        if not isinstance(record, SlotRecord) or record.arm != "apache":
+        if not isinstance(record, SlotRecord) or record.variant != "apache":
             return record
-        return readings_with(other_arms_cpu_s={"nginx": cpu_s})(record)
+        return readings_with(other_variants_cpu_s={"nginx": cpu_s})(record)
 
     return replace(run, records=[work(record) for record in run.records])
 
 
-@pytest.mark.parametrize(("share", "anew"), [(0.3, True), (0.05, False)])
-def test_what_is_left_of_a_load_is_waited_for(share: float, anew: bool) -> None:
+@pytest.mark.parametrize(("share", "again"), [(0.3, True), (0.05, False)])
+def test_what_is_left_of_a_load_is_waited_for(share: float, again: bool) -> None:
     adjustment = due(with_left_over(share))
     assert adjustment
-    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("left-over-work", "apache", anew)
+    assert (adjustment.rule, adjustment.variant, adjustment.again) == (
+        "left-over-work",
+        "apache",
+        again,
+    )
     assert adjustment.settings
     assert adjustment.settings.rest_s > 0
     assert due(with_left_over(0.001)) is None
 
 
-def test_a_trend_of_disturbed_slots_is_the_neighbours() -> None:
+def test_a_trend_of_slots_with_interference_is_the_neighbours() -> None:
     run = drifting(0.1)
     assert due(run)
     stolen_from = readings_with(host={"servers": {"steal_s": 0.1}})
-    disturbed = [stolen_from(it) if isinstance(it, SlotRecord) else it for it in run.records]
-    assert due(replace(run, records=disturbed)) is None
+    interfered = [stolen_from(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    assert due(replace(run, records=interfered)) is None
 
 
-def climbing(windows: float, noise: float, rate_rps: float, sd: float = 0.01) -> SimulatedRun:
-    """Thirteen blocks; the rate of one arm climbs in each slot, in some more than in others."""
+def climbing(windows: float, noise: float, throughput_rps: float, sd: float = 0.01) -> SimulatedRun:
+    """Thirteen rounds; one variant's throughput climbs in each slot, in some more than others."""
     run = simulated_run(
-        {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=rate_rps)},
-        blocks=13,
+        {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=throughput_rps)},
+        rounds=13,
         measure=Measure(seed=1),
         slot_sd=sd,
     )
-    return with_rises(run, [windows + noise * (block % 3 - 1) for block in range(1, 14)])
+    return with_rises(run, [windows + noise * (this_round % 3 - 1) for this_round in range(1, 14)])
 
 
 def with_rises(run: SimulatedRun, rises: Sequence[float]) -> SimulatedRun:
-    """The same run; apache's rate rises so much from first to last third of a block's slots."""
+    """The same run; apache's throughput rises so much from a round's first third to its last."""
 
     def change(record: Record) -> Record:
-        if not isinstance(record, SlotRecord) or record.arm != "apache":
+        if not isinstance(record, SlotRecord) or record.variant != "apache":
             return record
-        rise = rises[record.block - 1]
+        rise = rises[record.round - 1]
         thirds = [
             Window(at_s=at * 0.2, length_s=0.2, completed=round(6_800 * exp(at * rise / 2)))
             for at in range(3)
@@ -315,59 +330,59 @@ def with_rises(run: SimulatedRun, rises: Sequence[float]) -> SimulatedRun:
     return replace(run, records=[change(record) for record in run.records])
 
 
-def test_two_blocks_that_happen_to_rise_alike_are_not_given_up() -> None:
-    """As those of a run of Apache's event MPM, whose rate swings, in 1 of 20 runs."""
-    assert due(with_rises(measured(blocks=2), [0.1305, 0.132])) is None
-    risen = due(with_rises(measured(blocks=4), [0.13, 0.132, 0.129, 0.131]))
+def test_two_rounds_that_happen_to_rise_alike_are_not_given_up() -> None:
+    """As those of a run of Apache's event MPM, whose throughput swings, in 1 of 20 runs."""
+    assert due(with_rises(measured(rounds=2), [0.1305, 0.132])) is None
+    risen = due(with_rises(measured(rounds=4), [0.13, 0.132, 0.129, 0.131]))
     assert risen is not None
     assert risen.rule == "slot-trend"
 
 
-def test_blocks_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() -> None:
+def test_rounds_are_not_given_up_for_a_trend_that_is_small_beside_the_ratio() -> None:
     """The bound of a rise of 20% takes no verdict away from servers that are 6.7× apart."""
     rises = [0.18, 0.182, 0.179, 0.181]
-    far_apart = ARMS | {"apache": SimulatedArm("apache-event", rate_rps=6_000)}
+    far_apart = VARIANTS | {"apache": SimulatedVariant("apache-event", throughput_rps=6_000)}
     measure = Measure(seed=1, budget_s=BUDGET_S)
-    run = simulated_run(far_apart, blocks=4, measure=measure, slot_sd=0.001)
+    run = simulated_run(far_apart, rounds=4, measure=measure, slot_sd=0.001)
     assert due(with_rises(run, rises)) is None
     assert due(with_rises(measured(), rises)) is not None
 
 
 def test_a_late_trend_is_adjusted_where_its_bound_takes_the_verdict_away() -> None:
-    adjustment = due(climbing(0.09, 0.08, rate_rps=34_000))
+    adjustment = due(climbing(0.09, 0.08, throughput_rps=34_000))
     assert adjustment is not None
-    assert (adjustment.rule, adjustment.arm, adjustment.anew) == ("slot-trend", "apache", True)
+    assert (adjustment.rule, adjustment.variant, adjustment.again) == ("slot-trend", "apache", True)
     assert adjustment.settings
-    assert adjustment.settings.lead_in_s["apache"] > 0
+    assert adjustment.settings.ramp_up_s["apache"] > 0
 
 
-def test_a_late_trend_is_left_to_its_bound_where_as_many_blocks_would_not_fit() -> None:
-    run = climbing(0.09, 0.08, rate_rps=34_000)
+def test_a_late_trend_is_left_to_its_bound_where_as_many_rounds_would_not_fit() -> None:
+    run = climbing(0.09, 0.08, throughput_rps=34_000)
     had = run.data
-    needed_s = had.block_s * len(had.blocks)
+    needed_s = had.round_s * len(had.rounds)
     measure = run.head.experiment.measure
-    assert len(had.blocks) > measure.min_blocks
+    assert len(had.rounds) > measure.min_rounds
     patience_s = measure.budget_s * measure.patience
     assert due(run, used_s=patience_s - needed_s - 1) is not None
     assert due(run, used_s=patience_s - needed_s + 1) is None
 
 
 def test_a_late_trend_that_takes_no_verdict_away_is_left_to_its_bound() -> None:
-    assert due(climbing(0.09, 0.08, rate_rps=10_000)) is None
+    assert due(climbing(0.09, 0.08, throughput_rps=10_000)) is None
 
 
 def test_a_late_trend_is_adjusted_where_its_bound_takes_away_what_is_excluded() -> None:
     """Equal servers: without the bound no more than 5% was possible, with it 38%."""
-    run = climbing(0.09, 0.08, rate_rps=40_000, sd=0.02)
+    run = climbing(0.09, 0.08, throughput_rps=40_000, sd=0.02)
     found = judge(run.data).comparisons[0]
-    assert found.as_measured is found.verdict is Verdict.INCONCLUSIVE
+    assert found.sampling_verdict is found.verdict is Verdict.INCONCLUSIVE
     adjustment = due(run)
     assert adjustment is not None
     assert adjustment.rule == "slot-trend"
 
 
 def test_a_rule_is_adjusted_twice_at_most() -> None:
-    run = silent(measured(blocks=1))
+    run = silent(measured(rounds=1))
     records = list(run.records)
     lengths = []
     while adjustment := due_adjustment(point_data(records, run.head.experiment), 0.0):
@@ -378,17 +393,17 @@ def test_a_rule_is_adjusted_twice_at_most() -> None:
     assert slot_settings(point_data(records, run.head.experiment)).window_s == 8
 
 
-def test_blocks_from_before_a_new_beginning_do_not_count() -> None:
-    run = silent(measured(blocks=1))
+def test_rounds_from_before_a_new_beginning_do_not_count() -> None:
+    run = silent(measured(rounds=1))
     adjustment = due(run)
     assert adjustment
-    assert not run.data.and_then(adjustment).blocks
-    kept = adjustment.model_copy(update={"anew": False})
-    assert len(run.data.and_then(kept).blocks) == 1
+    assert not run.data.and_then(adjustment).rounds
+    kept = adjustment.model_copy(update={"again": False})
+    assert len(run.data.and_then(kept).rounds) == 1
 
 
 def test_an_adjustment_that_is_no_setting_leaves_settings_alone() -> None:
-    port = AdjustmentRecord(block=0, rule="port-taken", arm="nginx", what="moved")
+    port = AdjustmentRecord(round=0, rule="port-taken", variant="nginx", what="moved")
     experiment = measured().head.experiment
     assert slot_settings(point_data([*PILOTS, port], experiment)) == slot_settings(
         point_data(PILOTS, experiment)
@@ -396,10 +411,10 @@ def test_an_adjustment_that_is_no_setting_leaves_settings_alone() -> None:
 
 
 def test_the_share_of_time_that_counts() -> None:
-    run = measured(blocks=2)
-    blocks_s = 2 * (2 * 1.02 + 8 * 0.52 + 0.4)
-    assert counting_share([run.data]) == pytest.approx(8 / blocks_s)
+    run = measured(rounds=2)
+    rounds_s = 2 * (2 * 1.02 + 8 * 0.52 + 0.4)
+    assert counting_share([run.data]) == pytest.approx(8 / rounds_s)
     assert counting_share([point_data([*PILOTS, *run.records])]) == pytest.approx(
-        8 / (blocks_s + 6)
+        8 / (rounds_s + 6)
     )
     assert counting_share([]) is None

@@ -1,4 +1,4 @@
-"""Disturbances planted in a run's records: the truth has to lie inside the judge's bounds."""
+"""Interference planted in a run's records: the truth has to lie inside the judge's bounds."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
+from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
 from webdyno.judge.bias import CAUSES, LEAST_MINDED
@@ -22,7 +22,7 @@ from webdyno.model.readings import Readings, StoppedUse
 from webdyno.model.records import Record, SlotRecord
 
 SHARE = 0.3
-"""Of the slot's time, that a disturbance takes."""
+"""Of the slot's time, that interference takes."""
 TOOK_S = 0.5
 
 Plant = Callable[[Readings], dict[str, Any]]
@@ -45,13 +45,13 @@ def _pressed(readings: Readings) -> dict[str, Any]:
 
 def _left_over(readings: Readings) -> dict[str, Any]:
     busy = _servers("user_s", SHARE * 1.0)(readings)
-    return {**busy, "other_arms_cpu_s": {"other": SHARE * 1.0}}
+    return {**busy, "other_variants_cpu_s": {"other": SHARE * 1.0}}
 
 
 TOOK_FROM_CPUS = SHARE * 1.0
 """CPU seconds: servers use up to 0.8 s of CPU time in a slot of 0.5 s."""
 
-DISTURBANCES: dict[str, Plant] = {
+INTERFERENCE: dict[str, Plant] = {
     "steal": _servers("steal_s", TOOK_FROM_CPUS),
     "other-work": _servers("user_s", TOOK_FROM_CPUS + 0.02),
     "left-over-work": _left_over,
@@ -62,12 +62,12 @@ DISTURBANCES: dict[str, Plant] = {
 }
 
 
-def test_every_disturbance_is_planted() -> None:
-    assert {cause.name for cause in CAUSES} == set(DISTURBANCES)
+def test_every_interference_is_planted() -> None:
+    assert {cause.name for cause in CAUSES} == set(INTERFERENCE)
 
 
 def slowed(slot: SlotRecord, factor: float) -> SlotRecord:
-    """Take answers away, and the CPU time that they had cost."""
+    """Take responses away, and the CPU time that they had cost."""
     load = slot.load
     completed = round(load.requests.completed * factor)
     drained = round(load.requests.drained * factor)
@@ -82,23 +82,23 @@ def slowed(slot: SlotRecord, factor: float) -> SlotRecord:
     return slot.model_copy(update={"load": changed, "servers": use})
 
 
-def disturbed(
+def with_interference(
     ratio: float, plant: Plant, *, effect: float, share_of_slots: float = 1.0, noise: float = 0.01
 ) -> Judgement:
-    """Judge a run whose second arm lost `effect` of its rate, as the evidence allows for.
+    """Judge a run whose second variant lost `effect` of its throughput, as the evidence allows for.
 
-    Its response times are longer by as much as fewer answers make them in a closed loop.
+    Its latency is longer by as much as fewer responses make them in a closed loop.
     """
     longer_us = 1_500.0 / ratio / (1 - effect)
-    arms = {
-        "base": SimulatedArm(rate_rps=20_000),
-        "other": SimulatedArm(rate_rps=20_000 * ratio, response_p50_us=longer_us),
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=20_000),
+        "other": SimulatedVariant(throughput_rps=20_000 * ratio, latency_p50_us=longer_us),
     }
-    run = simulated_run(arms, blocks=10, restart_sd=noise, slot_sd=noise, seed=3)
+    run = simulated_run(variants, rounds=10, restart_sd=noise, slot_sd=noise, seed=3)
     random = Random(5)
 
     def change(slot: SlotRecord) -> SlotRecord:
-        if slot.arm == "base" or random.random() >= share_of_slots:
+        if slot.variant == "baseline" or random.random() >= share_of_slots:
             return slot.model_copy(update={"readings": quiet_readings(slot)})
         slow = slowed(slot, 1 - effect)
         quiet = quiet_readings(slow)
@@ -121,11 +121,11 @@ def on(found: Judgement, metric: str) -> Comparison:
     return comparison
 
 
-@pytest.mark.parametrize("cause", DISTURBANCES)
+@pytest.mark.parametrize("cause", INTERFERENCE)
 @pytest.mark.parametrize("effect", [0.0, 0.1, 0.25])
 def test_the_true_ratio_lies_within_the_bounds(cause: str, effect: float) -> None:
-    """Whether the disturbance cost nothing or nearly all that it can have cost."""
-    found = on(disturbed(1.5, DISTURBANCES[cause], effect=effect), "rate_rps")
+    """Whether the interference cost nothing or nearly all that it can have cost."""
+    found = on(with_interference(1.5, INTERFERENCE[cause], effect=effect), "throughput_rps")
     holds(found, 1.5)
     assert {bias.cause for bias in found.biases} == {cause}
     if effect:
@@ -133,29 +133,29 @@ def test_the_true_ratio_lies_within_the_bounds(cause: str, effect: float) -> Non
         assert not found.ratio.low <= 1.5 <= found.ratio.high
 
 
-@pytest.mark.parametrize("cause", DISTURBANCES)
-def test_a_large_difference_survives_a_disturbance(cause: str) -> None:
-    found = disturbed(4.0, DISTURBANCES[cause], effect=0.1)
+@pytest.mark.parametrize("cause", INTERFERENCE)
+def test_a_large_difference_survives_interference(cause: str) -> None:
+    found = with_interference(4.0, INTERFERENCE[cause], effect=0.1)
     assert found.verdict is Verdict.FASTER
-    (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
+    (rate,) = (it for it in found.comparisons if it.metric == "throughput_rps")
     assert rate.tipping is not None
     assert rate.tipping.startswith("interference shifted ")
     assert rate.tipping in rate.why
 
 
-@pytest.mark.parametrize("cause", DISTURBANCES)
-def test_equals_are_not_called_slower_for_a_disturbance(cause: str) -> None:
-    found = disturbed(1.0, DISTURBANCES[cause], effect=0.25)
-    rate = on(found, "rate_rps")
-    assert rate.as_measured is Verdict.SLOWER
+@pytest.mark.parametrize("cause", INTERFERENCE)
+def test_equals_are_not_called_slower_for_interference(cause: str) -> None:
+    found = with_interference(1.0, INTERFERENCE[cause], effect=0.25)
+    rate = on(found, "throughput_rps")
+    assert rate.sampling_verdict is Verdict.SLOWER
     assert rate.verdict is Verdict.INCONCLUSIVE
     assert "looks slower, but interference could explain all of it" in found.headline
 
 
-@pytest.mark.parametrize("cause", DISTURBANCES)
+@pytest.mark.parametrize("cause", INTERFERENCE)
 @pytest.mark.parametrize("effect", [0.0, 0.1, 0.25])
-def test_the_true_response_time_lies_within_the_bounds(cause: str, effect: float) -> None:
-    found = on(disturbed(1.5, DISTURBANCES[cause], effect=effect), "response_p50_us")
+def test_the_true_latency_lies_within_the_bounds(cause: str, effect: float) -> None:
+    found = on(with_interference(1.5, INTERFERENCE[cause], effect=effect), "latency_p50_us")
     holds(found, 1 / 1.5)
     assert {bias.cause for bias in found.biases} == {cause}
     assert found.ratio is not None
@@ -163,9 +163,9 @@ def test_the_true_response_time_lies_within_the_bounds(cause: str, effect: float
 
 
 def holds(found: Comparison, truth: float) -> None:
-    """The interval with all bounds has the truth in it."""
-    assert found.bounded is not None
-    assert found.bounded.low <= truth <= found.bounded.high
+    """The worst-case CI has the truth in it."""
+    assert found.worst_case is not None
+    assert found.worst_case.low <= truth <= found.worst_case.high
 
 
 CHARGED_S = 0.08
@@ -209,11 +209,14 @@ CHARGED: dict[str, Plant] = {
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
     """The cost per request looks nearly twice as high as it is, or as high as it is."""
-    arms = {"base": SimulatedArm(rate_rps=10_000), "other": SimulatedArm(rate_rps=10_000)}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=10_000),
+        "other": SimulatedVariant(throughput_rps=10_000),
+    }
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
 
     def charge(slot: SlotRecord) -> SlotRecord:
-        if slot.arm == "base":
+        if slot.variant == "baseline":
             return slot.model_copy(update={"readings": quiet_readings(slot)})
         more_s = slot.servers.cpu_sys_s + share * CHARGED_S
         use = slot.servers.model_copy(update={"cpu_sys_s": more_s})
@@ -223,7 +226,7 @@ def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
         return charged.model_copy(update={"readings": readings})
 
     cost = on(judged(run, charge), "server_cpu_us")
-    assert cost.as_measured is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
+    assert cost.sampling_verdict is (Verdict.SLOWER if share else Verdict.EQUIVALENT)
     holds(cost, 1.0)
     assert {bias.cause for bias in cost.biases} == {cause.partition(",")[0]}
 
@@ -232,9 +235,12 @@ def test_work_that_was_charged_to_the_servers(cause: str, share: float) -> None:
 def test_stolen_time_that_is_kept_apart_moves_a_cost_by_little(
     plant: Callable[[float], Plant], most: float
 ) -> None:
-    """A twentieth of the time is stolen from both arms, which use a fifth of it."""
-    arms = {"base": SimulatedArm(rate_rps=10_000), "other": SimulatedArm(rate_rps=10_000)}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    """A twentieth of the time is stolen from both variants, which use a fifth of it."""
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=10_000),
+        "other": SimulatedVariant(throughput_rps=10_000),
+    }
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
 
     def steal(slot: SlotRecord) -> SlotRecord:
         quiet = quiet_readings(slot)
@@ -242,28 +248,28 @@ def test_stolen_time_that_is_kept_apart_moves_a_cost_by_little(
         return slot.model_copy(update={"readings": readings})
 
     cost = on(judged(run, steal), "server_cpu_us")
-    assert cost.bounded is not None
-    assert most / 1.2 < cost.bounded.high < most
+    assert cost.worst_case is not None
+    assert most / 1.2 < cost.worst_case.high < most
 
 
 @pytest.mark.parametrize("time_constant", [0.3, 0.7, 1.4])
 @pytest.mark.parametrize("start", [-0.3, 0.3])
 def test_a_rate_that_still_changes_inside_its_slots(start: float, time_constant: float) -> None:
     """Its logarithm fades to the truth as exp(-t / time constant), t in lengths of a slot."""
-    arms = {"base": SimulatedArm(), "other": SimulatedArm()}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant()}
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
     at = (np.arange(300) + 0.5) / 300
     thirds = np.exp(start * np.exp(-at / time_constant)).reshape(3, 100).mean(axis=1) / 3
 
     def settle(slot: SlotRecord) -> SlotRecord:
-        if slot.arm == "base":
+        if slot.variant == "baseline":
             return slot
         whole = slot.load.requests.completed
         first, second, third = (round(whole * share) for share in thirds)
         requests = slot.load.requests.model_copy(update={"completed": first + second + third})
         return with_thirds(slot, (first, second, third), requests=requests)
 
-    rate = on(judged(run, settle), "rate_rps")
+    rate = on(judged(run, settle), "throughput_rps")
     assert {bias.cause for bias in rate.biases} == {"slot-trend"}
     holds(rate, 1.0)
     assert rate.ratio is not None
@@ -271,30 +277,33 @@ def test_a_rate_that_still_changes_inside_its_slots(start: float, time_constant:
 
 
 def test_a_rate_that_still_rises() -> None:
-    """Each block's slots come nearer to the true rate, by a quarter of what was missing."""
-    arms = {"base": SimulatedArm(), "other": SimulatedArm()}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    """Each round's slots come nearer to the true throughput, by a quarter of what was missing."""
+    variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant()}
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
     places: dict[int, int] = {}
 
     def settle(slot: SlotRecord) -> SlotRecord:
-        if slot.arm == "base" or slot.phase == "warmup":
+        if slot.variant == "baseline" or slot.phase == "warmup":
             return slot
-        place = places[slot.block] = places.get(slot.block, -1) + 1
+        place = places[slot.round] = places.get(slot.round, -1) + 1
         return slowed(slot, exp(-0.2 * exp(-0.5 * place)))
 
-    rate = on(judged(run, settle), "rate_rps")
+    rate = on(judged(run, settle), "throughput_rps")
     assert {bias.cause for bias in rate.biases} == {"trend"}
     holds(rate, 1.0)
     assert rate.verdict is not Verdict.SLOWER
 
 
 def _client_limited(busy: float, **readings: object) -> Judgement:
-    """Judge a run whose second arm had a higher rate and kept the client saturated.
+    """Judge a run whose second variant had a higher throughput and kept the client saturated.
 
     Its servers' CPUs were busy for that share of the time.
     """
-    arms = {"base": SimulatedArm(), "other": SimulatedArm(rate_rps=62_000, busy=0.97)}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    variants = {
+        "baseline": SimulatedVariant(),
+        "other": SimulatedVariant(throughput_rps=62_000, busy=0.97),
+    }
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
 
     def change(slot: SlotRecord) -> SlotRecord:
         quiet = quiet_readings(slot)
@@ -314,51 +323,51 @@ def test_beyond_the_client_there_is_what_cpu_time_the_servers_had_left(
 ) -> None:
     """A request costs less once they are busy all the time: by so much of what was idle."""
     found = _client_limited(busy)
-    rate = on(found, "rate_rps")
+    rate = on(found, "throughput_rps")
     assert {bias.cause for bias in rate.biases} == {"client-limited"}
     assert rate.ratio is not None
     holds(rate, rate.ratio.estimate / busy / (1 - saved * (1 - busy)))
-    assert rate.bounded is not None
-    assert rate.bounded.high == pytest.approx(rate.ratio.high / busy**2, rel=0.01)
+    assert rate.worst_case is not None
+    assert rate.worst_case.high == pytest.approx(rate.ratio.high / busy**2, rel=0.01)
     assert re.search(r"at least 1\.54× and at most \d+\.\d+×: the load gen", found.headline)
 
 
 def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> None:
-    rate = on(_client_limited(0.9, shared_cpus=True), "rate_rps")
-    assert rate.bounded is not None
-    assert rate.bounded.high > ENDLESS
+    rate = on(_client_limited(0.9, shared_cpus=True), "throughput_rps")
+    assert rate.worst_case is not None
+    assert rate.worst_case.high > ENDLESS
 
 
-def test_of_an_arm_that_filled_the_link_only_one_end_is_known() -> None:
-    rate = on(_client_limited(0.9), "rate_rps")
+def test_of_a_variant_that_filled_the_link_only_one_end_is_known() -> None:
+    rate = on(_client_limited(0.9), "throughput_rps")
     said = with_verdict(rate.model_copy(update={"limited_by": {"other": "link"}}))
     assert said.endswith("it is at least 1.54×: other was link-limited")
 
 
 def test_late_requests_of_an_open_loop() -> None:
     """All were sent 3 ms late and look 2.9 ms slower."""
-    arms = {"base": SimulatedArm(), "other": SimulatedArm(response_p50_us=4_400)}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+    variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant(latency_p50_us=4_400)}
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
     late = load_with(loop="open", send_lag_us={"p50": 3_000.0, "p99": 3_000.0, "max": 3_000.0})
 
     def change(slot: SlotRecord) -> SlotRecord:
-        return late(slot) if slot.arm == "other" else load_with(loop="open")(slot)
+        return late(slot) if slot.variant == "other" else load_with(loop="open")(slot)
 
-    median = on(judged(run, change), "response_p50_us")
+    median = on(judged(run, change), "latency_p50_us")
     assert {bias.cause for bias in median.biases} == {"send-lag"}
     holds(median, 1.0)
     assert median.verdict is Verdict.INCONCLUSIVE
 
 
-def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:
-    arms = {"base": SimulatedArm(), "other": SimulatedArm()}
-    run = simulated_run(arms, blocks=10, restart_sd=0.003, slot_sd=0.003)
+def test_of_small_interference_that_both_variants_had_half_counts() -> None:
+    variants = {"baseline": SimulatedVariant(), "other": SimulatedVariant()}
+    run = simulated_run(variants, rounds=10, restart_sd=0.003, slot_sd=0.003)
 
     def waiting(slot: SlotRecord) -> SlotRecord:
         readings = quiet_readings(slot).model_copy(update={"client_waiting": 0.02})
         return slot.model_copy(update={"readings": readings})
 
-    rate = on(judged(run, waiting), "rate_rps")
+    rate = on(judged(run, waiting), "throughput_rps")
     assert {bias.cause for bias in rate.biases} == {"client-cpu-starved"}
     for bias in rate.biases:
         assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - LEAST_MINDED)), rel=0.01)
@@ -366,7 +375,7 @@ def test_of_a_small_disturbance_that_both_arms_had_half_counts() -> None:
 
 
 def test_a_verdict_that_hangs_on_what_was_excluded_is_told() -> None:
-    found = disturbed(1.06, DISTURBANCES["steal"], effect=0.25, share_of_slots=0.4)
-    assert on(found, "rate_rps").as_measured is Verdict.FASTER
+    found = with_interference(1.06, INTERFERENCE["steal"], effect=0.25, share_of_slots=0.4)
+    assert on(found, "throughput_rps").sampling_verdict is Verdict.FASTER
     warnings = {(it.rule, *it.metrics): it for it in found.warnings}
-    assert ("exclusion-matters", "rate_rps") in warnings
+    assert ("exclusion-matters", "throughput_rps") in warnings

@@ -1,4 +1,4 @@
-"""Bounds: simulated servers with a disturbance, whose undisturbed truth has to lie inside."""
+"""Bounds: simulated servers with interference, whose truth without it has to lie inside."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from webdyno.judge.bounds import (
     of_ratio,
     quantile_when_delayed,
     quantile_when_sent_late,
-    rate_when_slowed,
+    throughput_when_slowed,
     tipping,
     when_settling,
     widened,
@@ -35,7 +35,7 @@ from webdyno.model.judgement import Verdict
 TOOK_S = 4.0
 SERVICE_S = 0.002
 NOISE = 0.015
-"""ln: what the rate of a simulated slot may be off by chance."""
+"""ln: what the throughput of a simulated slot may be off by chance."""
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ def serve(
     think_s: float | None,
     of_client: Stalls = NONE,
 ) -> Logs:
-    """Serve first come, first served; give the response times of what was answered in the slot.
+    """Serve first come, first served; give the latency of what was answered in the slot.
 
-    With `think_s` each answer is followed, after that pause, by the next request.
+    With `think_s` each response is followed, after that pause, by the next request.
     """
     rng = np.random.default_rng(0)
     queue, free = sorted(arrivals_s), [(0.0, worker) for worker in range(len(of_worker))]
@@ -119,10 +119,12 @@ def test_the_rate_of_a_closed_loop(
     rng = np.random.default_rng(seed)
     lost = [stalls(rng, count, mean_s) for _ in range(workers)]
     quiet = serve([0.0] * 8, [NONE] * workers, think_s)
-    disturbed = serve([0.0] * 8, lost, think_s)
-    used_s = len(disturbed) * SERVICE_S
-    bound = rate_when_slowed("steal", lost_share(sum(each.lost_s for each in lost), used_s, TOOK_S))
-    moved = log(len(disturbed) / len(quiet))
+    interfered = serve([0.0] * 8, lost, think_s)
+    used_s = len(interfered) * SERVICE_S
+    bound = throughput_when_slowed(
+        "steal", lost_share(sum(each.lost_s for each in lost), used_s, TOOK_S)
+    )
+    moved = log(len(interfered) / len(quiet))
     assert -bound.down - NOISE <= moved <= NOISE
 
 
@@ -133,20 +135,20 @@ def test_the_rate_when_the_client_is_cpu_starved(
 ) -> None:
     held = stalls(np.random.default_rng(seed), count, mean_s)
     quiet = serve([0.0] * 8, [NONE], think_s)
-    disturbed = serve([0.0] * 8, [NONE], think_s, held)
-    bound = rate_when_slowed("client-cpu-starved", held.lost_s / TOOK_S)
-    assert -bound.down - NOISE <= log(len(disturbed) / len(quiet)) <= NOISE
+    interfered = serve([0.0] * 8, [NONE], think_s, held)
+    bound = throughput_when_slowed("client-cpu-starved", held.lost_s / TOOK_S)
+    assert -bound.down - NOISE <= log(len(interfered) / len(quiet)) <= NOISE
 
 
 @pytest.mark.parametrize(("seed", "count", "mean_s"), WORLDS)
 @pytest.mark.parametrize("quantile", [0.5, 0.99])
 def test_quantiles_of_a_closed_loop(seed: int, count: int, mean_s: float, quantile: float) -> None:
     lost = stalls(np.random.default_rng(seed), count, mean_s)
-    quiet, disturbed = (serve([0.0] * 8, [each], 0.0) for each in (NONE, lost))
-    share = lost_share(lost.lost_s, len(disturbed) * SERVICE_S, TOOK_S)
-    added_us = added_in_closed_loop_us(share, float(disturbed.mean()) * 1e6)
-    bound = quantile_when_delayed("steal", histogram(disturbed), quantile, added_us)
-    moved = log(np.quantile(disturbed, quantile) / np.quantile(quiet, quantile))
+    quiet, interfered = (serve([0.0] * 8, [each], 0.0) for each in (NONE, lost))
+    share = lost_share(lost.lost_s, len(interfered) * SERVICE_S, TOOK_S)
+    added_us = added_in_closed_loop_us(share, float(interfered.mean()) * 1e6)
+    bound = quantile_when_delayed("steal", histogram(interfered), quantile, added_us)
+    moved = log(np.quantile(interfered, quantile) / np.quantile(quiet, quantile))
     assert moved <= bound.up + 5 * NOISE
     assert bound.up == pytest.approx(-log(1 - share), rel=0.5) or bound.up > share
 
@@ -157,11 +159,11 @@ def test_quantiles_of_an_open_loop(seed: int, count: int, mean_s: float, quantil
     rng = np.random.default_rng(seed)
     arrivals_s = rng.uniform(0, TOOK_S, 600).tolist()
     lost = stalls(rng, count, mean_s)
-    quiet, disturbed = (serve(arrivals_s, [each], None) for each in (NONE, lost))
+    quiet, interfered = (serve(arrivals_s, [each], None) for each in (NONE, lost))
     busy = 600 * SERVICE_S / (TOOK_S - lost.lost_s)
     added_us = added_in_open_loop_us(lost.lost_s, max(lost.length_s), TOOK_S, busy)
-    bound = quantile_when_delayed("steal", histogram(disturbed), quantile, added_us)
-    assert log(np.quantile(disturbed, quantile) / np.quantile(quiet, quantile)) <= bound.up
+    bound = quantile_when_delayed("steal", histogram(interfered), quantile, added_us)
+    assert log(np.quantile(interfered, quantile) / np.quantile(quiet, quantile)) <= bound.up
 
 
 @pytest.mark.parametrize("lag_s", [0.0002, 0.002, 0.01])
@@ -183,10 +185,10 @@ def test_requests_that_leave_late(lag_s: float, quantile: float) -> None:
 
 
 def test_an_open_loop_can_not_exceed_what_is_offered() -> None:
-    assert rate_when_slowed("steal", 0.3, of_offered=0.99).down == pytest.approx(-log(0.99))
-    assert rate_when_slowed("steal", 0.3, of_offered=1.01).down == 0
-    assert rate_when_slowed("steal", 0.013).down == pytest.approx(log(1 + 0.013 / 0.987))
-    assert rate_when_slowed("steal", 1.0).down == inf
+    assert throughput_when_slowed("steal", 0.3, of_offered=0.99).down == pytest.approx(-log(0.99))
+    assert throughput_when_slowed("steal", 0.3, of_offered=1.01).down == 0
+    assert throughput_when_slowed("steal", 0.013).down == pytest.approx(log(1 + 0.013 / 0.987))
+    assert throughput_when_slowed("steal", 1.0).down == inf
 
 
 @given(
@@ -254,9 +256,9 @@ def test_a_change_that_may_be_none_counts_both_ways() -> None:
 
 
 def test_ratios_add_up_the_worst() -> None:
-    arm = [Bound("steal", down=0.01), Bound("slot-trend", down=0.002, up=0.003)]
+    variant = [Bound("steal", down=0.01), Bound("slot-trend", down=0.002, up=0.003)]
     baseline = [Bound("steal", down=0.02)]
-    together = of_ratio(arm, baseline)
+    together = of_ratio(variant, baseline)
     assert (together.down, together.up) == pytest.approx((0.012, 0.023))
     wide = widened(Estimate(0.05, 0.06, 0.07, "t"), together)
     assert (wide.low, wide.high) == pytest.approx((0.027, 0.082))
@@ -269,11 +271,11 @@ def test_ratios_add_up_the_worst() -> None:
     half=st.floats(0.001, 0.1),
 )
 def test_what_survives_is_true(truth: float, lowered: float, raised: float, half: float) -> None:
-    """However both arms were moved within their bounds, no surviving verdict has the wrong sign."""
-    arm, baseline = Bound("steal", down=lowered), Bound("other-work", down=raised)
+    """However variants were moved within their bounds, no surviving verdict has the wrong sign."""
+    variant, baseline = Bound("steal", down=lowered), Bound("other-work", down=raised)
     for moved in (-lowered, raised):
         at = truth + moved
-        wide = widened(Estimate(at - half, at, at + half, "t"), of_ratio([arm], [baseline]))
+        wide = widened(Estimate(at - half, at, at + half, "t"), of_ratio([variant], [baseline]))
         verdict = by_interval(wide, log1p(0.02), "higher")
         if verdict is Verdict.FASTER:
             assert truth > 0

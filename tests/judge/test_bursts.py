@@ -14,7 +14,7 @@ LOOKS = 300
 
 
 def noise(rng: np.random.Generator, memory: float) -> Logs:
-    """An AR(1) of 3% whose neighbours are alike by so much, as a busy server's rate is."""
+    """An AR(1) of 3% whose neighbours are alike by so much, as a busy server's throughput is."""
     logs = rng.normal(0, 0.03, WINDOWS)
     for at in range(1, WINDOWS):
         logs[at] = memory * logs[at - 1] + (1 - memory**2) ** 0.5 * logs[at]
@@ -50,7 +50,7 @@ def test_it_has_to_be_faster_than_after_every_load_without_a_break() -> None:
 
 
 def test_who_answers_seldom_is_looked_at_for_longer() -> None:
-    """A second of 160 answers a second was too short to see that they had become twice as many."""
+    """A second of 160 responses was too short to see that they had become twice as many."""
     assert looked_s(8_000.0, 1.0) == 1.0
     assert looked_s(160.0, 1.0) == pytest.approx(250 / 160)
     assert looked_s(1.0, 1.0) == looked_s(0.0, 1.0) == 4.0
@@ -83,7 +83,7 @@ def look(rate: float, cost_us: float, seed: int) -> list[Series]:
 
 
 def test_cpu_time_per_request_has_the_last_word() -> None:
-    """A neighbour that goes away makes the rate higher as well."""
+    """A neighbour that goes away makes the throughput higher as well."""
     before = [look(7_850, 127, 1), look(7_850, 127, 2)]
     assert worth(look(8_500, 117, 3), before).startswith(f"{HOW}: 8")
     assert "faster than under continuous load" in worth(look(8_500, 117, 3), before)

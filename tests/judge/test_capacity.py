@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from builders import SimulatedRun, run_head
-from judge.searches import Arm, searched
+from judge.searches import Variant, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide, judge
 from webdyno.model.capacity import CapacitySettings
@@ -20,7 +20,7 @@ def rules(run: SimulatedRun) -> dict[str, str]:
 
 
 def test_the_larger_capacity_wins_by_its_ratio() -> None:
-    judged = judge(searched(apache=Arm(15_000), nginx=Arm(50_000)).data)
+    judged = judge(searched(apache=Variant(15_000), nginx=Variant(50_000)).data)
     assert judged.verdict is Verdict.FASTER
     assert [metric.name for metric in judged.metrics] == [CAPACITY]
     ratio = judged.comparisons[0].ratio
@@ -31,12 +31,12 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
 
 
 def test_equal_capacities_are_not_told_apart() -> None:
-    judged = judge(searched(a=Arm(15_000), b=Arm(15_000)).data)
+    judged = judge(searched(a=Variant(15_000), b=Variant(15_000)).data)
     assert judged.verdict in {Verdict.EQUIVALENT, Verdict.INCONCLUSIVE}
 
 
 def test_beyond_the_client_it_is_at_least() -> None:
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000, client_rps=30_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000, client_rps=30_000))
     judged = judge(run.data)
     assert judged.verdict is Verdict.FASTER
     assert judged.comparisons[0].limited_by == {"nginx": "client"}
@@ -44,28 +44,30 @@ def test_beyond_the_client_it_is_at_least() -> None:
     assert rules(run) == {"client-limited": "note"}
 
 
-def test_where_both_are_beyond_the_client_more_blocks_would_show_no_more() -> None:
-    run = searched(apache=Arm(50_000, client_rps=30_000), nginx=Arm(50_000, client_rps=30_000))
+def test_where_both_are_beyond_the_client_more_rounds_would_show_no_more() -> None:
+    run = searched(
+        apache=Variant(50_000, client_rps=30_000), nginx=Variant(50_000, client_rps=30_000)
+    )
     judged = judge(run.data)
     assert judged.verdict is Verdict.INCONCLUSIVE
     assert "oth nginx and apache were client-limited: each can take at least" in judged.headline
-    assert "more block" not in judged.headline
+    assert "more round" not in judged.headline
     assert "too close to call" not in judged.headline
 
 
 def test_servers_that_do_not_come_back_are_told() -> None:
-    run = searched(apache=Arm(15_000, comes_back=False), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000, comes_back=False), nginx=Variant(50_000))
     assert rules(run) == {"does-not-come-back": "note"}
 
 
 def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
-    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000, holds=False), nginx=Variant(50_000))
     assert judge(run.data).verdict is Verdict.INVALID
     assert rules(run)["no-capacity"] == "invalid"
 
 
 def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
-    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000, holds=False), nginx=Variant(50_000))
     (found,) = (it for it in judge(run.data).warnings if it.rule == "no-capacity")
     assert "load generator" not in found.what
     for number, it in enumerate(run.records):
@@ -76,21 +78,24 @@ def test_a_client_that_is_late_at_any_rate_is_told_from_a_slow_server() -> None:
     assert "where the load generator itself was still too late" in found.what
 
 
-def test_it_stops_early_where_an_arm_never_holds() -> None:
-    run = searched(apache=Arm(15_000, holds=False), nginx=Arm(50_000))
+def test_it_stops_early_where_a_variant_never_holds() -> None:
+    run = searched(apache=Variant(15_000, holds=False), nginx=Variant(50_000))
     stop = decide(run.data, elapsed_s=100.0)
     assert stop
-    assert (stop.reason, stop.why) == ("nothing-valid", "arm apache has no capacity in 8 blocks")
+    assert (stop.reason, stop.why) == (
+        "nothing-valid",
+        "variant apache has no capacity in 8 rounds",
+    )
 
 
 def test_keep_alive_on_one_side_only_is_caught() -> None:
-    run = searched(apache=Arm(15_000, server_closes=True), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000, server_closes=True), nginx=Variant(50_000))
     assert judge(run.data).verdict is Verdict.INVALID
     assert rules(run)["keep-alive"] == "invalid"
 
 
 def test_a_search_has_the_time_that_it_takes_and_decides() -> None:
-    experiment = searched(a=Arm(1), b=Arm(2)).head.experiment
+    experiment = searched(a=Variant(1), b=Variant(2)).head.experiment
     assert experiment.measure.decide_on == CAPACITY
     assert experiment.measure.budget_s == 600
     assert experiment.capacity
@@ -105,7 +110,7 @@ def test_a_search_has_the_time_that_it_takes_and_decides() -> None:
         ({"load": {"due": "connection", "keepalive": 5}}, 'due = "connection"'),
         ({"load": {"think_s": 1.0}}, "think_s"),
         ({"generator": "ab"}, "generator"),
-        ({"measure": {"decide_on": "rate_rps"}}, "decide_on"),
+        ({"measure": {"decide_on": "throughput_rps"}}, "decide_on"),
         ({"capacity": {"slo": ["p99>1s"]}}, "is no objective"),
     ],
 )
@@ -125,18 +130,18 @@ def test_a_capacity_needs_objectives() -> None:
 def confirmed(
     run: SimulatedRun, truth: Truth, beyond: int, *, client_limited: bool = False
 ) -> SimulatedRun:
-    """Add a stretch of load just below the second arm's capacity, of which so many were late."""
+    """Add load just below the second variant's capacity, with so many late responses."""
     trial = next(it.trial for it in run.records if isinstance(it, SlotRecord) and it.trial)
     asked = 10_000
     held = trial.replace(
         asked=asked, beyond=[beyond] * len(trial.beyond), client_limited=client_limited
     )
-    record = stretch(truth, arm="nginx").replace(trial=held)
+    record = stretch(truth, variant="nginx").replace(trial=held)
     return SimulatedRun(run.head, [*run.records, record])
 
 
 def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     stalling = Truth(every_s=6.0, stall_s=1.0, looked_s=30.0)
     judged = judge(confirmed(run, stalling, beyond=1_600).data)
     assert judged.verdict is Verdict.INVALID
@@ -145,14 +150,14 @@ def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
 
 
 def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), beyond=300).data)
     assert judged.verdict is Verdict.INCONCLUSIVE
     assert rules(confirmed(run, Truth(looked_s=30.0), beyond=300))["not-confirmed"] == "note"
 
 
 def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), 300, client_limited=True).data)
     assert judged.verdict is Verdict.INCONCLUSIVE
     (found,) = (it for it in judged.warnings if it.rule == "not-confirmed")
@@ -160,5 +165,5 @@ def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
 
 
 def test_a_confirmed_capacity_stands() -> None:
-    run = searched(apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     assert judge(confirmed(run, Truth(looked_s=30.0), 5).data).verdict is Verdict.FASTER

@@ -1,89 +1,96 @@
-"""Arms against the baseline, on records."""
+"""Variants against the baseline, on records."""
 
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, run_head, simulated_run
+from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.comparison import compare_arms, fewest_blocks, shown_estimate
+from webdyno.judge.comparison import compare_variants, fewest_rounds, shown_estimate
 from webdyno.judge.interval import estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import headline
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.metrics import METRICS, MetricRule
 
-RATE, SWITCHES = metric_rule("rate_rps"), metric_rule("context_switches")
-
-
-def compared(arms: dict[str, SimulatedArm], blocks: int, noise: float = 0.01) -> list[Comparison]:
-    """Comparisons of simulated arms by rate."""
-    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
-    return compare_arms(run.data, list(arms), RATE, run.head.experiment.measure)
+THROUGHPUT, SWITCHES = METRICS["throughput_rps"], METRICS["context_switches"]
 
 
-def test_the_ratio_is_of_the_arm_to_the_baseline() -> None:
-    arms = {"old": SimulatedArm(rate_rps=40_000), "new": SimulatedArm(rate_rps=60_000)}
-    (comparison,) = compared(arms, blocks=8)
+def compared(
+    variants: dict[str, SimulatedVariant], rounds: int, noise: float = 0.01
+) -> list[Comparison]:
+    """Comparisons of simulated variants by throughput."""
+    run = simulated_run(variants, rounds=rounds, restart_sd=noise, slot_sd=noise)
+    return compare_variants(run.data, list(variants), THROUGHPUT, run.head.experiment.measure)
+
+
+def test_the_ratio_is_of_the_variant_to_the_baseline() -> None:
+    variants = {
+        "old": SimulatedVariant(throughput_rps=40_000),
+        "new": SimulatedVariant(throughput_rps=60_000),
+    }
+    (comparison,) = compared(variants, rounds=8)
     assert (comparison.a, comparison.b) == ("new", "old")
     assert comparison.ratio is not None
     assert comparison.ratio.low < 1.5 < comparison.ratio.high
     assert comparison.verdict is Verdict.FASTER
-    assert len(comparison.blocks) == len(comparison.by_block) == 8
-    assert np.exp(np.log(comparison.by_block).mean()) == pytest.approx(comparison.ratio.estimate)
+    assert len(comparison.rounds) == len(comparison.by_round) == 8
+    assert np.exp(np.log(comparison.by_round).mean()) == pytest.approx(comparison.ratio.estimate)
 
 
-def test_only_blocks_with_both_values_are_paired() -> None:
+def test_only_rounds_with_both_values_are_paired() -> None:
     (pair,) = log_ratios({"b": {0: 1.0, 1: 2.0, 3: 4.0}, "a": {1: 4.0, 2: 1.0, 3: 4.0}})
-    assert pair.blocks == [1, 3]
+    assert pair.rounds == [1, 3]
     assert pair.d == pytest.approx([np.log(2), 0.0])
 
 
-def test_more_arms_ask_for_more_blocks() -> None:
+def test_more_variants_ask_for_more_rounds() -> None:
     measure = Measure()
-    assert [fewest_blocks(measure, n) for n in (1, 2, 3, 4, 12)] == [6, 7, 7, 8, 9]
+    assert [fewest_rounds(measure, n) for n in (1, 2, 3, 4, 12)] == [6, 7, 7, 8, 9]
 
 
 def test_holm_asks_most_of_the_clearest_difference() -> None:
-    arms = {
-        "base": SimulatedArm(rate_rps=40_000),
-        "far": SimulatedArm(rate_rps=80_000),
-        "near": SimulatedArm(rate_rps=42_000),
-        "same": SimulatedArm(rate_rps=40_000),
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=40_000),
+        "far": SimulatedVariant(throughput_rps=80_000),
+        "near": SimulatedVariant(throughput_rps=42_000),
+        "same": SimulatedVariant(throughput_rps=40_000),
     }
-    by_arm = {comparison.a: comparison for comparison in compared(arms, blocks=14)}
-    assert list(by_arm) == ["far", "near", "same"]
-    assert by_arm["far"].verdict is Verdict.FASTER
-    assert by_arm["near"].verdict is Verdict.FASTER
-    assert by_arm["same"].verdict not in {Verdict.FASTER, Verdict.SLOWER}
-    levels = sorted(c.ratio.confidence for c in by_arm.values() if c.ratio)
+    by_variant = {comparison.a: comparison for comparison in compared(variants, rounds=14)}
+    assert list(by_variant) == ["far", "near", "same"]
+    assert by_variant["far"].verdict is Verdict.FASTER
+    assert by_variant["near"].verdict is Verdict.FASTER
+    assert by_variant["same"].verdict not in {Verdict.FASTER, Verdict.SLOWER}
+    levels = sorted(c.ratio.confidence for c in by_variant.values() if c.ratio)
     assert levels == pytest.approx([0.95, 0.975, 1 - 0.05 / 3])
-    assert by_arm["same"].ratio is not None
-    assert by_arm["same"].ratio.confidence == pytest.approx(0.95)
+    assert by_variant["same"].ratio is not None
+    assert by_variant["same"].ratio.confidence == pytest.approx(0.95)
 
 
 def test_holm_stays_at_the_level_that_did_not_hold() -> None:
-    arms = {name: SimulatedArm() for name in ("base", "x", "y", "z")}
-    found = compared(arms, blocks=9)
+    variants = {name: SimulatedVariant() for name in ("baseline", "x", "y", "z")}
+    found = compared(variants, rounds=9)
     assert not {c.verdict for c in found} & {Verdict.FASTER, Verdict.SLOWER}
     assert {round(c.ratio.confidence, 6) for c in found if c.ratio} == {round(1 - 0.05 / 3, 6)}
 
 
-def test_an_arm_without_values_has_no_interval() -> None:
-    arms = {"base": SimulatedArm(), "dead": SimulatedArm(wrong_status=500)}
-    (comparison,) = compared(arms, blocks=6)
+def test_a_variant_without_values_has_no_interval() -> None:
+    variants = {"baseline": SimulatedVariant(), "dead": SimulatedVariant(wrong_status=500)}
+    (comparison,) = compared(variants, rounds=6)
     assert comparison.ratio is None
     assert comparison.sign_flip_p is None
     assert comparison.verdict is Verdict.INCOMPLETE
 
 
-def test_missing_minutes_follow_from_missing_blocks() -> None:
-    (comparison,) = compared({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
+def test_missing_minutes_follow_from_missing_rounds() -> None:
+    (comparison,) = compared(
+        {"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.04
+    )
     assert comparison.verdict is Verdict.INCONCLUSIVE
-    assert comparison.more_blocks is not None
+    assert comparison.more_rounds is not None
     assert comparison.more_minutes is not None
-    assert comparison.more_minutes == pytest.approx(comparison.more_blocks * 6.56 / 60, rel=0.01)
+    assert comparison.more_minutes == pytest.approx(comparison.more_rounds * 6.56 / 60, rel=0.01)
 
 
 def test_intervals_that_end_a_run_early_are_widened() -> None:
@@ -105,15 +112,15 @@ def test_intervals_that_no_run_stops_for_are_shown_as_they_are() -> None:
 
 
 def by_switches(a: float, b: float, noise: float = 0.02) -> Comparison:
-    """A comparison by context switches per request: those of an arm, and of the baseline."""
+    """A comparison by context switches per request: those of a variant, and of the baseline."""
     rng = np.random.default_rng(1)
 
     class Counted(PointData):
-        def values(self, arm: str, _: MetricRule) -> dict[int, float]:
-            mean = {"a": a, "b": b}[arm]
+        def values(self, variant: str, _: MetricRule) -> dict[int, float]:
+            mean = {"a": a, "b": b}[variant]
             return {n: mean * float(np.exp(rng.normal(0, noise))) for n in range(8)}
 
-    (found,) = compare_arms(Counted(run_head()), ["b", "a"], SWITCHES, Measure())
+    (found,) = compare_variants(Counted(run_head()), ["b", "a"], SWITCHES, Measure())
     return found
 
 
@@ -148,26 +155,26 @@ def test_extreme_ratios_have_an_interval_all_the_same() -> None:
     assert np.isfinite(found.ratio.high)
 
 
-def judged(arms: dict[str, SimulatedArm], noise: float, blocks: int = 8) -> Judgement:
-    """The judgement of arms, of which those with the same stack are doubles."""
-    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+def judged(variants: dict[str, SimulatedVariant], noise: float, rounds: int = 8) -> Judgement:
+    """The judgement of variants, of which those with the same stack are doubles."""
+    run = simulated_run(variants, rounds=rounds, restart_sd=noise, slot_sd=noise)
     return judge(run.data)
 
 
 def by_rate(judgement: Judgement) -> dict[str, Comparison]:
-    """The comparisons of rates by arm."""
-    return {c.a: c for c in judgement.comparisons if c.metric == "rate_rps"}
+    """The comparisons of throughputs by variant."""
+    return {c.a: c for c in judgement.comparisons if c.metric == "throughput_rps"}
 
 
 def test_the_noise_between_equals_is_the_smallest_difference_that_counts() -> None:
-    arms = {
-        "nginx": SimulatedArm(),
-        "again": SimulatedArm(),
-        "apache": SimulatedArm(stack="apache", rate_rps=20_000),
+    variants = {
+        "nginx": SimulatedVariant(),
+        "again": SimulatedVariant(),
+        "apache": SimulatedVariant(stack="apache", throughput_rps=20_000),
     }
-    found = by_rate(judged(arms, noise=0.05))
-    assert found["again"].same_arm
-    assert not found["apache"].same_arm
+    found = by_rate(judged(variants, noise=0.05))
+    assert found["again"].same_variant
+    assert not found["apache"].same_variant
     assert found["again"].ratio is not None
     half_width = found["again"].ratio.high / found["again"].ratio.estimate - 1
     assert half_width > 0.02
@@ -178,33 +185,33 @@ def test_the_noise_between_equals_is_the_smallest_difference_that_counts() -> No
 
 
 def test_on_a_quiet_machine_delta_stays_at_two_per_cent() -> None:
-    arms = {
-        "nginx": SimulatedArm(),
-        "again": SimulatedArm(),
-        "apache": SimulatedArm(stack="apache"),
+    variants = {
+        "nginx": SimulatedVariant(),
+        "again": SimulatedVariant(),
+        "apache": SimulatedVariant(stack="apache"),
     }
-    assert by_rate(judged(arms, noise=0.002))["apache"].delta == 0.02
+    assert by_rate(judged(variants, noise=0.002))["apache"].delta == 0.02
 
 
 def test_equals_that_come_out_different_widen_delta_and_are_told() -> None:
-    arms = {
-        "nginx": SimulatedArm(),
-        "again": SimulatedArm(rate_rps=44_000),
-        "apache": SimulatedArm(stack="apache", rate_rps=42_000),
+    variants = {
+        "nginx": SimulatedVariant(),
+        "again": SimulatedVariant(throughput_rps=44_000),
+        "apache": SimulatedVariant(stack="apache", throughput_rps=42_000),
     }
-    judgement = judged(arms, noise=0.003)
+    judgement = judged(variants, noise=0.003)
     found = by_rate(judgement)
     assert found["apache"].delta == pytest.approx(0.1, abs=0.015)
     assert found["apache"].verdict is Verdict.EQUIVALENT
     warning = next(
-        f for f in judgement.warnings if f.rule == "same-arm" and "rate_rps" in f.metrics
+        f for f in judgement.warnings if f.rule == "same-variant" and "throughput_rps" in f.metrics
     )
     assert warning.severity == "note"
     assert "defined like nginx" in warning.what
 
 
 def test_only_equals_are_compared_as_usual() -> None:
-    judgement = judged({"nginx": SimulatedArm(), "again": SimulatedArm()}, noise=0.003)
+    judgement = judged({"nginx": SimulatedVariant(), "again": SimulatedVariant()}, noise=0.003)
     assert judgement.verdict is Verdict.EQUIVALENT
-    assert by_rate(judgement)["again"].same_arm
+    assert by_rate(judgement)["again"].same_variant
     assert judgement.warnings == []

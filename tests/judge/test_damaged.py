@@ -8,25 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from builders import START, SimulatedArm, run_head, simulated_run
+from builders import START, SimulatedVariant, run_head, simulated_run
 from judge.stretches import Truth, stretch
 from judge.validity.broken import incident, readings_with
 from webdyno.judge import decide
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.sweep import judge_sweep
-from webdyno.judge.variance import chosen_slots_per_arm
+from webdyno.judge.variance import chosen_slots_per_variant
 from webdyno.model.records import RECORD, Record, StopRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
-HEAD = run_head({name: arm.stack for name, arm in ARMS.items()})
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
+HEAD = run_head({name: variant.stack for name, variant in VARIANTS.items()})
 RECORDS: list[Record] = [
     *(
         readings_with()(record) if record.kind == "slot" else record
-        for record in simulated_run(ARMS, blocks=7).records
+        for record in simulated_run(VARIANTS, rounds=7).records
     ),
     incident(),
-    StopRecord(block=7, stopped_at=START, reason="budget", why="no other block fits"),
+    StopRecord(round=7, stopped_at=START, reason="budget", why="no other round fits"),
     *(
         stretch(Truth(looked_s=1.0)).model_copy(update={"part": part, "failed": [1] * 40})
         for part in range(2)
@@ -76,7 +76,7 @@ def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     judge_sweep(RunData(HEAD, records))
     data = PointData.of(HEAD, records)
     decide(data, 10.0)
-    chosen_slots_per_arm(data)
+    chosen_slots_per_variant(data)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     [(("load", "measured_s"), 5e-324), (("load", "requests", "completed"), 2**63 - 1)],
 )
 def test_what_floats_and_counters_just_hold_is_judged(path: tuple[str, ...], value: object) -> None:
-    """A rate beyond all floats, and a sum beyond all counters."""
+    """Throughput beyond all floats, and a sum beyond all counters."""
     at = next(at for at, line in enumerate(LINES) if line.get("phase") == "measure")
     line = damaged(LINES[at], ("load", "requests", "drained"), 1)
     records = list(RECORDS)

@@ -1,13 +1,13 @@
-"""Which of several requests the arms differ at."""
+"""Which of several requests the variants differ at."""
 
 from dataclasses import replace
 from random import Random
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, response_times, run_head, simulated_run
+from builders import SimulatedRun, SimulatedVariant, latencies, run_head, simulated_run
 from webdyno.judge import judge
-from webdyno.judge.comparison import fewest_blocks
+from webdyno.judge.comparison import fewest_rounds
 from webdyno.judge.endpoints import together
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.judgement import Judgement, Verdict
@@ -17,25 +17,28 @@ from webdyno.model.request import Request
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.view import run_view
 
-ANSWERS = 500
+RESPONSES = 500
 
 
 def with_endpoints(
     run: SimulatedRun, medians_us: dict[str, dict[str, float]], seed: int = 1
 ) -> SimulatedRun:
-    """Give a run in which each arm's requests are told apart; medians by arm, by endpoint."""
+    """Give a run in which each variant's requests are told apart.
+
+    Medians by variant, by endpoint.
+    """
     random = Random(seed)
 
     def told(record: SlotRecord) -> SlotRecord:
         endpoints = [
             EndpointResult(
                 endpoint=name,
-                completed=ANSWERS,
+                completed=RESPONSES,
                 failed=1,
                 rate_rps=1_000.0,
-                response_time_us=response_times(ANSWERS, round(us * random.uniform(0.98, 1.02), 1)),
+                response_time_us=latencies(RESPONSES, round(us * random.uniform(0.98, 1.02), 1)),
             )
-            for name, us in medians_us[record.arm].items()
+            for name, us in medians_us[record.variant].items()
         ]
         load = record.load.model_copy(update={"endpoints": endpoints})
         return record.model_copy(update={"load": load})
@@ -44,8 +47,10 @@ def with_endpoints(
     return replace(run, records=records)
 
 
-def judged(blocks: int, medians_us: dict[str, dict[str, float]], seed: int = 1) -> Judgement:
-    run = simulated_run({arm: SimulatedArm() for arm in medians_us}, blocks=blocks, seed=seed)
+def judged(rounds: int, medians_us: dict[str, dict[str, float]], seed: int = 1) -> Judgement:
+    run = simulated_run(
+        {variant: SimulatedVariant() for variant in medians_us}, rounds=rounds, seed=seed
+    )
     run = with_endpoints(run, medians_us, seed)
     return judge(run.data)
 
@@ -62,9 +67,9 @@ def test_the_endpoint_that_got_slower_is_named_and_no_other() -> None:
     assert ratio.low < 1.3 < ratio.high
     assert ratio.confidence == pytest.approx(1 - 0.05 / 3)
     figures = found[0].figures[0]
-    slots = figures.completed // ANSWERS
+    slots = figures.completed // RESPONSES
     assert figures.failed == slots
-    assert figures.rate_rps == pytest.approx(1_000)
+    assert figures.throughput_rps == pytest.approx(1_000)
 
 
 @pytest.mark.long
@@ -78,7 +83,7 @@ def test_twenty_alike_endpoints_hardly_ever_look_different_anywhere() -> None:
     assert wrong <= 2
 
 
-def test_what_only_one_arm_was_asked_for_is_not_compared() -> None:
+def test_what_only_one_variant_was_asked_for_is_not_compared() -> None:
     found = judged(6, {"a": {"/": 1.0, "/x": 1.0}, "b": {"/": 1.0}}).endpoints
     assert [it.endpoint for it in found] == ["/"]
     assert judged(6, {"a": {}, "b": {}}).endpoints == []
@@ -86,7 +91,7 @@ def test_what_only_one_arm_was_asked_for_is_not_compared() -> None:
 
 def test_they_stand_in_the_csv() -> None:
     names = {"/": 1_000.0, "/x": 2_000.0}
-    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
+    run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6)
     run = with_endpoints(run, {"a": names, "b": names})
     view = run_view(run.whole, judge_sweep(run.whole))
     lines = [line.split(",") for line in summary_csv(view).splitlines()]
@@ -94,10 +99,10 @@ def test_they_stand_in_the_csv() -> None:
     assert {line[at] for line in lines[1:]} == {"", "/", "/x"}
 
 
-@pytest.mark.parametrize(("requests", "blocks"), [(0, 6), (1, 6), (2, 7), (3, 7), (50, 11)])
-def test_a_run_goes_on_until_each_request_can_be_told(requests: int, blocks: int) -> None:
+@pytest.mark.parametrize(("requests", "rounds"), [(0, 6), (1, 6), (2, 7), (3, 7), (50, 11)])
+def test_a_run_goes_on_until_each_request_can_be_told(requests: int, rounds: int) -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     asked = experiment.model_copy(
         update={"requests": [Request(path=f"/{n}") for n in range(requests)]}
     )
-    assert fewest_blocks(asked.measure, together(asked)) == blocks
+    assert fewest_rounds(asked.measure, together(asked)) == rounds

@@ -5,8 +5,8 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
-from judge.test_league import RATES, league_of
+from builders import SimulatedRun, SimulatedVariant, simulated_run
+from judge.test_ranking import RATES, ranking_of
 from judge.validity.broken import load_with
 from webdyno.judge import judge
 from webdyno.judge.fleet import intervals_of, judge_fleet, judge_machine, machines_differ
@@ -16,16 +16,16 @@ from webdyno.model.records import SlotRecord
 from webdyno.model.several_runs import FleetJudgement
 
 FLEETS = 2_000
-BETWEEN_SD, BLOCK_SD, BLOCKS = 0.06, 0.04, 6
+BETWEEN_SD, ROUND_SD, ROUNDS = 0.06, 0.04, 6
 
 
-def measured(ratio: float, seed: int = 1, *, blocks: int = 8, **machine: object) -> SimulatedRun:
+def measured(ratio: float, seed: int = 1, *, rounds: int = 8, **machine: object) -> SimulatedRun:
     """A run on a machine on which nginx is so many times as fast."""
-    arms = {
-        "apache": SimulatedArm(rate_rps=20_000),
-        "nginx": SimulatedArm(rate_rps=20_000 * ratio),
+    variants = {
+        "apache": SimulatedVariant(throughput_rps=20_000),
+        "nginx": SimulatedVariant(throughput_rps=20_000 * ratio),
     }
-    run = simulated_run(arms, blocks=blocks, seed=seed, restart_sd=0.01, slot_sd=0.01)
+    run = simulated_run(variants, rounds=rounds, seed=seed, restart_sd=0.01, slot_sd=0.01)
     here = run.head.machine.model_copy(update=machine)
     return SimulatedRun(run.head.model_copy(update={"machine": here}), run.records)
 
@@ -37,7 +37,7 @@ def judged(*runs: SimulatedRun) -> FleetJudgement:
 @pytest.mark.parametrize("machines", [3, 8])
 def test_both_intervals_hold_the_truth_as_often_as_they_say(machines: int) -> None:
     rng = np.random.default_rng(machines)
-    truth, sd = log(4.0), np.hypot(BETWEEN_SD, BLOCK_SD / BLOCKS**0.5)
+    truth, sd = log(4.0), np.hypot(BETWEEN_SD, ROUND_SD / ROUNDS**0.5)
     mean_held = another_held = 0
     for _ in range(FLEETS):
         shown = rng.normal(truth, sd, machines + 1)
@@ -53,7 +53,7 @@ def test_equal_machines_are_seldom_told_apart_and_unequal_ones_often() -> None:
 
     def told(between_sd: float) -> float:
         fleets = (
-            [rng.normal(rng.normal(0, between_sd), BLOCK_SD, BLOCKS) for _ in range(5)]
+            [rng.normal(rng.normal(0, between_sd), ROUND_SD, ROUNDS) for _ in range(5)]
             for _ in range(400)
         )
         return float(np.mean([machines_differ(it) for it in fleets]))
@@ -89,7 +89,7 @@ def test_machines_that_disagree_leave_it_open_and_what_differs_is_named() -> Non
     assert "inconclusive; machine by machine faster on 1, slower on 1, " in found.points[0].headline
 
 
-def test_what_disturbed_the_machines_widens_both_intervals() -> None:
+def test_interference_with_the_machines_widens_both_intervals() -> None:
     shown = np.log([2.0, 2.1, 2.2])
     (mean, another), (wider, much_wider) = (
         intervals_of(shown, by, 0.95) for by in ((0.0, 0.0), (0.1, 0.2))
@@ -146,16 +146,16 @@ def test_points_that_a_machine_lacks_are_excluded() -> None:
 
 
 def test_a_machine_is_judged_as_its_own_report_has_it() -> None:
-    run = measured(1.01, blocks=45)
+    run = measured(1.01, rounds=45)
     (at,) = judge_machine(run.whole).points
     whole = judge(run.data)
-    decisive = [it for it in whole.comparisons if it.metric == "rate_rps"]
+    decisive = [it for it in whole.comparisons if it.metric == "throughput_rps"]
     # What other metrics tell beside it is for the report alone.
     assert at.compared == [it.model_copy(update={"clear_beside": None}) for it in decisive]
 
 
-def test_leagues_with_other_first_places_are_compared_with_the_same_arm() -> None:
-    first, second = league_of(RATES), league_of(RATES | {"lighttpd": 20_000.0})
+def test_rankings_with_other_first_places_are_compared_with_the_same_variant() -> None:
+    first, second = ranking_of(RATES), ranking_of(RATES | {"lighttpd": 20_000.0})
     (at,) = judged(first, second).points
     assert {it.b for it in at.comparisons} == {"apache"}
     assert [it.a for it in at.comparisons] == ["caddy", "lighttpd", "nginx"]

@@ -2,29 +2,43 @@
 
 import re
 
-from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
+from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import decide, question_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions.claims import worse_range
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateAnswer, GateJudgement, GateSettings
+from webdyno.model.gate import (
+    BASELINE,
+    BASELINE_AGAIN,
+    HEAD,
+    GateAnswer,
+    GateJudgement,
+    GateSettings,
+)
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
 from webdyno.model.readings import CpuUse
 from webdyno.model.records import SlotRecord
 
-BLOCKS = 10
+ROUNDS = 10
 STOLEN = CpuUse(user_s=0.5, system_s=0.0, interrupts_s=0.0, idle_s=0.0, steal_s=0.5)
 
 
 def gate_run(
-    head: SimulatedArm, *, base: SimulatedArm | None = None, again: SimulatedArm | None = None
+    head: SimulatedVariant,
+    *,
+    baseline: SimulatedVariant | None = None,
+    again: SimulatedVariant | None = None,
 ) -> SimulatedRun:
-    arms = {BASE: base or SimulatedArm(), BASE_AGAIN: again or SimulatedArm(), HEAD: head}
+    variants = {
+        BASELINE: baseline or SimulatedVariant(),
+        BASELINE_AGAIN: again or SimulatedVariant(),
+        HEAD: head,
+    }
     measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
-    run = simulated_run(arms, blocks=BLOCKS, measure=measure, restart_sd=0.008, slot_sd=0.008)
+    run = simulated_run(variants, rounds=ROUNDS, measure=measure, restart_sd=0.008, slot_sd=0.008)
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
@@ -44,7 +58,7 @@ def judged(run: SimulatedRun) -> GateJudgement:
 
 
 def test_the_same_passes_and_says_how_much_there_could_be() -> None:
-    run = gate_run(SimulatedArm())
+    run = gate_run(SimulatedVariant())
     found = judged(run)
     assert found.answer is GateAnswer.PASS, found
     assert found.headline.startswith("3 checks within limits; closest: /hello.txt ")
@@ -56,7 +70,7 @@ def test_the_same_passes_and_says_how_much_there_could_be() -> None:
 
 
 def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
-    run = gate_run(SimulatedArm(server_cpu_us=24.0))
+    run = gate_run(SimulatedVariant(server_cpu_us=24.0))
     found = judged(run)
     assert found.answer is GateAnswer.FAIL
     assert "1 of 3 checks worse: /hello.txt server CPU time per request +" in found.headline
@@ -68,7 +82,7 @@ def test_more_cpu_time_fails_and_names_the_endpoint() -> None:
 
 
 def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
-    found = judged(gate_run(SimulatedArm(server_cpu_us=300.0, rate_rps=5_000)))
+    found = judged(gate_run(SimulatedVariant(server_cpu_us=300.0, throughput_rps=5_000)))
     assert re.match(
         r"2 of 3 checks worse: /hello.txt server CPU time per request 1\d–1\d× "
         r"\(limit \+5%\); /hello.txt throughput ",
@@ -77,48 +91,48 @@ def test_many_times_worse_is_told_as_a_factor_and_one_tolerance_once() -> None:
 
 
 def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
-    slower = gate_run(SimulatedArm(server_cpu_us=24.0))
+    slower = gate_run(SimulatedVariant(server_cpu_us=24.0))
     assert fails(slower.data)
-    few = [record for record in slower.records if record.block is not None and record.block < 5]
+    few = [record for record in slower.records if record.round is not None and record.round < 5]
     assert not fails(point_data(few, slower.head.experiment))
-    same = gate_run(SimulatedArm())
+    same = gate_run(SimulatedVariant())
     assert not fails(same.data)
     without = same.head.experiment.model_copy(update={"gate": None})
     assert not fails(point_data(slower.records, without))
 
 
 def test_what_is_better_passes_with_a_range_below_zero() -> None:
-    found = judged(gate_run(SimulatedArm(server_cpu_us=10.0, rate_rps=80_000)))
+    found = judged(gate_run(SimulatedVariant(server_cpu_us=10.0, throughput_rps=80_000)))
     assert found.answer is GateAnswer.PASS
     cpu = next(claim for claim in found.claims if claim.metric == "server_cpu_us")
     assert worse_range(cpu).startswith("−")
 
 
-def test_a_base_that_differs_from_itself_is_told() -> None:
-    found = judged(gate_run(SimulatedArm(), again=SimulatedArm(server_cpu_us=14.0)))
+def test_a_baseline_that_differs_from_itself_is_told() -> None:
+    found = judged(gate_run(SimulatedVariant(), again=SimulatedVariant(server_cpu_us=14.0)))
     assert found.answer is GateAnswer.INCONCLUSIVE
-    assert any("two copies of base differ by up to" in note for note in found.notes)
-    assert "two copies of base differ by up to" in found.headline
+    assert any("two copies of baseline differ by up to" in note for note in found.notes)
+    assert "two copies of baseline differ by up to" in found.headline
 
 
-def test_too_few_blocks_tell_nothing_and_the_run_goes_on() -> None:
-    run = gate_run(SimulatedArm())
-    few = [record for record in run.records if record.block is not None and record.block < 5]
+def test_too_few_rounds_tell_nothing_and_the_run_goes_on() -> None:
+    run = gate_run(SimulatedVariant())
+    few = [record for record in run.records if record.round is not None and record.round < 5]
     found = judged_whole(RunData(run.head, few))
     assert found.answer is GateAnswer.INCONCLUSIVE
     assert all(claim.worse is None for claim in found.claims)
     assert decide(point_data(few, run.head.experiment), elapsed_s=0.0) is None
 
 
-def test_too_few_valid_blocks_name_the_rule_that_left_most_out_and_what_to_do() -> None:
-    run = gate_run(SimulatedArm())
+def test_too_few_valid_rounds_name_the_rule_that_left_most_out_and_what_to_do() -> None:
+    run = gate_run(SimulatedVariant())
     stolen = readings_with(host={"servers": STOLEN})
     records = [
         stolen(record)
-        if isinstance(record, SlotRecord) and record.arm == HEAD and record.block < 4
+        if isinstance(record, SlotRecord) and record.variant == HEAD and record.round < 4
         else record
         for record in run.records
-        if record.block is None or record.block < 8
+        if record.round is None or record.round < 8
     ]
     found = judged_whole(RunData(run.head, records))
     open_ = found.of("inconclusive")
@@ -130,25 +144,25 @@ def test_too_few_valid_blocks_name_the_rule_that_left_most_out_and_what_to_do() 
 
 
 def test_errors_make_it_invalid_whatever_the_figures() -> None:
-    found = judged(gate_run(SimulatedArm(wrong_status=500)))
+    found = judged(gate_run(SimulatedVariant(wrong_status=500)))
     assert found.answer is GateAnswer.INVALID
     assert found.notes
 
 
 def test_no_answer_is_said_once_with_its_cause_and_what_to_do() -> None:
-    invalidated = SimulatedArm(wrong_status=500)
-    found = judged(gate_run(invalidated, base=invalidated, again=invalidated))
-    assert found.headline.startswith("/hello.txt: arm base answered 500 ")
+    invalidated = SimulatedVariant(wrong_status=500)
+    found = judged(gate_run(invalidated, baseline=invalidated, again=invalidated))
+    assert found.headline.startswith("/hello.txt: variant baseline answered 500 ")
     cause = found.headline.removeprefix("/hello.txt: ")
     assert not any(cause in note for note in found.notes)
     (note,) = found.notes
-    assert note.startswith("The same holds for base again and head. Its program failed: ")
+    assert note.startswith("The same holds for baseline again and head. Its program failed: ")
     assert {worse_range(claim) for claim in found.claims} == {"no result"}
     assert found.claims[0].why == cause
 
 
 def test_bounds_that_say_nothing_are_no_figures() -> None:
-    claim = judged(gate_run(SimulatedArm())).claims[0]
+    claim = judged(gate_run(SimulatedVariant())).claims[0]
     ranges = {(1e-9, 1e200): "unknown", (0.0, 3.0): "unknown", (2.0, 1e9): "2.0× or more"}
     for (low, high), told in ranges.items():
         wide = Interval(low=low, estimate=2.0, high=high)
@@ -156,9 +170,9 @@ def test_bounds_that_say_nothing_are_no_figures() -> None:
 
 
 def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
-    busy = SimulatedArm(busy=0.99)
-    arms = {BASE: busy, BASE_AGAIN: busy, HEAD: busy}
-    run = simulated_run(arms, blocks=BLOCKS, restart_sd=0.008, slot_sd=0.008)
+    busy = SimulatedVariant(busy=0.99)
+    variants = {BASELINE: busy, BASELINE_AGAIN: busy, HEAD: busy}
+    run = simulated_run(variants, rounds=ROUNDS, restart_sd=0.008, slot_sd=0.008)
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
     found = judged_whole(
         RunData(run.head.model_copy(update={"experiment": experiment}), run.records)
@@ -168,7 +182,7 @@ def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:
 
 
 def test_points_share_the_error_rate() -> None:
-    run = gate_run(SimulatedArm())
+    run = gate_run(SimulatedVariant())
     data = run.head.experiment.model_dump(exclude_unset=True)
     many = Experiment.model_validate(
         data | {"gate": GateSettings(), "factors": {"load.paths": [["/hello.txt"], ["/1KB.txt"]]}}

@@ -37,12 +37,12 @@ def test_the_sign_flip_p_is_what_counting_all_patterns_gives(
     assert sign_flip_p(d) == pytest.approx(np.mean(sums >= observed - 1e-9 * np.abs(d).sum()))
 
 
-@pytest.mark.parametrize("blocks", [6, 17, 30, 40])
-def test_blocks_that_all_agree_give_the_smallest_p(blocks: int) -> None:
-    assert sign_flip_p(np.full(blocks, 0.01)) == pytest.approx(2.0 ** (1 - blocks))
+@pytest.mark.parametrize("rounds", [6, 17, 30, 40])
+def test_rounds_that_all_agree_give_the_smallest_p(rounds: int) -> None:
+    assert sign_flip_p(np.full(rounds, 0.01)) == pytest.approx(2.0 ** (1 - rounds))
 
 
-def test_beyond_forty_blocks_p_comes_from_random_patterns_always_the_same() -> None:
+def test_beyond_forty_rounds_p_comes_from_random_patterns_always_the_same() -> None:
     d = np.random.default_rng(1).normal(0.01, 0.05, 60)
     assert sign_flip_p(d) == sign_flip_p(d)
     assert sign_flip_p(d) == pytest.approx(stats.ttest_1samp(d, 0.0).pvalue, abs=0.01)
@@ -60,7 +60,7 @@ def test_no_difference_at_all_has_p_one() -> None:
     assert sign_flip_p(np.array([0.1, -0.1] * 4)) == 1
 
 
-def test_the_wilcoxon_interval_of_six_blocks_reaches_from_least_to_most() -> None:
+def test_the_wilcoxon_interval_of_six_rounds_reaches_from_least_to_most() -> None:
     d = np.array([0.01, 0.05, 0.02, -0.03, 0.04, 0.07])
     found = hodges_lehmann(d, 0.95)
     assert (found.low, found.high) == (-0.03, 0.07)
@@ -77,7 +77,7 @@ def test_the_wilcoxon_interval_holds_what_the_test_does_not_reject(n: int, seed:
         assert inside > 0.05 >= outside
 
 
-def test_one_block_far_out_does_not_carry_the_estimate_away() -> None:
+def test_one_round_far_out_does_not_carry_the_estimate_away() -> None:
     assert heavy_tailed(OUTLIER)
     found = estimate(OUTLIER, 0.95)
     assert found.method == "hodges-lehmann"
@@ -85,7 +85,7 @@ def test_one_block_far_out_does_not_carry_the_estimate_away() -> None:
     assert found.low > 0
 
 
-def test_with_too_few_blocks_for_wilcoxon_the_t_interval_is_kept() -> None:
+def test_with_too_few_rounds_for_wilcoxon_the_t_interval_is_kept() -> None:
     assert estimate(OUTLIER[-7:], 0.99).method == "t"
 
 

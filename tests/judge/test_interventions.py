@@ -1,24 +1,24 @@
-"""What limits arms, and what each setting does, from simulated arms whose truth is known."""
+"""What limits variants and what each setting does, of simulated ones whose truth is known."""
 
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import effects, what_limits, what_settings_do
 from webdyno.model.why import Design, Intervention
 from webdyno.run.factorial import two_level_design
 
-FULL = SimulatedArm(rate_rps=10_000)
+FULL = SimulatedVariant(throughput_rps=10_000)
 
 
 def with_less(**less: tuple[float, float]) -> SimulatedRun:
-    """By resource: the share that was left, and the share of the rate that came of it."""
-    arms = {"nginx": FULL} | {
-        name: SimulatedArm(rate_rps=10_000 * rate) for name, (_, rate) in less.items()
+    """By resource: the share that was left, and the share of the throughput that came of it."""
+    variants = {"nginx": FULL} | {
+        name: SimulatedVariant(throughput_rps=10_000 * rate) for name, (_, rate) in less.items()
     }
-    made = simulated_run(arms, blocks=10, restart_sd=0.005, slot_sd=0.005)
+    made = simulated_run(variants, rounds=10, restart_sd=0.005, slot_sd=0.005)
     resources = {
         "cpu": "servers' CPU",
         "client": "client's CPU",
@@ -56,7 +56,7 @@ def test_where_fewer_connections_ask_less_often_answers_wait_for_something_else(
     made = with_less(cpu=(0.8, 1.0), connections=(0.8, 0.8))
     (told,) = what_limits(judge(made.data).elasticities)
     assert told.startswith("nginx: the number of connections limits it (")
-    assert "): its answers wait for something else than what is tried here; " in told
+    assert "): its responses wait for something else than what is tried here; " in told
 
 
 def test_more_of_a_thing_tells_as_well() -> None:
@@ -67,21 +67,23 @@ def test_more_of_a_thing_tells_as_well() -> None:
 
 
 def test_without_interventions_there_is_nothing_to_tell() -> None:
-    made = simulated_run({"a": FULL, "b": FULL}, blocks=6)
+    made = simulated_run({"a": FULL, "b": FULL}, rounds=6)
     assert judge(made.data).elasticities == []
     assert list(what_limits([])) == []
 
 
 def with_settings(true: list[float], beyond: float = 1.0, noise: float = 0.01) -> SimulatedRun:
-    """Settings that multiply the rate by so much; the first two together by `beyond` more."""
+    """Settings that multiply the throughput by so much; the first two together by `beyond` more."""
     names = [f"setting {number}" for number in range(len(true))]
-    levels = {f"arm {number}": list(row) for number, row in enumerate(two_level_design(len(true)))}
-    arms = {}
-    for arm, row in levels.items():
+    levels = {
+        f"variant {number}": list(row) for number, row in enumerate(two_level_design(len(true)))
+    }
+    variants = {}
+    for variant, row in levels.items():
         rate = 10_000 * float(np.prod([it for it, on in zip(true, row, strict=True) if on] or [1]))
         rate *= beyond if len(row) > 1 and row[0] and row[1] else 1
-        arms[arm] = SimulatedArm(rate_rps=rate)
-    made = simulated_run(arms, blocks=10, restart_sd=noise, slot_sd=noise)
+        variants[variant] = SimulatedVariant(throughput_rps=rate)
+    made = simulated_run(variants, rounds=10, restart_sd=noise, slot_sd=noise)
     return of_experiment(made, design=Design(settings=names, levels=levels))
 
 
@@ -115,7 +117,7 @@ def test_what_does_nothing_is_called_unsure() -> None:
     assert told[-1].startswith("setting 0: no difference is sure (")
 
 
-def test_few_blocks_tell_nothing() -> None:
+def test_few_rounds_tell_nothing() -> None:
     made = with_settings([1.5, 1.0])
-    few = [it for it in made.records if (it.block or 0) < 2]
+    few = [it for it in made.records if (it.round or 0) < 2]
     assert effects(PointData.of(made.head, few)) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import START, SimulatedArm, simulated_run
+from builders import START, SimulatedVariant, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import decide, judge
 from webdyno.judge.judgement import ratios_so_far
@@ -21,37 +21,39 @@ from webdyno.model.readings import ServerStatus
 from webdyno.model.records import StopRecord
 
 
-def judged(arms: dict[str, SimulatedArm], blocks: int = 12, noise: float = 0.02) -> Judgement:
+def judged(
+    variants: dict[str, SimulatedVariant], rounds: int = 12, noise: float = 0.02
+) -> Judgement:
     """The judgement of a simulated run."""
-    run = simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise)
+    run = simulated_run(variants, rounds=rounds, restart_sd=noise, slot_sd=noise)
     return judge(run.data)
 
 
 def test_a_clear_difference_is_said_with_its_evidence() -> None:
-    found = judged({"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=76_800)})
+    found = judged({"apache": SimulatedVariant(), "nginx": SimulatedVariant(throughput_rps=76_800)})
     assert found.verdict is Verdict.FASTER
     assert re.fullmatch(
         r"nginx is faster: 1\.\d\d× the throughput of apache \(95% CI 1\.\d\d–1\.\d\d×\)",
         found.headline,
     )
-    assert found.blocks == 12
+    assert found.rounds == 12
     assert {comparison.metric for comparison in found.comparisons} == {
         metric.name for metric in found.metrics
     }
 
 
-def test_every_metric_of_every_arm_has_its_interval() -> None:
-    found = judged({"apache": SimulatedArm(), "nginx": SimulatedArm(server_cpu_us=8.0)})
-    values = {(value.arm, value.metric): value for value in found.arms}
+def test_every_metric_of_every_variant_has_its_interval() -> None:
+    found = judged({"apache": SimulatedVariant(), "nginx": SimulatedVariant(server_cpu_us=8.0)})
+    values = {(value.variant, value.metric): value for value in found.variants}
     assert len(values) == 2 * len(found.metrics)
     nginx = values["nginx", "server_cpu_us"]
     assert nginx.interval is not None
     assert nginx.interval.estimate == pytest.approx(8.0, rel=0.05)
-    assert len(nginx.by_block) == len(nginx.blocks) == 12
+    assert len(nginx.by_round) == len(nginx.rounds) == 12
 
 
-def test_equal_arms_are_equivalent_within_delta() -> None:
-    found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, noise=0.003)
+def test_equal_variants_are_equivalent_within_delta() -> None:
+    found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
     assert re.search(
         r"^equivalent: .*±2% counts as equal; any difference is below [01]\.\d+%$", found.headline
@@ -59,7 +61,7 @@ def test_equal_arms_are_equivalent_within_delta() -> None:
 
 
 def test_inconclusive_says_what_is_still_needed() -> None:
-    found = judged({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6, noise=0.04)
+    found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.04)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
         r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) would decide$",
@@ -68,8 +70,8 @@ def test_inconclusive_says_what_is_still_needed() -> None:
 
 
 def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_said() -> None:
-    arms = {"a": SimulatedArm(), "b": SimulatedArm(server_cpu_us=25.0)}
-    found = judged(arms, blocks=8, noise=0.05)
+    variants = {"a": SimulatedVariant(), "b": SimulatedVariant(server_cpu_us=25.0)}
+    found = judged(variants, rounds=8, noise=0.05)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "any difference is below" in found.headline
     assert re.search(
@@ -77,71 +79,78 @@ def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_sai
         r"\(95% CI 1\.\d+–1\.\d+×\)$",
         found.headline,
     )
-    (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
+    (rate,) = (it for it in found.comparisons if it.metric == "throughput_rps")
     assert rate.clear_beside
     assert with_verdict(rate).endswith(rate.clear_beside)
-    assert all(it.clear_beside is None for it in found.comparisons if it.metric != "rate_rps")
+    assert all(it.clear_beside is None for it in found.comparisons if it.metric != "throughput_rps")
 
 
-def test_wrong_answers_are_no_verdict_and_name_arm_and_path() -> None:
-    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=404)}, blocks=6)
+def test_wrong_answers_are_no_verdict_and_name_variant_and_path() -> None:
+    found = judged(
+        {"nginx": SimulatedVariant(), "apache": SimulatedVariant(wrong_status=404)}, rounds=6
+    )
     assert found.verdict is Verdict.INVALID
-    told = "no result: arm apache answered 404 to /hello.txt, 200 was expected; it says "
+    told = "no result: variant apache answered 404 to /hello.txt, 200 was expected; it says "
     assert found.headline.startswith(told)
     rules = {warning.rule: warning for warning in found.warnings}
     assert rules.keys() == {"wrong-status"}
-    assert {slot.arm for slot in found.excluded} == {"apache"}
+    assert {slot.variant for slot in found.excluded} == {"apache"}
 
 
 def test_a_busy_client_leaves_server_cpu_comparable() -> None:
-    found = judged({"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40.0)})
+    found = judged(
+        {"nginx": SimulatedVariant(busy=0.97), "apache": SimulatedVariant(server_cpu_us=40.0)}
+    )
     by_metric = {comparison.metric: comparison for comparison in found.comparisons}
-    assert by_metric["rate_rps"].verdict is Verdict.INCONCLUSIVE
-    assert by_metric["response_p50_us"].verdict is Verdict.INVALID
+    assert by_metric["throughput_rps"].verdict is Verdict.INCONCLUSIVE
+    assert by_metric["latency_p50_us"].verdict is Verdict.INVALID
     assert by_metric["server_cpu_us"].verdict is Verdict.SLOWER
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
-def test_the_rate_of_an_arm_that_kept_the_client_busy_is_a_lower_bound() -> None:
-    quick = SimulatedArm(rate_rps=124_000, busy=0.97)
-    found = judged({"apache": SimulatedArm(), "nginx": quick})
-    (rate,) = (it for it in found.comparisons if it.metric == "rate_rps")
+def test_the_rate_of_a_variant_that_kept_the_client_busy_is_a_lower_bound() -> None:
+    quick = SimulatedVariant(throughput_rps=124_000, busy=0.97)
+    found = judged({"apache": SimulatedVariant(), "nginx": quick})
+    (rate,) = (it for it in found.comparisons if it.metric == "throughput_rps")
     assert rate.limited_by == {"nginx": "client"}
     assert found.verdict is Verdict.FASTER
     assert re.search(
         r"faster: .*it is at least (2\.9|3\.0)\d× ?: nginx was client-limited",
         found.headline.replace("×:", "× :"),
     )
-    turned = judged({"nginx": quick, "apache": SimulatedArm()})
+    turned = judged({"nginx": quick, "apache": SimulatedVariant()})
     assert turned.verdict is Verdict.SLOWER
     assert "it is at most 0.3" in turned.headline
 
 
-def test_a_client_that_both_arms_kept_busy_leaves_cpu_time_to_judge_by() -> None:
-    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
-    found = judged(arms)
+def test_a_client_that_both_variants_kept_busy_leaves_cpu_time_to_judge_by() -> None:
+    variants = {
+        "nginx": SimulatedVariant(busy=0.97),
+        "apache": SimulatedVariant(server_cpu_us=40, busy=0.97),
+    }
+    found = judged(variants)
     assert found.verdict is Verdict.SLOWER
     assert "apache is worse" in found.headline
     assert "both apache and nginx were client-limited" in found.headline
 
 
-def test_one_arm_out_of_three_being_broken_leaves_the_others_comparable() -> None:
+def test_one_variant_out_of_three_being_broken_leaves_the_others_comparable() -> None:
     found = judged(
         {
-            "base": SimulatedArm(),
-            "broken": SimulatedArm(wrong_status=500),
-            "quick": SimulatedArm(rate_rps=80_000),
+            "baseline": SimulatedVariant(),
+            "broken": SimulatedVariant(wrong_status=500),
+            "quick": SimulatedVariant(throughput_rps=80_000),
         }
     )
-    by_arm = {c.a: c.verdict for c in found.comparisons if c.metric == "rate_rps"}
-    assert by_arm == {"broken": Verdict.INVALID, "quick": Verdict.FASTER}
+    by_variant = {c.a: c.verdict for c in found.comparisons if c.metric == "throughput_rps"}
+    assert by_variant == {"broken": Verdict.INVALID, "quick": Verdict.FASTER}
     assert found.verdict is Verdict.INVALID
     assert "no result" in found.headline
     assert "quick is faster" in found.headline
 
 
 def test_a_few_bad_slots_are_excluded_and_told() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=8)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=8)
     records = list(run.records)
     at = next(i for i, r in enumerate(records) if r.kind == "slot" and r.phase == "measure")
     slot = records[at]
@@ -155,23 +164,23 @@ def test_a_few_bad_slots_are_excluded_and_told() -> None:
     (warning,) = found.warnings
     assert (warning.rule, warning.severity) == ("timeouts", "note")
     assert "1 slot of 32, excluded" in warning.what
-    assert [(left.block, left.slot) for left in found.excluded] == [(slot.block, slot.slot)]
+    assert [(left.round, left.slot) for left in found.excluded] == [(slot.round, slot.slot)]
 
 
-def test_a_percentile_has_its_interval_within_each_block() -> None:
-    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
-    by_metric = {(it.arm, it.metric): it for it in found.arms}
-    p99 = by_metric["nginx", "response_p99_us"]
-    assert len(p99.within_blocks) == 6
-    for value, within in zip(p99.by_block, p99.within_blocks, strict=True):
+def test_a_percentile_has_its_interval_within_each_round() -> None:
+    found = judged({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=6)
+    by_metric = {(it.variant, it.metric): it for it in found.variants}
+    p99 = by_metric["nginx", "latency_p99_us"]
+    assert len(p99.within_rounds) == 6
+    for value, within in zip(p99.by_round, p99.within_rounds, strict=True):
         assert within.low is not None
         assert within.high is not None
         assert within.low <= value <= within.high
-    assert by_metric["nginx", "rate_rps"].within_blocks == []
+    assert by_metric["nginx", "throughput_rps"].within_rounds == []
 
 
 @pytest.mark.parametrize(
-    ("question", "rate_rps", "answer"),
+    ("question", "throughput_rps", "answer"),
     [
         ("faster", 44_000, "yes"),
         ("faster", 36_000, "no"),
@@ -180,11 +189,11 @@ def test_a_percentile_has_its_interval_within_each_block() -> None:
     ],
 )
 def test_a_question_in_one_direction_is_answered(
-    question: str, rate_rps: float, answer: str
+    question: str, throughput_rps: float, answer: str
 ) -> None:
-    arms = {"nginx": SimulatedArm(), "new": SimulatedArm(rate_rps=rate_rps)}
+    variants = {"nginx": SimulatedVariant(), "new": SimulatedVariant(throughput_rps=throughput_rps)}
     measure = Measure(seed=1, question=question)
-    run = simulated_run(arms, blocks=12, restart_sd=0.01, slot_sd=0.01, measure=measure)
+    run = simulated_run(variants, rounds=12, restart_sd=0.01, slot_sd=0.01, measure=measure)
     found = judge(run.data)
     (asked,) = (it.one_sided for it in found.comparisons if it.one_sided)
     assert asked.answer == answer
@@ -194,18 +203,18 @@ def test_a_question_in_one_direction_is_answered(
     assert question in stop.why
 
 
-@pytest.mark.parametrize("blocks", [0, 1, 2, 5])
-def test_an_unfinished_run_is_inconclusive_and_one_without_a_block_incomplete(blocks: int) -> None:
-    found = judged({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
-    assert found.verdict is (Verdict.INCONCLUSIVE if blocks else Verdict.INCOMPLETE)
-    assert "few-blocks" in {warning.rule for warning in found.warnings}
+@pytest.mark.parametrize("rounds", [0, 1, 2, 5])
+def test_an_unfinished_run_is_inconclusive_and_one_without_a_round_incomplete(rounds: int) -> None:
+    found = judged({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=rounds)
+    assert found.verdict is (Verdict.INCONCLUSIVE if rounds else Verdict.INCOMPLETE)
+    assert "few-rounds" in {warning.rule for warning in found.warnings}
 
 
 @given(st.integers(0, 10_000), st.integers(6, 9), st.floats(0.3, 3))
 @settings(max_examples=12)
-def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio: float) -> None:
-    arms = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=40_000 * ratio)}
-    run = simulated_run(arms, blocks=blocks, seed=seed, measure=Measure(seed=seed))
+def test_a_judgement_is_whole_and_always_the_same(seed: int, rounds: int, ratio: float) -> None:
+    variants = {"a": SimulatedVariant(), "b": SimulatedVariant(throughput_rps=40_000 * ratio)}
+    run = simulated_run(variants, rounds=rounds, seed=seed, measure=Measure(seed=seed))
     found = judge(run.data)
     assert found == judge(run.data)
     assert Judgement.model_validate_json(found.model_dump_json()) == found
@@ -215,49 +224,49 @@ def test_a_judgement_is_whole_and_always_the_same(seed: int, blocks: int, ratio:
 
 
 @pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("blocks", [0, 6])
-def test_a_verdict_on_what_nothing_tells_of_is_incomplete(name: str, blocks: int) -> None:
-    """As when a run is interrupted before its first block, or no probe was at work."""
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=blocks)
+@pytest.mark.parametrize("rounds", [0, 6])
+def test_a_verdict_on_what_nothing_tells_of_is_incomplete(name: str, rounds: int) -> None:
+    """As when a run is interrupted before its first round, or no probe was at work."""
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=rounds)
     measure = Measure.model_construct(**{**dict(Measure(seed=1)), "decide_on": name})
     experiment = run.head.experiment.model_copy(update={"measure": measure})
     head = run.head.model_copy(update={"experiment": experiment})
     found = judge(PointData.of(head, run.records))
     compared = {it.metric: it for it in found.comparisons}
     assert found.verdict is compared[name].verdict
-    if not blocks or name in {"memory_mib", "context_switches"}:
+    if not rounds or name in {"memory_mib", "context_switches"}:
         assert found.verdict is Verdict.INCOMPLETE
         assert compared[name].ratio is None
     assert compare_runs(*[PointData.of(head, run.records)] * 2).changes
 
 
 def test_the_ratio_so_far_is_that_of_the_judgement() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=7)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=7)
     (so_far,) = ratios_so_far(run.data)
     assert so_far in judge(run.data).comparisons
 
 
 def test_the_ratio_so_far_takes_only_the_deciding_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=2)
 
     def too_dear(_: object) -> float:
         raise AssertionError("another metric was computed")
 
-    for name in set(METRICS) - {"rate_rps"}:
-        monkeypatch.setitem(METRICS, name, replace(METRICS[name], block_value=too_dear))
+    for name in set(METRICS) - {"throughput_rps"}:
+        monkeypatch.setitem(METRICS, name, replace(METRICS[name], round_value=too_dear))
     assert ratios_so_far(run.data)
 
 
 def test_why_it_ended_and_what_was_counted_beside_is_told() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=6)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=6)
     stop = StopRecord(
-        block=6, stopped_at=START, reason="precision", why="the ratio is known to ±2%"
+        round=6, stopped_at=START, reason="precision", why="the ratio is known to ±2%"
     )
     status = {"cache": ServerStatus(hits=30, misses=10), "nginx": ServerStatus(requests=40)}
     records = [readings_with(status=status)(it) if it.kind == "slot" else it for it in run.records]
     found = judge(PointData.of(run.head, [*records, stop]))
     assert found.stopped_because == "the ratio is known to ±2%"
-    assert [(it.arm, it.ready_s, it.hit_share) for it in found.facts] == [
+    assert [(it.variant, it.ready_s, it.hit_share) for it in found.facts] == [
         ("nginx", 0.05, {"cache": 0.75}),
         ("apache", 0.05, {"cache": 0.75}),
     ]

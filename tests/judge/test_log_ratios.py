@@ -5,7 +5,7 @@ from statistics import fmean
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, response_times, simulated_run
+from builders import SimulatedRun, SimulatedVariant, latencies, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
@@ -15,18 +15,21 @@ from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
 
 RATE_RPS = 20_000
-P99 = "response_p99_us"
+P99 = "latency_p99_us"
 WINDOW_S, WINDOWS = 0.1, 5
 
 
 def stalling(stall_s: float, every_s: float, seed: int) -> SimulatedRun:
-    """Slots of half a second, at random moments between an arm's stalls."""
-    arms = {"base": SimulatedArm(rate_rps=RATE_RPS), "other": SimulatedArm(rate_rps=RATE_RPS)}
-    run = simulated_run(arms, blocks=6, restart_sd=0.002, slot_sd=0.002, seed=seed)
+    """Slots of half a second, at random moments between a variant's stalls."""
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=RATE_RPS),
+        "other": SimulatedVariant(throughput_rps=RATE_RPS),
+    }
+    run = simulated_run(variants, rounds=6, restart_sd=0.002, slot_sd=0.002, seed=seed)
     random = Random(seed)
     for n, it in enumerate(run.records):
         if isinstance(it, SlotRecord) and it.phase == "measure":
-            at_s = random.uniform(0, every_s) if it.arm == "other" else 0.0
+            at_s = random.uniform(0, every_s) if it.variant == "other" else 0.0
             run.records[n] = _with_windows(it, at_s, stall_s, every_s, random)
     return run
 
@@ -38,7 +41,7 @@ def _with_windows(
     for n in range(WINDOWS):
         begin_s = at_s + n * WINDOW_S
         served_s = WINDOW_S
-        if slot.arm == "other":
+        if slot.variant == "other":
             period_s = begin_s // every_s * every_s
             stalls_s = [period_s + every_s - stall_s, period_s + 2 * every_s - stall_s]
             lost_s = (min(begin_s + WINDOW_S, it + stall_s) - max(begin_s, it) for it in stalls_s)
@@ -71,7 +74,7 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
         run = stalling(stall_s, every_s, seed)
         looked_s = max(10.0, 4.5 * every_s)
         look = stretch(
-            Truth(every_s=every_s, stall_s=stall_s, looked_s=looked_s), arm="other", seed=seed
+            Truth(every_s=every_s, stall_s=stall_s, looked_s=looked_s), variant="other", seed=seed
         )
         ratio = judge(PointData.of(run.head, [*run.records, look])).comparisons[0].ratio
         assert ratio is not None
@@ -83,8 +86,11 @@ def test_stalls_are_counted_once_whether_slots_hold_them_or_not(
 
 def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stalls() -> None:
     """A lag of milliseconds explains no percentile of a second, though it may those of slots."""
-    arms = {"base": SimulatedArm(rate_rps=500), "other": SimulatedArm(rate_rps=500)}
-    run = simulated_run(arms, blocks=6, measure=Measure(decide_on=P99), slot_sd=0.002)
+    variants = {
+        "baseline": SimulatedVariant(throughput_rps=500),
+        "other": SimulatedVariant(throughput_rps=500),
+    }
+    run = simulated_run(variants, rounds=6, measure=Measure(decide_on=P99), slot_sd=0.002)
     lag = SendLag(p50=200.0, p99=2_000.0, max=4_000.0)
     slots = {n: it for n, it in enumerate(run.records) if isinstance(it, SlotRecord)}
     for n, slot in slots.items():
@@ -95,8 +101,10 @@ def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stall
             "requests": slot.load.requests.replace(drained=0, unanswered=0),
         }
         run.records[n] = slot.replace(load=slot.load.model_copy(update=open_loop))
-    look = stretch(Truth(every_s=6.0, stall_s=1.0, rate_rps=500.0, looked_s=30.0), arm="other")
-    in_stalls = response_times(15_000, 900_000.0, 0.1)
+    look = stretch(
+        Truth(every_s=6.0, stall_s=1.0, throughput_rps=500.0, looked_s=30.0), variant="other"
+    )
+    in_stalls = latencies(15_000, 900_000.0, 0.1)
     look = look.replace(load=look.load.model_copy(update={"response_time_us": in_stalls}))
     (compared,) = [
         it
@@ -104,5 +112,5 @@ def test_what_left_late_counts_against_the_percentile_of_the_look_that_has_stall
         if it.metric == P99
     ]
     assert compared.verdict is Verdict.SLOWER, compared.why
-    assert compared.bounded is not None
-    assert compared.bounded.low > 200
+    assert compared.worst_case is not None
+    assert compared.worst_case.low > 200

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.judge import judge
 from webdyno.judge.long_look import look_at, warnings_words
@@ -130,7 +130,7 @@ def test_stalls_that_others_caused_are_told_as_excluded() -> None:
 def test_only_what_could_be_seen_is_said_to_be_absent() -> None:
     whole = look_at(stretch(Truth(looked_s=20.0)))
     assert warnings_words(whole).startswith("no stalls of 50 ms or more, drift or leak in 20 s;")
-    rare = look_at(stretch(Truth(looked_s=20.0, rate_rps=2.0)))
+    rare = look_at(stretch(Truth(looked_s=20.0, throughput_rps=2.0)))
     assert warnings_words(rare).startswith(
         "no leak in 20 s, too little to tell of stalls and drift;"
     )
@@ -140,7 +140,7 @@ def test_only_what_could_be_seen_is_said_to_be_absent() -> None:
 
 def test_a_step_is_a_drift() -> None:
     look = look_at(stretch(Truth(drifts_to=0.8)))
-    rates = [drift for drift in look.drifts if drift.metric == "rate_rps"]
+    rates = [drift for drift in look.drifts if drift.metric == "throughput_rps"]
     assert len(rates) == 1
     assert rates[0].change.low < 0.8 < rates[0].change.high
     assert rates[0].at_s is not None
@@ -148,26 +148,26 @@ def test_a_step_is_a_drift() -> None:
 
 
 def test_stalls_of_one_variant_are_counted_in() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, slot_sd=0.005)
     looks: list[Record] = [
-        stretch(replace(PERIODIC, looked_s=27.0), arm="apache"),
-        stretch(Truth(), arm="nginx"),
+        stretch(replace(PERIODIC, looked_s=27.0), variant="apache"),
+        stretch(Truth(), variant="nginx"),
     ]
     before, after = judge(run.data), judge(PointData.of(run.head, [*run.records, *looks]))
-    rate = next(it for it in after.comparisons if it.metric == "rate_rps")
-    unseen = next(it for it in before.comparisons if it.metric == "rate_rps")
+    rate = next(it for it in after.comparisons if it.metric == "throughput_rps")
+    unseen = next(it for it in before.comparisons if it.metric == "throughput_rps")
     assert rate.ratio is not None
     assert unseen.ratio is not None
     assert rate.ratio.estimate == pytest.approx(unseen.ratio.estimate * 5 / 6, rel=0.01)
     assert rate.verdict is Verdict.SLOWER
     assert "stalls of" in after.headline
-    assert [it.rule for it in after.warnings if it.arm == "apache"].count("stalls") == 1
+    assert [it.rule for it in after.warnings if it.variant == "apache"].count("stalls") == 1
     assert len(after.looks) == 2
 
 
 def test_a_drift_counts_against_the_verdict() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
-    look = stretch(Truth(drifts_to=0.7), arm="apache")
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, slot_sd=0.005)
+    look = stretch(Truth(drifts_to=0.7), variant="apache")
     rate = judge(PointData.of(run.head, [*run.records, look])).comparisons[0]
     assert rate.verdict is Verdict.INCONCLUSIVE
     assert [bias.cause for bias in rate.biases] == ["drift"]

@@ -17,8 +17,8 @@ def test_a_part_tells_its_figures_with_intervals() -> None:
         assert part.p99_us is not None
         assert part.server_cpu_us is not None
         assert part.memory is not None
-        assert part.rate_rps.low < 20_000 * 1.01
-        assert part.rate_rps.high > 20_000 * 0.99
+        assert part.throughput_rps.low < 20_000 * 1.01
+        assert part.throughput_rps.high > 20_000 * 0.99
         assert part.p50_us.low <= part.p50_us.estimate <= part.p50_us.high < part.p99_us.low
         assert part.memory.least <= part.memory.median <= part.memory.most
 
@@ -42,7 +42,7 @@ def test_the_interval_of_a_slope_holds_the_truth() -> None:
     hours = LOOK_S / 3600
     for seed in range(runs):
         slopes = {it.metric: it for it in slopes_of(course_of(soak(seed, decline=0.02), []))}
-        slope = slopes["rate_rps"].per_hour
+        slope = slopes["throughput_rps"].per_hour
         held += slope.low * hours <= -0.02 / 0.99 <= slope.high * hours
     assert held >= 0.88 * runs
 

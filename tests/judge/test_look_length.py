@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from builders import START, SimulatedArm, point_data, run_head, simulated_run
-from judge.searches import Arm, searched
+from builders import START, SimulatedVariant, point_data, run_head, simulated_run
+from judge.searches import Variant, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide, question_of
 from webdyno.judge.long_look import look_at, look_words
@@ -17,9 +17,9 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import IncidentRecord, LongLookRecord, Record, StopRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
-STOP = StopRecord(block=8, stopped_at=START, reason="precision", why="known")
-DIED = IncidentRecord(block=8, arm="nginx", happened_at=START, what="nginx died")
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
+STOP = StopRecord(round=8, stopped_at=START, reason="precision", why="known")
+DIED = IncidentRecord(round=8, variant="nginx", happened_at=START, what="nginx died")
 
 
 def _experiment(budget_s: float, soak_s: float | None = None) -> Experiment:
@@ -43,15 +43,15 @@ def test_parts_are_minutes_or_twentieths(look_s: float, expected_s: float) -> No
 
 
 def test_nothing_is_looked_at_before_the_rounds_are_over_or_after_a_server_died() -> None:
-    run, experiment = simulated_run(ARMS), _experiment(90.0)
+    run, experiment = simulated_run(VARIANTS), _experiment(90.0)
     assert lacking_looks(point_data(run.records, experiment)) == []
     assert lacking_looks(point_data([*run.records, STOP], experiment)) == ["nginx", "apache"]
     assert lacking_looks(point_data([*run.records, STOP, DIED], experiment)) == []
 
 
 def test_a_look_that_was_interrupted_is_lacking_for_the_rest_of_its_time() -> None:
-    run, experiment = simulated_run(ARMS), _experiment(90.0, soak_s=120.0)
-    over = stretch(Truth(looked_s=120.0), arm="nginx")
+    run, experiment = simulated_run(VARIANTS), _experiment(90.0, soak_s=120.0)
+    over = stretch(Truth(looked_s=120.0), variant="nginx")
     begun = _part(0, 0, 60.0)
     records: list[Record] = [*run.records, STOP, over, begun]
     assert lacking_looks(point_data(records, experiment)) == ["apache"]
@@ -66,8 +66,8 @@ def test_a_look_goes_on_for_stalls_unless_its_length_was_given() -> None:
 
 
 def test_no_time_is_kept_for_looks_that_are_on_record() -> None:
-    run, experiment = simulated_run(ARMS), _experiment(90.0)
-    looked = [*run.records, stretch(Truth(), arm="nginx")]
+    run, experiment = simulated_run(VARIANTS), _experiment(90.0)
+    looked = [*run.records, stretch(Truth(), variant="nginx")]
     assert question_of(experiment).reserved_s(point_data(run.records, experiment)) == 20.0
     assert question_of(experiment).reserved_s(point_data(looked, experiment)) == 10.0
 
@@ -122,7 +122,7 @@ def test_memory_that_is_taken_when_connections_are_opened_anew_is_no_leak() -> N
 
 def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
     before = _part(0, 0, 60.0).model_copy(update={"took_s": 70.0})
-    after = stretch(Truth(looked_s=60.0, rate_rps=30_000.0), arm="apache").model_copy(
+    after = stretch(Truth(looked_s=60.0, throughput_rps=30_000.0), variant="apache").model_copy(
         update={"stretch": 1, "started_at": START + timedelta(seconds=370)}
     )
     look = look_at(before, after)
@@ -135,7 +135,7 @@ def test_an_interruption_is_told_and_a_fresh_start_is_no_drift() -> None:
 
 
 def _part(stretch_number: int, part: int, looked_s: float) -> LongLookRecord:
-    record = stretch(Truth(looked_s=looked_s), arm="apache", seed=stretch_number)
+    record = stretch(Truth(looked_s=looked_s), variant="apache", seed=stretch_number)
     update = {"stretch": stretch_number, "part": part, "ended_by": None}
     return record.model_copy(update=update)
 
@@ -165,14 +165,14 @@ def _cut(whole: LongLookRecord, every_s: float) -> list[LongLookRecord]:
 
 
 def test_the_search_for_one_systems_capacity_leaves_time_for_its_look() -> None:
-    run = searched(nginx=Arm(capacity_rps=1_000.0))
+    run = searched(nginx=Variant(capacity_rps=1_000.0))
     experiment = run.head.experiment
     noisy = experiment.measure.model_copy(update={"precision": 0.0001, "patience": 1.0})
     experiment = experiment.model_copy(update={"measure": noisy})
-    block_s = run.data.block_s
-    used_s = noisy.budget_s - block_s - 1.0
+    round_s = run.data.round_s
+    used_s = noisy.budget_s - round_s - 1.0
     stop = decide(point_data(run.records, experiment), used_s)
     assert stop is not None
     assert stop.reason == "budget"
-    looked = [*run.records, stretch(Truth(), arm="nginx")]
+    looked = [*run.records, stretch(Truth(), variant="nginx")]
     assert decide(point_data(looked, experiment), used_s) is None

@@ -1,4 +1,4 @@
-"""One-sided questions: their words, and how often answers are wrong when asked every block."""
+"""One-sided questions: their words, and how often answers are wrong when asked every round."""
 
 from math import exp, log, sqrt
 from typing import Literal
@@ -13,7 +13,7 @@ from webdyno.judge.bounds import Bound
 from webdyno.judge.interval import estimate
 from webdyno.judge.one_sided import (
     OneSided,
-    ask_as_measured,
+    ask_by_sampling,
     ask_within,
     look_level,
     ruled_out,
@@ -27,11 +27,11 @@ RUNS = 4_000
 
 @pytest.mark.parametrize("most", [6, 12, 30])
 @pytest.mark.parametrize("tolerance", [0.0, 0.05])
-def test_looking_after_every_block_is_wrong_in_at_most_five_per_cent(
+def test_looking_after_every_round_is_wrong_in_at_most_five_per_cent(
     tolerance: float, most: int
 ) -> None:
     """At the margin itself, where both answers are wrong at worst."""
-    question = OneSided(tolerance, "higher", most_blocks=most)
+    question = OneSided(tolerance, "higher", most_rounds=most)
     ended = runs(question.margin, 0.03, question, RUNS, seed=most)
     allowed = 0.05 + 2 * sqrt(0.05 * 0.95 / RUNS)
     assert 0.03 <= ended.yes <= allowed
@@ -39,26 +39,26 @@ def test_looking_after_every_block_is_wrong_in_at_most_five_per_cent(
 
 
 def test_answers_come_early() -> None:
-    faster = OneSided(0.0, "higher", most_blocks=30)
+    faster = OneSided(0.0, "higher", most_rounds=30)
     ended = runs(log(1.05), 0.02, faster, RUNS)
     assert ended.yes > 0.99
     assert ended.no == 0
-    assert ended.blocks < 7
-    tolerant = OneSided(0.05, "higher", most_blocks=30)
+    assert ended.rounds < 7
+    tolerant = OneSided(0.05, "higher", most_rounds=30)
     ended = runs(0.0, 0.03, tolerant, RUNS)
     assert ended.yes > 0.99
     assert ended.no < 0.001
-    assert ended.blocks < 9
+    assert ended.rounds < 9
 
 
 def test_bounds_hold_wherever_a_run_stops() -> None:
-    question = OneSided(0.0, "higher", most_blocks=20)
+    question = OneSided(0.0, "higher", most_rounds=20)
     rng = np.random.default_rng(3)
     low_held = high_held = 0
     for _ in range(RUNS):
         d = rng.normal(0.02, 0.03, 20)
         for n in range(6, 21):
-            found = ask_as_measured(d[:n], question)
+            found = ask_by_sampling(d[:n], question)
             if found is not None and found.answer != "inconclusive":
                 break
         assert found is not None
@@ -91,17 +91,17 @@ def test_levels_of_a_single_look_are_the_whole_risk() -> None:
 
 def test_lower_is_better_for_times_and_costs() -> None:
     d = np.log([0.9, 0.91, 0.89, 0.9, 0.9, 0.905])
-    costs = ask_as_measured(d, OneSided(0.0, "lower", most_blocks=30))
-    rates = ask_as_measured(d, OneSided(0.0, "higher", most_blocks=30))
+    costs = ask_by_sampling(d, OneSided(0.0, "lower", most_rounds=30))
+    rates = ask_by_sampling(d, OneSided(0.0, "higher", most_rounds=30))
     assert costs is not None
     assert rates is not None
     assert (costs.answer, rates.answer) == ("yes", "no")
     assert costs.why.startswith("a gain is sure: at least ")
-    assert ask_as_measured(d[:5], OneSided(0.0, "lower", most_blocks=30)) is None
+    assert ask_by_sampling(d[:5], OneSided(0.0, "lower", most_rounds=30)) is None
 
 
 def test_ratios_without_noise_are_answered() -> None:
-    found = ask_as_measured(np.full(6, log(0.97)), OneSided(0.05, "higher", most_blocks=30))
+    found = ask_by_sampling(np.full(6, log(0.97)), OneSided(0.05, "higher", most_rounds=30))
     assert found is not None
     assert found.answer == "yes"
     assert found.at_least == pytest.approx(0.97)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.judge.order_statistics import (
-    answers_for_interval,
     exceeded_by_largest,
     quantile_interval,
+    responses_for_interval,
 )
 from webdyno.model.histogram import Histogram
 
@@ -24,8 +24,8 @@ def histogram(times_us: list[float]) -> Histogram:
 def test_the_known_numbers_of_answers() -> None:
     assert exceeded_by_largest(0.99) == 299
     assert exceeded_by_largest(0.999) == 2_995
-    assert answers_for_interval(0.99) == 368
-    assert answers_for_interval(0.5) == 6
+    assert responses_for_interval(0.99) == 368
+    assert responses_for_interval(0.5) == 6
 
 
 def test_ranks_as_in_tables() -> None:
@@ -36,13 +36,13 @@ def test_ranks_as_in_tables() -> None:
     assert found.confidence == pytest.approx(0.9785, abs=1e-4)
 
 
-@pytest.mark.parametrize(("quantile", "answers"), [(0.5, 40), (0.9, 200), (0.99, 1_000)])
-def test_it_holds_the_truth_as_often_as_it_says(quantile: float, answers: int) -> None:
+@pytest.mark.parametrize(("quantile", "responses"), [(0.5, 40), (0.9, 200), (0.99, 1_000)])
+def test_it_holds_the_truth_as_often_as_it_says(quantile: float, responses: int) -> None:
     rng = np.random.default_rng(0)
     truth = -1e6 * np.log(1 - quantile)
     held, certain = 0, 0.0
     for _ in range(ROUNDS):
-        found = quantile_interval(histogram(list(rng.exponential(1e6, answers))), quantile)
+        found = quantile_interval(histogram(list(rng.exponential(1e6, responses))), quantile)
         assert found is not None
         assert found.low is not None
         assert found.high is not None
@@ -56,13 +56,13 @@ def test_too_few_answers_say_only_what_they_say() -> None:
     few = quantile_interval(histogram([float(i) for i in range(299)]), 0.99)
     assert few is not None
     assert few.high is None
-    assert few.says == "299 answers only say that p99 exceeds 291 µs"
+    assert few.says == "299 responses only say that p99 exceeds 291 µs"
     enough = quantile_interval(histogram([float(i) for i in range(368)]), 0.99)
     assert enough is not None
     assert enough.says == "p99 lies between 359 and 368 µs"
     fewest = quantile_interval(histogram([7.0]), 0.5)
     assert fewest is not None
-    assert fewest.says == "1 answer: too few for p50"
+    assert fewest.says == "1 response: too few for p50"
     assert quantile_interval(Histogram.decode(""), 0.5) is None
 
 

@@ -1,4 +1,4 @@
-"""Warm-up, lead-in and window from simulated pilots."""
+"""Warm-up, ramp-up and window from simulated pilots."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from webdyno.judge.interval import Logs
 from webdyno.judge.pilot import SHORTEST_WINDOW_S, Needs, next_step, settle
 from webdyno.judge.steady import Series
 
-NEEDS = Needs(response_s=0.003, quantile=None, slots_per_block=4, most_warmup_s=15, most_slot_s=10)
-RATE = np.log(20_000)
+NEEDS = Needs(latency_s=0.003, quantile=None, slots_per_round=4, most_warmup_s=15, most_slot_s=10)
+THROUGHPUT = np.log(20_000)
 
 
 def series(logs: Logs) -> Series:
-    return Series(WINDOW_S, RATE + logs)
+    return Series(WINDOW_S, THROUGHPUT + logs)
 
 
 def starts(rng: np.random.Generator, lost: float, fades_s: float) -> list[list[Series]]:
@@ -29,7 +29,7 @@ def test_a_quick_steady_server_needs_next_to_nothing() -> None:
     pilot = settle([[series(noise(rng))]], starts(rng, 0, 1), NEEDS)
     assert pilot.steady
     assert pilot.warmup_s == 0
-    assert pilot.lead_in_s <= 0.2
+    assert pilot.ramp_up_s <= 0.2
     assert 0.2 <= pilot.window_s <= 0.6
     assert pilot.period_s is None
 
@@ -52,9 +52,9 @@ def test_cpu_time_may_be_told_for_longer_than_the_rate() -> None:
 def test_what_one_start_alone_shows_is_no_warm_up() -> None:
     rng = np.random.default_rng(9)
     warming = np.where(TIME_S < 0.8, -0.1, 0)
-    disturbed = series(noise(rng) + warming + np.where((TIME_S > 1) & (TIME_S < 8), -0.05, 0))
+    interfered = series(noise(rng) + warming + np.where((TIME_S > 1) & (TIME_S < 8), -0.05, 0))
     again = series(noise(rng) + warming)
-    pilot = settle([[disturbed], [again]], [], NEEDS)
+    pilot = settle([[interfered], [again]], [], NEEDS)
     assert pilot.steady
     assert pilot.warmup_s == pytest.approx(0.8, abs=0.2)
     never_steady = series(noise(rng) + warming + 0.2 * TIME_S / 20)
@@ -76,24 +76,24 @@ def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
 def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
     rng = np.random.default_rng(13)
     early = series(noise(rng) + np.where(TIME_S < 0.1, -0.3, 0))
-    coarse = [[Series(0.4, RATE + rng.normal(0, 0.02, 12))] for _ in range(3)]
+    coarse = [[Series(0.4, THROUGHPUT + rng.normal(0, 0.02, 12))] for _ in range(3)]
     assert settle([[early]], coarse, NEEDS).warmup_s == pytest.approx(0.1)
     assert settle([[early], coarse[0]], coarse, NEEDS).warmup_s == 0
 
 
 def test_starts_of_load_tell_before_another_fresh_start_has_to() -> None:
-    """Rate and CPU time, at a level that is left late: both have to be seen again."""
+    """Throughput and CPU time, at a level that is left late: both have to be seen again."""
     rng = np.random.default_rng(16)
     slowed = np.where(TIME_S < 1, -0.4, 0)[:40]
     look = [series(noise(rng)[:40] + slowed), Series(WINDOW_S, noise(rng)[:40] - slowed)]
-    assert next_step([look], is_last_start=False) == "anew"
+    assert next_step([look], is_last_start=False) == "again"
 
     def begun(rate: float, cost: float) -> list[Series]:
         return [series(noise(rng)[:12] + rate), Series(WINDOW_S, noise(rng)[:12] + cost)]
 
     assert next_step([look], [begun(0, 0), begun(-0.45, 0.45)], is_last_start=False) == "enough"
     for never in (begun(0, 0), begun(-0.45, 0), begun(0, 0.45)):
-        assert next_step([look], [begun(0, 0), never], is_last_start=False) == "anew"
+        assert next_step([look], [begun(0, 0), never], is_last_start=False) == "again"
 
 
 def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> None:
@@ -107,13 +107,13 @@ def test_a_slow_swing_is_steady_unless_its_beginning_is_unlike_the_rest() -> Non
 def test_a_half_that_swings_as_much_as_the_other_is_not_unlike_it() -> None:
     """A second of Apache's event MPM, answers in 25 ms: its first half has 5% fewer."""
     # fmt: off
-    answers = [
+    responses = [
         123, 436, 416, 521, 492, 526, 565, 496, 527, 406, 323, 386, 389, 357, 338, 345,
         367, 422, 469, 452, 544, 541, 537, 420, 411, 383, 391, 361, 395, 434, 555, 528,
         511, 500, 538, 565, 528, 583, 571, 552,
     ]
     # fmt: on
-    assert next_step([[Series.of_counts(answers, 0.025, 1)]], is_last_start=False) == "enough"
+    assert next_step([[Series.of_counts(responses, 0.025, 1)]], is_last_start=False) == "enough"
 
 
 def test_what_every_start_shows_is_a_warm_up() -> None:
@@ -168,8 +168,8 @@ FADING = [
     ),
     *(228, 234),
 ]
-"""Answers in windows of 25 ms of a server whose slow start fades with a time constant of 0.5 s; at
-its end the machine stalled for a moment."""
+"""Responses in windows of 25 ms of a server whose slow start fades with a time constant of 0.5 s;
+at its end the machine stalled for a moment."""
 
 
 def test_the_end_of_a_slow_start_is_not_steady() -> None:
@@ -200,47 +200,47 @@ def test_what_is_not_steady_warms_up_as_long_as_it_may() -> None:
 def test_a_last_change_late_in_the_look_may_not_be_the_last() -> None:
     """Half more cost at first, fading in 0.5 s: it was warmed up for 1 s, and 10% were missing."""
     # fmt: off
-    answers = [
+    responses = [
         41, 43, 44, 44, 46, 45, 46, 47, 48, 48, 48, 49, 50, 50, 51, 51, 51, 52, 53, 52,
         54, 53, 54, 54, 55, 55, 56, 55, 56, 56, 57, 57, 57, 57, 58, 57, 58, 58, 59, 58,
         58, 59, 59, 60, 59, 60, 59, 60, 60, 60, 61, 60, 60, 61, 60, 61, 61, 61, 61, 61,
         61, 61, 61, 62, 61, 61, 62, 61, 62, 62, 61, 62, 62, 61, 62, 62, 62, 62, 62, 62,
     ]
     # fmt: on
-    look = [Series.of_counts(answers, 0.025)]
-    pilot = settle([[Series.of_counts(answers[:40], 0.025)], look], [], NEEDS)
+    look = [Series.of_counts(responses, 0.025)]
+    pilot = settle([[Series.of_counts(responses[:40], 0.025)], look], [], NEEDS)
     assert not pilot.steady
     assert pilot.warmup_s == NEEDS.most_warmup_s
 
 
-def test_lead_in_ends_when_windows_no_longer_know_of_the_loads_beginning() -> None:
-    """A start that costs 20% and fades in 0.3 s: the bias after the lead-in is below 1%."""
+def test_ramp_up_ends_when_windows_no_longer_know_of_the_loads_beginning() -> None:
+    """A start that costs 20% and fades in 0.3 s: the bias after the ramp-up is below 1%."""
     rng = np.random.default_rng(3)
     for _ in range(10):
         pilot = settle([[series(noise(rng))]], starts(rng, 0.2, 0.3), NEEDS)
-        begin, size = round(pilot.lead_in_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
+        begin, size = round(pilot.ramp_up_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
         bias = np.log(1 - 0.2 * np.exp(-TIME_S / 0.3))[begin : begin + size].mean()
         assert abs(bias) < 0.01
-        assert pilot.lead_in_s < 1.5
+        assert pilot.ramp_up_s < 1.5
 
 
 def test_a_hole_at_the_loads_beginning_is_no_stall() -> None:
-    """All starts lose two windows: a lead-in. One start loses two others: no lead-in."""
+    """All starts lose two windows: a ramp-up. One start loses two others: no ramp-up."""
     rng = np.random.default_rng(7)
     begins = [begun.logs.copy() for (begun,) in starts(rng, 0, 1)]
     for logs in begins:
         logs[:2] -= 1
     hole = settle([[series(noise(rng))]], [[Series(WINDOW_S, logs)] for logs in begins], NEEDS)
-    assert hole.lead_in_s == pytest.approx(2 * WINDOW_S)
+    assert hole.ramp_up_s == pytest.approx(2 * WINDOW_S)
     begins = [begun.logs.copy() for (begun,) in starts(rng, 0, 1)]
     begins[0][20:22] -= 1
     stall = settle([[series(noise(rng))]], [[Series(WINDOW_S, logs)] for logs in begins], NEEDS)
-    assert stall.lead_in_s <= 0.2
+    assert stall.ramp_up_s <= 0.2
 
 
 def test_a_short_look_counts_for_its_share_of_a_window() -> None:
     """What 0.3 s of nginx show beside stalls of the machine moves 0.55 s by less than 0.5%."""
-    steady = Series(0.025, RATE + np.random.default_rng(14).normal(0, 0.02, 40))
+    steady = Series(0.025, THROUGHPUT + np.random.default_rng(14).normal(0, 0.02, 40))
     stalled = [
         (1457, 1461, 1512, 1523, 1481, 1173, 1195, 1486, 1467, 1461, 1431, 1484),
         (1388, 1514, 1522, 1470, 1523, 1463, 1528, 1466, 1477, 1505, 1511, 1500),
@@ -251,7 +251,7 @@ def test_a_short_look_counts_for_its_share_of_a_window() -> None:
     ]
     counts = [[Series.of_counts(each, 0.025)] for each in stalled]
     for begun in (counts[:2], counts[2:4], counts[4:]):
-        assert settle([[steady]], begun, NEEDS).lead_in_s <= 0.025
+        assert settle([[steady]], begun, NEEDS).ramp_up_s <= 0.025
 
 
 def test_a_climb_that_is_shorter_than_the_look_is_excluded_whole() -> None:
@@ -260,10 +260,10 @@ def test_a_climb_that_is_shorter_than_the_look_is_excluded_whole() -> None:
     for climb in climbs:
         climb.logs[:3] -= 0.5
     begun = [[Series(0.025, climb.logs[:12])] for climb in climbs[:2]]
-    assert settle([[climbs[2]]], begun, NEEDS).lead_in_s == pytest.approx(0.075)
+    assert settle([[climbs[2]]], begun, NEEDS).ramp_up_s == pytest.approx(0.075)
 
 
-def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() -> None:
+def test_a_swing_gets_windows_of_whole_periods_and_a_ramp_up_past_its_climb() -> None:
     """The first 0.4 s, at the bottom of the swing, are some 5% low; these windows are not."""
     rng = np.random.default_rng(4)
     begins = [[series(swing(rng, 200))] for _ in range(6)]
@@ -271,7 +271,7 @@ def test_a_swing_gets_windows_of_whole_periods_and_a_lead_in_past_its_climb() ->
     assert pilot.period_s is not None
     assert pilot.period_s == pytest.approx(1.2, abs=0.4)
     assert pilot.window_s >= 2 * pilot.period_s * 0.99
-    begin, size = round(pilot.lead_in_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
+    begin, size = round(pilot.ramp_up_s / WINDOW_S), round(pilot.window_s / WINDOW_S)
     many = np.array([swing(rng, 400) for _ in range(200)])
     bias = many[:, begin : begin + size].mean() - many.mean()
     assert abs(bias) < 0.01
@@ -282,43 +282,43 @@ def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
     rng = np.random.default_rng(5)
     after_start = [series(remembering(rng, 0.7))]
     assert settle([after_start], [], NEEDS).window_s == pytest.approx(5 * 5.7 * WINDOW_S, rel=0.4)
-    slow = settle([[series(noise(rng))]], [], replace(NEEDS, response_s=0.2))
+    slow = settle([[series(noise(rng))]], [], replace(NEEDS, latency_s=0.2))
     assert slow.window_s == pytest.approx(4)
-    assert slow.lead_in_s == pytest.approx(0.4)
-    assert "20 response times" in slow.why
+    assert slow.ramp_up_s == pytest.approx(0.4)
+    assert "20 latencies" in slow.why
     few = [Series(WINDOW_S, np.log(50) + noise(rng))]
     asked = settle([few], [], replace(NEEDS, quantile=0.99))
     assert asked.window_s == pytest.approx(368 / 50 / 4, rel=0.05)
-    assert "368 answers in a block, which p99 needs" in asked.why
+    assert "368 responses in a round, which p99 needs" in asked.why
 
 
 def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     rng = np.random.default_rng(6)
     logs = series(noise(rng))
-    shorter = settle([[logs]], [], replace(NEEDS, response_s=0.2, most_slot_s=3))
+    shorter = settle([[logs]], [], replace(NEEDS, latency_s=0.2, most_slot_s=3))
     assert shorter.steady
-    assert shorter.lead_in_s == pytest.approx(0.4)
+    assert shorter.ramp_up_s == pytest.approx(0.4)
     assert shorter.window_s == pytest.approx(2.6)
-    assert "the budget allows 2.6 s after a lead-in of 0.4 s" in shorter.why
-    both = settle([[logs]], [], replace(NEEDS, response_s=1.0, most_slot_s=5))
-    assert (both.lead_in_s, both.window_s) == (2, 3)
+    assert "the budget allows 2.6 s after a ramp-up of 0.4 s" in shorter.why
+    both = settle([[logs]], [], replace(NEEDS, latency_s=1.0, most_slot_s=5))
+    assert (both.ramp_up_s, both.window_s) == (2, 3)
     assert both.steady
-    neither = settle([[logs]], [], replace(NEEDS, response_s=2.0, most_slot_s=5))
-    assert (neither.lead_in_s, neither.window_s) == (2.5, 2.5)
+    neither = settle([[logs]], [], replace(NEEDS, latency_s=2.0, most_slot_s=5))
+    assert (neither.ramp_up_s, neither.window_s) == (2.5, 2.5)
     assert not neither.steady
     swinging = settle([[series(swing(rng))]], [], replace(NEEDS, most_slot_s=2))
     assert swinging.window_s == swinging.period_s
 
 
-def test_caps_leave_room_for_the_fewest_blocks() -> None:
+def test_caps_leave_room_for_the_fewest_rounds() -> None:
     needs = Needs.within(
-        90, arms=2, start_s=0.3, response_s=0.003, quantile=0.99, slots_per_block=4
+        90, variants=2, start_s=0.3, latency_s=0.003, quantile=0.99, slots_per_round=4
     )
     assert needs.most_warmup_s == pytest.approx(2.4)
     assert needs.most_slot_s == pytest.approx(2.4)
-    block_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
-    assert 6 * block_s == pytest.approx(90)
-    none = Needs.within(1, arms=2, start_s=3, response_s=0.1, quantile=None, slots_per_block=4)
+    round_s = 2 * (0.3 + needs.most_warmup_s + 2 * needs.most_slot_s)
+    assert 6 * round_s == pytest.approx(90)
+    none = Needs.within(1, variants=2, start_s=3, latency_s=0.1, quantile=None, slots_per_round=4)
     assert (none.most_warmup_s, none.most_slot_s) == (0, SHORTEST_WINDOW_S)
 
 

@@ -1,9 +1,9 @@
-"""Who is in the next block."""
+"""Who is in the next round."""
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
-from webdyno.judge import decide, next_arms, question_of
+from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
+from webdyno.judge import decide, next_variants, question_of
 from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.model.records import IncidentRecord, Record
 from webdyno.model.run import RunHead
@@ -11,19 +11,19 @@ from webdyno.model.run import RunHead
 RATES = {"default": 10.0, "a": 5.0, "b": 20.0, "c": 40.0, "d": 10.0, "e": 15.0}
 
 
-def halving(blocks: int) -> SimulatedRun:
-    arms = {name: SimulatedArm(rate_rps=1_000 * rate) for name, rate in RATES.items()}
-    run = simulated_run(arms, blocks=blocks)
+def halving(rounds: int) -> SimulatedRun:
+    variants = {name: SimulatedVariant(throughput_rps=1_000 * rate) for name, rate in RATES.items()}
+    run = simulated_run(variants, rounds=rounds)
     experiment = run.head.experiment.model_copy(update={"race": "halving"})
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
 
 def racing(head: RunHead, records: list[Record]) -> set[str]:
-    return set(next_arms(point_data(records, head.experiment)))
+    return set(next_variants(point_data(records, head.experiment)))
 
 
 @pytest.mark.parametrize(
-    ("blocks", "left"),
+    ("rounds", "left"),
     [
         (0, set(RATES)),
         (1, {"default", "b", "c", "e"}),
@@ -31,8 +31,8 @@ def racing(head: RunHead, records: list[Record]) -> set[str]:
         (3, {"default", "c"}),
     ],
 )
-def test_the_worse_half_goes_after_each_block(blocks: int, left: set[str]) -> None:
-    run = halving(blocks)
+def test_the_worse_half_goes_after_each_round(rounds: int, left: set[str]) -> None:
+    run = halving(rounds)
     assert racing(run.head, run.records) == left
 
 
@@ -42,24 +42,26 @@ def test_the_race_is_over_when_one_is_left_beside_the_baseline() -> None:
     stop = decide(three.data, 1.0)
     assert stop
     assert stop.reason == "precision"
-    assert question_of(two.head.experiment).fewest_blocks == 1
+    assert question_of(two.head.experiment).fewest_rounds == 1
 
 
-def test_an_arm_that_failed_is_out_at_once() -> None:
+def test_a_variant_that_failed_is_out_at_once() -> None:
     run = halving(0)
-    died = IncidentRecord(block=1, arm="c", happened_at=run.head.started_at, what="c died")
+    died = IncidentRecord(round=1, variant="c", happened_at=run.head.started_at, what="c died")
     assert racing(run.head, [*run.records, died]) == set(RATES) - {"c"}
 
 
-def test_without_a_race_all_arms_are_in_each_block() -> None:
-    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(rate_rps=1e5)}, blocks=12)
-    assert next_arms(run.data) == ["a", "b"]
+def test_without_a_race_all_variants_are_in_each_round() -> None:
+    run = simulated_run(
+        {"a": SimulatedVariant(), "b": SimulatedVariant(throughput_rps=1e5)}, rounds=12
+    )
+    assert next_variants(run.data) == ["a", "b"]
 
 
-def test_gains_are_told_block_by_block_against_the_baseline() -> None:
+def test_gains_are_told_round_by_round_against_the_baseline() -> None:
     run = halving(3)
     gains = gains_on_baseline(run.data)
-    assert {arm: len(it) for arm, it in gains.items()} == dict.fromkeys("abcde", 3)
+    assert {variant: len(it) for variant, it in gains.items()} == dict.fromkeys("abcde", 3)
     assert gains["c"] == pytest.approx([1.386] * 3, abs=0.1)
     cheaper = run.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
     by_cpu = run.head.experiment.model_copy(update={"measure": cheaper})

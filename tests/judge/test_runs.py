@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge.interval import welch
 from webdyno.judge.runs import compare_runs
 from webdyno.model.judgement import Verdict
@@ -12,13 +12,18 @@ from webdyno.model.measure import Measure
 from webdyno.model.request import Request
 from webdyno.model.several_runs import Change, RunComparison
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=20_000)}
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=20_000)}
 
 
-def run(arms: dict[str, SimulatedArm], seed: int, blocks: int = 10) -> SimulatedRun:
+def run(variants: dict[str, SimulatedVariant], seed: int, rounds: int = 10) -> SimulatedRun:
     """A run with little noise."""
     return simulated_run(
-        arms, blocks=blocks, restart_sd=0.005, slot_sd=0.005, seed=seed, measure=Measure(seed=seed)
+        variants,
+        rounds=rounds,
+        restart_sd=0.005,
+        slot_sd=0.005,
+        seed=seed,
+        measure=Measure(seed=seed),
     )
 
 
@@ -28,8 +33,8 @@ def compared(before: SimulatedRun, after: SimulatedRun) -> RunComparison:
 
 
 def rates(found: RunComparison) -> dict[str, Change]:
-    """Changes of rates by subject."""
-    return {change.subject: change for change in found.changes if change.metric == "rate_rps"}
+    """Changes of throughputs by subject."""
+    return {change.subject: change for change in found.changes if change.metric == "throughput_rps"}
 
 
 def test_welch_is_scipys() -> None:
@@ -41,17 +46,17 @@ def test_welch_is_scipys() -> None:
 
 
 def test_nothing_changed() -> None:
-    found = compared(run(ARMS, 1), run(ARMS, 2))
+    found = compared(run(VARIANTS, 1), run(VARIANTS, 2))
     assert found.verdict is Verdict.EQUIVALENT
     assert found.differences == []
     assert set(rates(found)) == {"nginx", "apache", "apache / nginx"}
 
 
-def test_an_arm_that_became_slower_decides() -> None:
-    slower = ARMS | {"apache": SimulatedArm(rate_rps=16_000)}
-    found = compared(run(ARMS, 1), run(slower, 2))
+def test_a_variant_that_became_slower_decides() -> None:
+    slower = VARIANTS | {"apache": SimulatedVariant(throughput_rps=16_000)}
+    found = compared(run(VARIANTS, 1), run(slower, 2))
     assert found.verdict is Verdict.SLOWER
-    assert "apache: 0.804× the requests per second of before" in found.headline
+    assert "apache: 0.804× the throughput of before" in found.headline
     by_subject = rates(found)
     assert by_subject["nginx"].verdict is Verdict.EQUIVALENT
     assert by_subject["apache / nginx"].verdict is Verdict.SLOWER
@@ -59,22 +64,22 @@ def test_an_arm_that_became_slower_decides() -> None:
     assert by_subject["apache / nginx"].change.estimate == pytest.approx(0.8, rel=0.02)
 
 
-def test_a_slower_machine_changes_arms_but_no_ratios() -> None:
+def test_a_slower_machine_changes_variants_but_no_ratios() -> None:
     slower = {
-        "nginx": SimulatedArm(rate_rps=30_000),
-        "apache": SimulatedArm(rate_rps=15_000),
+        "nginx": SimulatedVariant(throughput_rps=30_000),
+        "apache": SimulatedVariant(throughput_rps=15_000),
     }
-    by_subject = rates(compared(run(ARMS, 1), run(slower, 2)))
+    by_subject = rates(compared(run(VARIANTS, 1), run(slower, 2)))
     assert by_subject["nginx"].verdict is Verdict.SLOWER
     assert by_subject["apache / nginx"].verdict is Verdict.EQUIVALENT
 
 
 def test_differences_of_the_surroundings_are_named() -> None:
-    after = run(ARMS, 2)
+    after = run(VARIANTS, 2)
     machine = after.head.machine.model_copy(update={"kernel": "6.12.0"})
     versions = after.head.versions | {"nginx": {"nginx": "1.28.0"}}
     head = after.head.model_copy(update={"machine": machine, "versions": versions})
-    found = compared(run(ARMS, 1), SimulatedRun(head, after.records))
+    found = compared(run(VARIANTS, 1), SimulatedRun(head, after.records))
     assert {d.what: d.after for d in found.differences} == {
         "machine.kernel": "6.12.0",
         "versions.nginx.nginx": "1.28.0",
@@ -83,34 +88,34 @@ def test_differences_of_the_surroundings_are_named() -> None:
 
 
 def test_different_experiments_are_not_compared() -> None:
-    after = run(ARMS, 2)
+    after = run(VARIANTS, 2)
     load = after.head.experiment.load.model_copy(update={"connections": 16})
     experiment = after.head.experiment.model_copy(update={"load": load})
-    found = compare_runs(run(ARMS, 1).data, after.data.under(experiment))
+    found = compare_runs(run(VARIANTS, 1).data, after.data.under(experiment))
     assert found.verdict is Verdict.INVALID
     assert "load.connections was 64, now 16" in found.headline
 
 
 def test_an_invalid_run_gives_no_verdict() -> None:
-    broken = ARMS | {"apache": SimulatedArm(wrong_status=500)}
-    found = compared(run(ARMS, 1), run(broken, 2))
+    broken = VARIANTS | {"apache": SimulatedVariant(wrong_status=500)}
+    found = compared(run(VARIANTS, 1), run(broken, 2))
     assert found.verdict is Verdict.INVALID
     assert rates(found)["nginx"].verdict is Verdict.EQUIVALENT
 
 
-def test_too_few_blocks_decide_nothing() -> None:
-    found = compared(run(ARMS, 1), run(ARMS, 2, blocks=4))
+def test_too_few_rounds_decide_nothing() -> None:
+    found = compared(run(VARIANTS, 1), run(VARIANTS, 2, rounds=4))
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "6 blocks" in rates(found)["nginx"].why
+    assert "6 rounds" in rates(found)["nginx"].why
 
 
-def test_runs_without_a_common_arm_are_not_compared() -> None:
-    others = {"caddy": SimulatedArm(), "lighttpd": SimulatedArm()}
-    assert compared(run(ARMS, 1), run(others, 2)).verdict is Verdict.INVALID
+def test_runs_without_a_common_variant_are_not_compared() -> None:
+    others = {"caddy": SimulatedVariant(), "lighttpd": SimulatedVariant()}
+    assert compared(run(VARIANTS, 1), run(others, 2)).verdict is Verdict.INVALID
 
 
 def test_other_requests_are_another_experiment() -> None:
-    before, after = run(ARMS, 1), run(ARMS, 2)
+    before, after = run(VARIANTS, 1), run(VARIANTS, 2)
     asked = {"requests": [Request(path="/"), Request(path="/order", method="POST", body="x")]}
     experiment = after.head.experiment.model_copy(update=asked)
     found = compare_runs(before.data, after.data.under(experiment))

@@ -11,7 +11,7 @@ from webdyno.model.measure import Measure
 
 COUNT = 2_000
 FEWER = 1_000
-"""Where each experiment takes the most blocks, or is judged to its end."""
+"""Where each experiment takes the most rounds, or is judged to its end."""
 MEASURE = Measure()
 
 
@@ -36,10 +36,10 @@ def test_a_difference_of_five_per_cent_is_found_and_without_one_seldom_any() -> 
 
 @pytest.mark.long
 def test_patience_with_what_is_too_noisy_seldom_misleads() -> None:
-    """At a noise that no machine should have, where most runs take more blocks than asked for."""
+    """At a noise that no machine should have, where most runs take more rounds than requested."""
     count = 300
     outcomes = list(experiments(World(1.0, 0.05, 0.05), count, MEASURE, seed=5))
-    assert sum(outcome.blocks for outcome in outcomes) / count > 35
+    assert sum(outcome.rounds for outcome in outcomes) / count > 35
     by = shares(outcomes, MEASURE)
     assert coverage(outcomes, 1.0) >= 0.92
     assert by[Verdict.FASTER] + by[Verdict.SLOWER] <= 0.05 + chance(0.05, count)
@@ -50,7 +50,7 @@ def test_patience_with_what_is_too_noisy_seldom_misleads() -> None:
 def test_stopping_when_the_interval_is_narrow_keeps_its_coverage(noise: float) -> None:
     """At noise for which the stop rule ends most runs early, so that it could mislead most."""
     outcomes = list(experiments(World(1.3, noise, noise), COUNT, MEASURE, seed=1))
-    assert sum(outcome.blocks for outcome in outcomes) / COUNT < 22
+    assert sum(outcome.rounds for outcome in outcomes) / COUNT < 22
     assert 0.93 <= coverage(outcomes, 1.3) <= 0.97
 
 
@@ -65,7 +65,7 @@ def test_telling_a_large_difference_promptly_keeps_its_coverage(world: World) ->
 @pytest.mark.long
 @pytest.mark.parametrize(("restart_sd", "slot_sd"), [(0.005, 0.04), (0.02, 0.06)])
 def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float) -> None:
-    """Where most of the noise is the slots', so that later blocks get more of them."""
+    """Where most of the noise is the slots', so that later rounds get more of them."""
     outcomes = list(experiments(World(1.1, restart_sd, slot_sd), COUNT, MEASURE, seed=2))
     assert sum(outcome.slots for outcome in outcomes) / COUNT > 4.5
     assert 0.93 <= coverage(outcomes, 1.1) <= 0.97
@@ -73,22 +73,22 @@ def test_choosing_the_slots_keeps_the_coverage(restart_sd: float, slot_sd: float
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "world", [it for it in GATE_WORLDS if it.feels == (1.0, 1.0)], ids=lambda it: it.disturbed
+    "world", [it for it in GATE_WORLDS if it.feels == (1.0, 1.0)], ids=lambda it: it.interference
 )
-def test_what_both_arms_had_alike_below_a_limit_costs_no_coverage(world: World) -> None:
-    """Only what one arm had more of it than the other counts there."""
+def test_what_both_variants_had_alike_below_a_limit_costs_no_coverage(world: World) -> None:
+    """Only what one variant had more of it than the other counts there."""
     outcomes = list(experiments(world, FEWER, MEASURE, seed=3))
     assert coverage(outcomes, world.ratio) >= 0.93
 
 
 @pytest.mark.long
 def test_going_on_until_a_verdict_survives_its_bounds_seldom_misleads() -> None:
-    """Although a disturbance took all of its bound, which is the worst case."""
+    """Although interference took all of its bias bound, which is the worst case."""
     runs = 500
     assert misled(0.02, 0.05, runs, seed=4) <= 0.05 + chance(0.05, runs)
 
 
-def test_equal_arms_become_equivalent_when_asked_for_enough_precision() -> None:
+def test_equal_variants_become_equivalent_when_asked_for_enough_precision() -> None:
     precise = Measure(precision=0.008)
     by = shares(list(experiments(World(1.0, 0.01, 0.01), 300, precise)), precise)
     assert by[Verdict.EQUIVALENT] >= 0.95

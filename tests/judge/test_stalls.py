@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from judge.stretches import WINDOW_S, Truth, stretch
 from webdyno.judge import judge
 from webdyno.judge.long_look import look_at
@@ -19,7 +19,7 @@ LOOKED = Truth(looked_s=20.0)
 
 def failing(begin_s: float, end_s: float, share: float = 1.0, **said: object) -> LongLookRecord:
     """Give a look in which so many requests fail for a while."""
-    record = stretch(LOOKED, arm="apache")
+    record = stretch(LOOKED, variant="apache")
     begin, end = round(begin_s / WINDOW_S), round(end_s / WINDOW_S)
     during = [begin <= window < end for window in range(len(record.responses))]
     counts = list(zip(record.responses, during, strict=True))
@@ -29,7 +29,7 @@ def failing(begin_s: float, end_s: float, share: float = 1.0, **said: object) ->
 
 
 def judged(look: LongLookRecord) -> Judgement:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, slot_sd=0.005)
     return judge(PointData.of(run.head, [*run.records, look]))
 
 
@@ -152,8 +152,8 @@ def test_what_others_slowed_isnt_the_servers_own(evidence: dict[str, bool]) -> N
 
 
 def test_slow_stretches_count_against_the_verdict() -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, slot_sd=0.005)
-    judged = judge(PointData.of(run.head, [*run.records, stretch(SLOW, arm="apache")]))
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, slot_sd=0.005)
+    judged = judge(PointData.of(run.head, [*run.records, stretch(SLOW, variant="apache")]))
     rate = judged.comparisons[0]
     assert rate.verdict is Verdict.INCONCLUSIVE
     assert [bias.cause for bias in rate.biases] == ["slow-stretches"]

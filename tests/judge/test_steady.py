@@ -1,7 +1,7 @@
-"""Steady state, memory and cycles of simulated rates whose truth is known.
+"""Steady state, memory and cycles of simulated throughputs whose truth is known.
 
-Shares of wrong answers: docs/validation/coverage.md, from more pilots than these, with bounds that
-chance doesn't reach.
+Shares of wrong responses: docs/validation/coverage.md, from more pilots than these, with bounds
+that chance doesn't reach.
 """
 
 from itertools import chain, combinations, pairwise

@@ -4,32 +4,32 @@ from dataclasses import replace
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
+from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from judge.validity.broken import readings_with
-from webdyno.judge import Stop, decide, next_arms
-from webdyno.judge.stop import OUTNUMBERED, seconds_for_an_arm
+from webdyno.judge import Stop, decide, next_variants
+from webdyno.judge.stop import OUTNUMBERED, seconds_for_a_variant
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
 from webdyno.model.why import Advice
 
-EQUAL = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
-APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=10_000)}
-LESS_APART = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=30_000)}
+EQUAL = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
+APART = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=10_000)}
+LESS_APART = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=30_000)}
 
 
 def run(
-    arms: dict[str, SimulatedArm], blocks: int, noise: float, measure: Measure | None = None
+    variants: dict[str, SimulatedVariant], rounds: int, noise: float, measure: Measure | None = None
 ) -> SimulatedRun:
     """A run with the same noise of restarts and slots."""
-    return simulated_run(arms, blocks=blocks, restart_sd=noise, slot_sd=noise, measure=measure)
+    return simulated_run(variants, rounds=rounds, restart_sd=noise, slot_sd=noise, measure=measure)
 
 
-def prompt_s(arms: dict[str, SimulatedArm], within_s: float = 25.0) -> float:
-    """Until when blocks may end, for a prompt answer."""
-    of_an_arm_s = seconds_for_an_arm(Measure(answer_within_s=within_s))
-    assert of_an_arm_s
-    return of_an_arm_s * len(arms)
+def prompt_s(variants: dict[str, SimulatedVariant], within_s: float = 25.0) -> float:
+    """Until when rounds may end, for a prompt answer."""
+    of_a_variant_s = seconds_for_a_variant(Measure(answer_within_s=within_s))
+    assert of_a_variant_s
+    return of_a_variant_s * len(variants)
 
 
 def stop(made: SimulatedRun, elapsed_s: float = 10.0) -> Stop | None:
@@ -42,13 +42,13 @@ def reason(found: Stop | None) -> str | None:
     return found.reason if found else None
 
 
-def test_before_any_block_it_goes_on() -> None:
+def test_before_any_round_it_goes_on() -> None:
     assert stop(run(EQUAL, 0, 0.001), elapsed_s=1_000) is None
 
 
-@pytest.mark.parametrize("blocks", [1, 5])
-def test_never_before_the_fewest_blocks_even_out_of_budget(blocks: int) -> None:
-    assert stop(run(EQUAL, blocks, 0.001), elapsed_s=1_000) is None
+@pytest.mark.parametrize("rounds", [1, 5])
+def test_never_before_the_fewest_rounds_even_out_of_budget(rounds: int) -> None:
+    assert stop(run(EQUAL, rounds, 0.001), elapsed_s=1_000) is None
 
 
 def test_a_narrow_interval_stops() -> None:
@@ -67,12 +67,12 @@ def test_a_clear_difference_that_is_not_known_well_goes_on() -> None:
     assert stop(run(APART, 8, 0.14)) is None
 
 
-def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() -> None:
+def test_a_large_difference_is_told_with_the_last_round_that_ends_soon_enough() -> None:
     made = run(APART, 8, 0.14)
-    block_s = made.data.block_s
-    last_look_s = prompt_s(APART) - 0.9 * block_s
-    assert stop(made, last_look_s - 0.2 * block_s) is None
-    assert stop(made, last_look_s + block_s) is None
+    round_s = made.data.round_s
+    last_look_s = prompt_s(APART) - 0.9 * round_s
+    assert stop(made, last_look_s - 0.2 * round_s) is None
+    assert stop(made, last_look_s + round_s) is None
     found = stop(made, last_look_s)
     assert reason(found) == "precision"
     assert found is not None
@@ -81,34 +81,34 @@ def test_a_large_difference_is_told_with_the_last_block_that_ends_soon_enough() 
 
 def test_who_sets_a_budget_has_a_large_difference_measured_well() -> None:
     made = run(APART, 8, 0.14, Measure(budget_s=90.0))
-    assert stop(made, prompt_s(APART) - 0.5 * made.data.block_s) is None
+    assert stop(made, prompt_s(APART) - 0.5 * made.data.round_s) is None
 
 
 @pytest.mark.parametrize(("within_s", "told"), [(0.0, False), (15.0, False), (25.0, True)])
 def test_how_soon_a_large_difference_is_told_is_a_setting(within_s: float, *, told: bool) -> None:
     made = run(APART, 8, 0.14, Measure(answer_within_s=within_s))
-    usual_s = prompt_s(APART) - 0.5 * made.data.block_s
+    usual_s = prompt_s(APART) - 0.5 * made.data.round_s
     assert (stop(made, usual_s) is not None) == told
     if within_s:
-        its_own_s = prompt_s(APART, within_s) - 0.5 * made.data.block_s
+        its_own_s = prompt_s(APART, within_s) - 0.5 * made.data.round_s
         assert stop(made, its_own_s) is not None
 
 
-@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.4), (LESS_APART, 0.03)])
-def test_what_is_less_known_or_less_different_gets_its_blocks(
-    arms: dict[str, SimulatedArm], noise: float
+@pytest.mark.parametrize(("variants", "noise"), [(APART, 0.4), (LESS_APART, 0.03)])
+def test_what_is_less_known_or_less_different_gets_its_rounds(
+    variants: dict[str, SimulatedVariant], noise: float
 ) -> None:
-    made = run(arms, 8, noise)
-    block_s = made.data.block_s
-    assert stop(made, prompt_s(arms) - 0.5 * block_s) is None
+    made = run(variants, 8, noise)
+    round_s = made.data.round_s
+    assert stop(made, prompt_s(variants) - 0.5 * round_s) is None
 
 
-def test_the_most_blocks_stop() -> None:
-    measure = Measure(max_blocks=8, budget_s=1_000)
-    assert reason(stop(run(APART, 8, 0.14, measure))) == "max-blocks"
+def test_the_most_rounds_stop() -> None:
+    measure = Measure(max_rounds=8, budget_s=1_000)
+    assert reason(stop(run(APART, 8, 0.14, measure))) == "max-rounds"
 
 
-def test_a_block_that_would_not_fit_into_the_budget_is_not_begun() -> None:
+def test_a_round_that_would_not_fit_into_the_budget_is_not_begun() -> None:
     made = run(APART, 8, 0.14, Measure(budget_s=60, soak_s=0))
     assert stop(made, elapsed_s=50) is None
     assert reason(stop(made, elapsed_s=55)) == "budget"
@@ -125,55 +125,57 @@ def test_a_ratio_that_is_too_noisy_gets_more_time() -> None:
     assert stop(made, elapsed_s=100) is None
     assert reason(stop(made, elapsed_s=359)) == "budget"
     assert reason(stop(run(EQUAL, 31, 0.3), elapsed_s=50)) is None
-    assert reason(stop(run(EQUAL, 120, 0.5), elapsed_s=50)) == "max-blocks"
+    assert reason(stop(run(EQUAL, 120, 0.5), elapsed_s=50)) == "max-rounds"
 
 
-@pytest.mark.parametrize(("arms", "noise"), [(APART, 0.13), (EQUAL, 0.018)])
+@pytest.mark.parametrize(("variants", "noise"), [(APART, 0.13), (EQUAL, 0.018)])
 def test_what_is_known_to_a_quarter_of_the_difference_or_to_2_5_percent_is_no_longer_hard(
-    arms: dict[str, SimulatedArm], noise: float
+    variants: dict[str, SimulatedVariant], noise: float
 ) -> None:
-    made = run(arms, 12, noise)
+    made = run(variants, 12, noise)
     assert stop(made, elapsed_s=50) is None
     assert reason(stop(made, elapsed_s=100)) == "budget"
 
 
-@pytest.mark.parametrize("given", [{"budget_s": 90.0}, {"max_blocks": 30}])
+@pytest.mark.parametrize("given", [{"budget_s": 90.0}, {"max_rounds": 30}])
 def test_who_sets_a_limit_has_it_kept(given: dict[str, float]) -> None:
     assert Measure.model_validate(given).patience == 1
     assert Measure.model_validate(given | {"patience": 2.0}).patience == 2
     assert Measure().patience > 1
 
 
-def invalidated(made: SimulatedRun, block: int) -> SimulatedRun:
-    """The same run, in whose block one arm answered with errors."""
-    broken = EQUAL | {"apache": SimulatedArm(wrong_status=404)}
-    wrong = run(broken, block + 1, 0.01).records
-    right = [record for record in made.records if record.block != block]
-    return replace(made, records=[*right, *(record for record in wrong if record.block == block)])
+def invalidated(made: SimulatedRun, round_number: int) -> SimulatedRun:
+    """The same run, in whose round one variant answered with errors."""
+    broken = EQUAL | {"apache": SimulatedVariant(wrong_status=404)}
+    wrong = run(broken, round_number + 1, 0.01).records
+    right = [record for record in made.records if record.round != round_number]
+    return replace(
+        made, records=[*right, *(record for record in wrong if record.round == round_number)]
+    )
 
 
-def test_a_invalidated_block_is_replaced_even_beyond_the_budget() -> None:
-    six, seven = (invalidated(run(EQUAL, blocks, 0.03), block=2) for blocks in (6, 7))
+def test_a_invalidated_round_is_replaced_even_beyond_the_budget() -> None:
+    six, seven = (invalidated(run(EQUAL, rounds, 0.03), round_number=2) for rounds in (6, 7))
     assert stop(six, elapsed_s=1_000) is None
     assert reason(stop(seven, elapsed_s=1_000)) == "budget"
 
 
-def test_only_so_many_blocks_are_replaced() -> None:
-    seven, eight = (run(EQUAL, blocks, 0.03) for blocks in (7, 8))
-    for block in (1, 2, 3):
-        seven, eight = (invalidated(made, block) for made in (seven, eight))
+def test_only_so_many_rounds_are_replaced() -> None:
+    seven, eight = (run(EQUAL, rounds, 0.03) for rounds in (7, 8))
+    for round_number in (1, 2, 3):
+        seven, eight = (invalidated(made, round_number) for made in (seven, eight))
     assert stop(seven, elapsed_s=1_000) is None
     assert reason(stop(eight, elapsed_s=1_000)) == "budget"
 
 
-def test_three_arms_must_all_be_known() -> None:
-    noisy = {"a": SimulatedArm(), "b": SimulatedArm(), "c": SimulatedArm()}
+def test_three_variants_must_all_be_known() -> None:
+    noisy = {"a": SimulatedVariant(), "b": SimulatedVariant(), "c": SimulatedVariant()}
     assert stop(run(noisy, 6, 0.001)) is None
     assert reason(stop(run(noisy, 7, 0.001))) == "precision"
 
 
-def test_an_arm_that_never_works_ends_the_run() -> None:
-    broken = {"nginx": SimulatedArm(), "apache": SimulatedArm(wrong_status=404)}
+def test_a_variant_that_never_works_ends_the_run() -> None:
+    broken = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(wrong_status=404)}
     assert stop(run(broken, 1, 0.01)) is None
     found = stop(run(broken, 2, 0.01))
     assert found is not None
@@ -181,51 +183,53 @@ def test_an_arm_that_never_works_ends_the_run() -> None:
     assert "apache" in found.why
 
 
-def tried(blocks: int, **arms: SimulatedArm) -> tuple[SimulatedRun, Experiment]:
-    """A run of one arm and others that have another setting each."""
-    made = simulated_run({"base": SimulatedArm(), **arms}, blocks=blocks, restart_sd=0.001)
+def tried(rounds: int, **variants: SimulatedVariant) -> tuple[SimulatedRun, Experiment]:
+    """A run of one variant and others that have another setting each."""
+    made = simulated_run(
+        {"baseline": SimulatedVariant(), **variants}, rounds=rounds, restart_sd=0.001
+    )
     advice = {
-        name: Advice(knob=name, now=1, tried=2, says="waits", vendor="https://x.org/")
-        for name in arms
+        name: Advice(setting=name, now=1, tried=2, says="waits", vendor="https://x.org/")
+        for name in variants
     }
     return made, made.head.experiment.model_copy(update={"advice": advice})
 
 
 def test_a_setting_with_which_nothing_works_does_not_end_the_others_run() -> None:
-    fast, broken = SimulatedArm(rate_rps=40_000), SimulatedArm(wrong_status=404)
+    fast, broken = SimulatedVariant(throughput_rps=40_000), SimulatedVariant(wrong_status=404)
     made, experiment = tried(2, fast=fast, broken=broken)
-    assert next_arms(point_data(made.records, experiment)) == ["base", "fast"]
+    assert next_variants(point_data(made.records, experiment)) == ["baseline", "fast"]
     assert decide(point_data(made.records, experiment), 10.0) is None
     made, experiment = tried(7, fast=fast, broken=broken)
     assert reason(decide(point_data(made.records, experiment), 10.0)) == "precision"
     made, experiment = tried(2, broken=broken)
     found = decide(point_data(made.records, experiment), 10.0)
     assert found
-    assert found.why == "nothing works that base could be compared with"
+    assert found.why == "nothing works that baseline could be compared with"
 
 
 def test_the_deciding_metric_decides_when_to_stop() -> None:
-    client_bound = {"nginx": SimulatedArm(busy=0.99), "apache": SimulatedArm()}
-    by_times = Measure(decide_on="response_p50_us")
+    client_bound = {"nginx": SimulatedVariant(busy=0.99), "apache": SimulatedVariant()}
+    by_times = Measure(decide_on="latency_p50_us")
     assert reason(stop(run(client_bound, 6, 0.001, by_times))) == "nothing-valid"
     by_cpu = Measure(decide_on="server_cpu_us")
     assert reason(stop(run(client_bound, 6, 0.001, by_cpu))) == "precision"
 
 
-BESIDE = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=44_000)}
+BESIDE = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=44_000)}
 """A tenth apart."""
 
 
-def stolen(made: SimulatedRun, steal_s: float, blocks: int = 1_000) -> SimulatedRun:
-    """The same run, whose slower arm had so much CPU time taken from it in the first blocks.
+def stolen(made: SimulatedRun, steal_s: float, rounds: int = 1_000) -> SimulatedRun:
+    """The same run, whose slower variant had so much CPU time taken from it in the first rounds.
 
     A slot is 0.5 s long, and its servers use 0.4 s of CPU time.
     """
     servers = {"steal_s": steal_s}
-    disturbed = readings_with(host={"servers": servers})
+    interfered = readings_with(host={"servers": servers})
     quiet = readings_with()
     records = [
-        (disturbed if it.arm == "nginx" and it.block < blocks else quiet)(it)
+        (interfered if it.variant == "nginx" and it.round < rounds else quiet)(it)
         if isinstance(it, SlotRecord)
         else it
         for it in made.records
@@ -233,36 +237,36 @@ def stolen(made: SimulatedRun, steal_s: float, blocks: int = 1_000) -> Simulated
     return replace(made, records=records)
 
 
-def test_a_ratio_that_is_known_but_may_come_from_a_disturbance_goes_on() -> None:
-    """A tenth, known to 2%, of which up to 8.3% may be a disturbance's work."""
+def test_a_ratio_that_is_known_but_may_come_from_interference_goes_on() -> None:
+    """A tenth, known to 2%, of which up to 8.3% may be interference."""
     made = run(BESIDE, 6, 0.009)
     assert reason(stop(stolen(made, 0.0))) == "precision"
     assert stop(stolen(made, 0.04)) is None
-    assert stop(stolen(run(BESIDE, 11, 0.009), 0.04)) is None, "it looks again at the twelfth block"
+    assert stop(stolen(run(BESIDE, 11, 0.009), 0.04)) is None, "it looks again at the twelfth round"
     assert reason(stop(stolen(run(BESIDE, 12, 0.009), 0.04))) == "precision"
 
 
-def test_what_more_blocks_can_not_narrow_stops_and_says_so() -> None:
-    """A disturbance as large as the difference; it might have passed by until the twelfth block."""
+def test_what_more_rounds_can_not_narrow_stops_and_says_so() -> None:
+    """Interference as large as the difference; it might have passed by until the twelfth round."""
     most = 6 * OUTNUMBERED
     assert stop(stolen(run(BESIDE, most - 1, 0.005), 0.2)) is None
     found = stop(stolen(run(BESIDE, most, 0.005), 0.2))
     assert found is not None
     assert found.reason == "bounds"
     assert found.why.startswith(
-        "more blocks would not tell more: as measured it is faster, but what disturbed the run may "
-        "have made it so: it would need "
+        "more rounds would not tell more: by the sampling CI it is faster, but interference may "
+        "explain it: it would need "
     )
 
 
-def test_a_disturbance_that_passed_by_is_outnumbered() -> None:
+def test_passing_interference_is_outnumbered() -> None:
     made = run(BESIDE, 6 * OUTNUMBERED, 0.005)
-    assert reason(stop(stolen(made, 0.2, blocks=6))) == "precision"
+    assert reason(stop(stolen(made, 0.2, rounds=6))) == "precision"
 
 
 def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
-    """More blocks don't show what an arm could do."""
-    bound = run(BESIDE | {"nginx": SimulatedArm(busy=0.99)}, 6, 0.005)
+    """More rounds don't show what a variant could do."""
+    bound = run(BESIDE | {"nginx": SimulatedVariant(busy=0.99)}, 6, 0.005)
     found = stop(bound)
     assert found is not None
     assert found.reason == "bounds"
@@ -270,7 +274,7 @@ def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
 
 def test_what_is_known_but_inconclusive_as_measured_stops() -> None:
     """Half a δ apart: no bound has a part in that."""
-    near = EQUAL | {"apache": SimulatedArm(rate_rps=40_400)}
+    near = EQUAL | {"apache": SimulatedVariant(throughput_rps=40_400)}
     assert reason(stop(stolen(run(near, 6, 0.009), 0.002))) == "precision"
 
 

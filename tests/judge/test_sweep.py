@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.judge.point_data import RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
@@ -24,8 +24,8 @@ def judged(
     """Judge points with Apache at these rates against nginx at 40 000, in the points' order."""
     records: list[Record] = []
     for number, rate in enumerate(rates):
-        arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=rate)}
-        run = simulated_run(arms, restart_sd=noise, slot_sd=0.003, seed=number)
+        variants = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=rate)}
+        run = simulated_run(variants, restart_sd=noise, slot_sd=0.003, seed=number)
         records += [record.model_copy(update={"point": number}) for record in run.records]
     there = run.head.experiment
     load = Load(replay=Replay([0.0, 1.0], [0, 0]).packed())
@@ -38,7 +38,7 @@ def test_each_point_is_judged_by_its_own_records() -> None:
     found = swept([20_000, 40_000, 80_000])
     verdicts = [at.judgement.verdict for at in found.points]
     assert verdicts == [Verdict.SLOWER, Verdict.EQUIVALENT, Verdict.FASTER]
-    assert all(at.judgement.blocks == 8 for at in found.points)
+    assert all(at.judgement.rounds == 8 for at in found.points)
     assert "slower at 1 of 3 points (connections = 1)" in found.headline
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, service_use, simulated_run
+from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import quiet_readings
 from webdyno.judge import judge
 from webdyno.judge.time_spent import explain, explanation_sentence, what_waits, where_time_goes
@@ -12,18 +12,21 @@ from webdyno.model.readings import ServerStatus
 from webdyno.model.records import Record, ServerUse, SlotRecord
 from webdyno.model.why import Explanation, Waiting
 
-ARMS = {"nginx": SimulatedArm(server_cpu_us=10.0), "apache": SimulatedArm(server_cpu_us=40.0)}
+VARIANTS = {
+    "nginx": SimulatedVariant(server_cpu_us=10.0),
+    "apache": SimulatedVariant(server_cpu_us=40.0),
+}
 
 
-def with_interrupts(run: SimulatedRun, arm: str, share: float) -> SimulatedRun:
-    """Give interrupts a share of what an arm's servers used."""
+def with_interrupts(run: SimulatedRun, variant: str, share: float) -> SimulatedRun:
+    """Give interrupts a share of what a variant's servers used."""
 
     def use(slot: SlotRecord) -> ServerUse:
         return slot.servers.model_copy(update={"interrupts_s": share * slot.servers.cpu_s})
 
     records = [
         it.model_copy(update={"servers": use(it)})
-        if isinstance(it, SlotRecord) and it.arm == arm
+        if isinstance(it, SlotRecord) and it.variant == variant
         else it
         for it in run.records
     ]
@@ -37,7 +40,7 @@ def explained(run: SimulatedRun) -> Explanation:
 
 
 def test_parts_add_up_to_the_whole() -> None:
-    run = with_interrupts(simulated_run(ARMS), "apache", 0.1)
+    run = with_interrupts(simulated_run(VARIANTS), "apache", 0.1)
     found = explained(run)
     assert [it.what for it in found.parts] == ["in the programs", "in the kernel", "in interrupts"]
     for value in ("a_us", "b_us"):
@@ -48,7 +51,7 @@ def test_parts_add_up_to_the_whole() -> None:
 
 
 def test_each_part_is_found() -> None:
-    found = explained(simulated_run(ARMS))
+    found = explained(simulated_run(VARIANTS))
     programs, kernel = found.parts
     assert programs.more_us.low < 10 < programs.more_us.high
     assert kernel.more_us.low < 20 < kernel.more_us.high
@@ -60,33 +63,33 @@ def test_each_part_is_found() -> None:
 
 
 def test_equals_are_not_explained() -> None:
-    alike = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+    alike = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
     sure = [explanation_sentence(explained(simulated_run(alike, seed=seed))) for seed in range(20)]
     assert sum(it is not None for it in sure) <= 4
 
 
-def test_one_block_explains_nothing() -> None:
-    run = simulated_run(ARMS, blocks=1)
+def test_one_round_explains_nothing() -> None:
+    run = simulated_run(VARIANTS, rounds=1)
     assert explain(run.data, "apache", "nginx") is None
 
 
 def test_a_judgement_says_what_differences_are_made_of() -> None:
-    run = simulated_run(ARMS)
+    run = simulated_run(VARIANTS)
     (found,) = judge(run.data).explanations
     assert (found.a, found.b) == ("apache", "nginx")
 
 
-RATE, WORK_US, CPU_WAIT_US, WORKERS = 4_000, 200.0, 50.0, 16
+THROUGHPUT, WORK_US, CPU_WAIT_US, WORKERS = 4_000, 200.0, 50.0, 16
 
 
 def run(*, most_busy: int | None = None, told: bool = True) -> SimulatedRun:
-    """64 connections; each answer waits 50 µs for a CPU."""
+    """64 connections; each response waits 50 µs for a CPU."""
     made = simulated_run(
         {
-            "a": SimulatedArm(rate_rps=RATE, server_cpu_us=WORK_US),
-            "b": SimulatedArm(rate_rps=RATE, server_cpu_us=WORK_US),
+            "a": SimulatedVariant(throughput_rps=THROUGHPUT, server_cpu_us=WORK_US),
+            "b": SimulatedVariant(throughput_rps=THROUGHPUT, server_cpu_us=WORK_US),
         },
-        blocks=6,
+        rounds=6,
     )
 
     def with_probes(record: Record) -> Record:
@@ -113,8 +116,8 @@ def waited(made: SimulatedRun) -> list[Waiting]:
 
 def test_the_parts_are_found_and_add_up() -> None:
     first, second = waited(run(most_busy=WORKERS))
-    assert (first.arm, second.arm) == ("a", "b")
-    whole_us = first.connections / RATE * 1e6
+    assert (first.variant, second.variant) == ("a", "b")
+    whole_us = first.connections / THROUGHPUT * 1e6
     assert first.whole_us.estimate == pytest.approx(whole_us, rel=0.05)
     assert first.work_us.estimate == pytest.approx(WORK_US, rel=0.05)
     assert first.cpu_us.estimate == pytest.approx(CPU_WAIT_US, rel=0.05)
@@ -124,7 +127,7 @@ def test_the_parts_are_found_and_add_up() -> None:
     parts = (first.work_us, first.cpu_us, first.queue_us, first.rest_us)
     assert sum(it.estimate for it in parts) == pytest.approx(first.whole_us.estimate)
     said = next(where_time_goes([first]))
-    assert said.startswith("a: with 64 connections an answer takes 1")
+    assert said.startswith("a: with 64 connections a response takes 1")
     assert "in front of the 16 workers of php, all of them taken" in said
 
 
@@ -142,9 +145,9 @@ def us(value: float) -> Interval:
     return Interval(low=value, estimate=value, high=value)
 
 
-def arm(name: str, whole_us: float, work_us: float, connections: int = 1) -> Waiting:
+def variant(name: str, whole_us: float, work_us: float, connections: int = 1) -> Waiting:
     return Waiting(
-        arm=name,
+        variant=name,
         connections=connections,
         whole_us=us(whole_us),
         work_us=us(work_us),
@@ -157,8 +160,11 @@ def arm(name: str, whole_us: float, work_us: float, connections: int = 1) -> Wai
 @pytest.fixture(scope="module")
 def faster() -> Judgement:
     """Twice as fast, by far enough."""
-    arms = {"one": SimulatedArm(rate_rps=20_000), "two": SimulatedArm(rate_rps=10_000)}
-    run = simulated_run(arms, blocks=6)
+    variants = {
+        "one": SimulatedVariant(throughput_rps=20_000),
+        "two": SimulatedVariant(throughput_rps=10_000),
+    }
+    run = simulated_run(variants, rounds=6)
     return judge(run.data)
 
 
@@ -167,25 +173,25 @@ def said(judged: Judgement, *found: Waiting) -> str:
 
 
 def test_a_server_that_waits_for_acknowledgements_is_known_by_its_40_ms(faster: Judgement) -> None:
-    told = said(faster, arm("one", 400.0, 60.0), arm("two", 44_000.0, 100.0))
-    assert told.startswith("two waits: of the 44.0 ms that its answer takes, 100 µs are work")
+    told = said(faster, variant("one", 400.0, 60.0), variant("two", 44_000.0, 100.0))
+    assert told.startswith("two waits: of the 44.0 ms that its response takes, 100 µs are work")
     assert "TCP_NODELAY" in told
 
 
 def test_another_wait_is_only_told(faster: Judgement) -> None:
-    told = said(faster, arm("one", 400.0, 60.0), arm("two", 5_400.0, 100.0))
+    told = said(faster, variant("one", 400.0, 60.0), variant("two", 5_400.0, 100.0))
     assert "two waits" in told
     assert "TCP_NODELAY" not in told
 
 
 @pytest.mark.parametrize(
     "two",
-    [arm("two", 44_000.0, 30_000.0), arm("two", 44_000.0, 650.0, connections=64)],
+    [variant("two", 44_000.0, 30_000.0), variant("two", 44_000.0, 650.0, connections=64)],
 )
 def test_work_and_queues_for_busy_cpus_are_not_waiting(faster: Judgement, two: Waiting) -> None:
-    assert said(faster, arm("one", 400.0, 60.0), two) == ""
+    assert said(faster, variant("one", 400.0, 60.0), two) == ""
 
 
 def test_no_time_is_told_that_no_clock_can_tell() -> None:
-    (told,) = where_time_goes([arm("one", 400.0, 60.0)])
+    (told,) = where_time_goes([variant("one", 400.0, 60.0)])
     assert "less than 0.1 µs of waiting for a CPU" in told

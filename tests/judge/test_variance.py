@@ -5,19 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, SimulatedRun, point_data, simulated_run
+from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.variance import (
     MOST_SLOTS,
-    PILOT_BLOCKS,
+    PILOT_ROUNDS,
     _costs_s,
     best_slots,
     choice,
-    chosen_slots_per_arm,
+    chosen_slots_per_variant,
     random_effects,
 )
 from webdyno.model.measure import FIRST_SLOTS, Measure
-from webdyno.model.records import BlockRecord, Record
+from webdyno.model.records import Record, RoundRecord
 
 
 def test_the_textbook_example() -> None:
@@ -61,27 +61,31 @@ def test_noisy_slots_and_dear_starts_ask_for_more_slots() -> None:
 
 def test_a_judgement_tells_where_the_noise_is() -> None:
     run = simulated_run(
-        {"a": SimulatedArm(), "b": SimulatedArm()}, blocks=30, restart_sd=0.05, slot_sd=0.01
+        {"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=30, restart_sd=0.05, slot_sd=0.01
     )
     for split in judge(run.data).variance:
-        assert split.metric == "rate_rps"
+        assert split.metric == "throughput_rps"
         assert split.restart_sd == pytest.approx(0.05, rel=0.4)
         assert split.slot_sd == pytest.approx(0.01, rel=0.4)
-        assert split.slots_per_arm == 2
+        assert split.slots_per_variant == 2
 
 
-def test_without_two_blocks_nothing_is_known() -> None:
-    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1)
+def test_without_two_rounds_nothing_is_known() -> None:
+    run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1)
     assert judge(run.data).variance == []
 
 
-ARMS = {"a": SimulatedArm(), "b": SimulatedArm(rate_rps=50_000), "c": SimulatedArm()}
+VARIANTS = {
+    "a": SimulatedVariant(),
+    "b": SimulatedVariant(throughput_rps=50_000),
+    "c": SimulatedVariant(),
+}
 DEAR_STARTS = Measure(warmup_s=20.0, seed=1)
 
 
-def blocks(run: SimulatedRun, count: int) -> list[Record]:
-    """The records up to the end of so many blocks, and the beginning of the next one."""
-    ends = [number for number, it in enumerate(run.records) if isinstance(it, BlockRecord)]
+def rounds(run: SimulatedRun, count: int) -> list[Record]:
+    """The records up to the end of so many rounds, and the beginning of the next one."""
+    ends = [number for number, it in enumerate(run.records) if isinstance(it, RoundRecord)]
     return run.records[: ends[count - 1] + 5]
 
 
@@ -90,56 +94,59 @@ def blocks(run: SimulatedRun, count: int) -> list[Record]:
 )
 def test_noisy_slots_get_more_of_them(restart_sd: float, slot_sd: float, slots: int) -> None:
     run = simulated_run(
-        ARMS, blocks=8, measure=DEAR_STARTS, restart_sd=restart_sd, slot_sd=slot_sd, seed=3
+        VARIANTS, rounds=8, measure=DEAR_STARTS, restart_sd=restart_sd, slot_sd=slot_sd, seed=3
     )
-    assert chosen_slots_per_arm(run.data) == slots
+    assert chosen_slots_per_variant(run.data) == slots
 
 
-def test_the_first_blocks_alone_decide() -> None:
-    """So that a run that is resumed, and every later block, chooses alike."""
+def test_the_first_rounds_alone_decide() -> None:
+    """So that a run that is resumed, and every later round, chooses alike."""
     run = simulated_run(
-        ARMS, blocks=12, measure=DEAR_STARTS, restart_sd=0.001, slot_sd=0.05, seed=3
+        VARIANTS, rounds=12, measure=DEAR_STARTS, restart_sd=0.001, slot_sd=0.05, seed=3
     )
     chosen = [
-        chosen_slots_per_arm(point_data(blocks(run, count), run.head.experiment))
+        chosen_slots_per_variant(point_data(rounds(run, count), run.head.experiment))
         for count in range(1, 12)
     ]
-    before = PILOT_BLOCKS - 1
+    before = PILOT_ROUNDS - 1
     assert chosen == [FIRST_SLOTS] * before + [MOST_SLOTS] * (11 - before)
 
 
 def test_a_number_that_was_asked_for_stays() -> None:
-    measure = Measure(slots_per_arm=2, seed=1)
-    run = simulated_run(ARMS, measure=measure, restart_sd=0.001, slot_sd=0.05)
-    assert chosen_slots_per_arm(run.data) == 2
+    measure = Measure(slots_per_variant=2, seed=1)
+    run = simulated_run(VARIANTS, measure=measure, restart_sd=0.001, slot_sd=0.05)
+    assert chosen_slots_per_variant(run.data) == 2
 
 
-def test_the_difference_of_the_arms_has_no_part_in_it() -> None:
+def test_the_difference_of_the_variants_has_no_part_in_it() -> None:
     """Else intervals would lean."""
-    fast = ARMS | {"b": SimulatedArm(rate_rps=160_000)}
-    runs = [simulated_run(arms, restart_sd=0.01, slot_sd=0.04, seed=5) for arms in (ARMS, fast)]
-    first, second = (chosen_slots_per_arm(run.data) for run in runs)
+    fast = VARIANTS | {"b": SimulatedVariant(throughput_rps=160_000)}
+    runs = [
+        simulated_run(variants, restart_sd=0.01, slot_sd=0.04, seed=5)
+        for variants in (VARIANTS, fast)
+    ]
+    first, second = (chosen_slots_per_variant(run.data) for run in runs)
     assert first == second
 
 
 def test_without_a_valid_slot_nothing_is_chosen() -> None:
-    broken = {name: SimulatedArm(wrong_status=500) for name in ARMS}
+    broken = {name: SimulatedVariant(wrong_status=500) for name in VARIANTS}
     run = simulated_run(broken)
-    assert chosen_slots_per_arm(run.data) == FIRST_SLOTS
+    assert chosen_slots_per_variant(run.data) == FIRST_SLOTS
 
 
 def test_costs_are_told_by_the_clock() -> None:
     """Simulated slots take 0.52 s, from one to the next; starts 0.4 s with two warm-ups of 1 s."""
-    two = {"a": SimulatedArm(), "b": SimulatedArm()}
-    run = simulated_run(two, blocks=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
+    two = {"a": SimulatedVariant(), "b": SimulatedVariant()}
+    run = simulated_run(two, rounds=3, measure=Measure(warmup_s=1.0, slot_s=0.5, seed=1))
     measured = run.data
     assert _costs_s(measured, 2) == pytest.approx(((0.4 + 2 * 1.02) / 2, 0.52))
-    excluded = measured.without([(block.record.block, 3) for block in measured.blocks])
+    excluded = measured.without([(this_round.record.round, 3) for this_round in measured.rounds])
     assert _costs_s(excluded, 2) == pytest.approx(_costs_s(measured, 2))
     assert _costs_s(point_data([]), 2) == (0, 0)
 
 
-def test_blocks_get_longer_only_where_that_saves_time() -> None:
+def test_rounds_get_longer_only_where_that_saves_time() -> None:
     cheap = {"start_s": 0.15, "slot_s": 0.6}
     assert choice(restart=0.0, slot=0.01, **cheap, first=2) == 2
     assert choice(restart=0.01, slot=0.0, **cheap, first=2) == 2

@@ -10,8 +10,8 @@ from webdyno.judge.interval import Estimate
 from webdyno.judge.verdict import Ruling, VerdictRule, answer
 from webdyno.model.judgement import Verdict
 
-HIGHER = VerdictRule(better="higher", delta=0.02, alpha=0.05, fewest_blocks=6)
-LOWER = VerdictRule(better="lower", delta=0.02, alpha=0.05, fewest_blocks=6)
+HIGHER = VerdictRule(better="higher", delta=0.02, alpha=0.05, fewest_rounds=6)
+LOWER = VerdictRule(better="lower", delta=0.02, alpha=0.05, fewest_rounds=6)
 
 
 def interval(low: float, high: float) -> Estimate:
@@ -20,7 +20,7 @@ def interval(low: float, high: float) -> Estimate:
 
 
 def verdict(low: float, high: float, p: float = 0.001, question: VerdictRule = HIGHER) -> Ruling:
-    """The answer for ten blocks."""
+    """The answer for ten rounds."""
     return answer(interval(low, high), p, 10, question)
 
 
@@ -58,39 +58,39 @@ def test_the_exact_test_must_agree() -> None:
     assert "the least" not in found.why
 
 
-def test_a_p_value_that_so_few_blocks_can_not_go_below_is_named_as_such() -> None:
+def test_a_p_value_that_so_few_rounds_can_not_go_below_is_named_as_such() -> None:
     assert "p = 0.002, the minimum for 10 rounds" in verdict(3.0, 4.0, p=1 / 512).why
 
 
-def test_too_few_blocks_decide_nothing() -> None:
+def test_too_few_rounds_decide_nothing() -> None:
     found = answer(interval(1.8, 2.0), 0.06, 5, HIGHER)
-    assert (found.verdict, found.more_blocks) == (Verdict.INCONCLUSIVE, 1)
-    assert answer(None, 1.0, 0, HIGHER).more_blocks == 6
+    assert (found.verdict, found.more_rounds) == (Verdict.INCONCLUSIVE, 1)
+    assert answer(None, 1.0, 0, HIGHER).more_rounds == 6
 
 
-def test_inconclusive_tells_how_many_blocks_are_needed() -> None:
+def test_inconclusive_tells_how_many_rounds_are_needed() -> None:
     found = verdict(0.97, 1.03)
-    assert found.more_blocks is not None
-    assert 7 <= found.more_blocks <= 15
+    assert found.more_rounds is not None
+    assert 7 <= found.more_rounds <= 15
 
 
 def test_too_close_to_the_limit_needs_more_than_can_be_foreseen() -> None:
     estimate = Estimate(log1p(0.02) - 0.05001, log1p(0.02) - 1e-5, log1p(0.02) + 0.04999, "t")
-    assert answer(estimate, 0.5, 10, HIGHER).more_blocks is None
+    assert answer(estimate, 0.5, 10, HIGHER).more_rounds is None
 
 
 @given(
     centre=st.floats(-0.2, 0.2),
     half=st.floats(1e-4, 0.3),
-    blocks=st.integers(6, 30),
+    rounds=st.integers(6, 30),
     p=st.floats(0, 1),
 )
-def test_swapping_the_arms_turns_the_verdict_around(
-    centre: float, half: float, blocks: int, p: float
+def test_swapping_the_variants_turns_the_verdict_around(
+    centre: float, half: float, rounds: int, p: float
 ) -> None:
-    there = answer(Estimate(centre - half, centre, centre + half, "t"), p, blocks, HIGHER)
-    back = answer(Estimate(-centre - half, -centre, -centre + half, "t"), p, blocks, HIGHER)
+    there = answer(Estimate(centre - half, centre, centre + half, "t"), p, rounds, HIGHER)
+    back = answer(Estimate(-centre - half, -centre, -centre + half, "t"), p, rounds, HIGHER)
     turned = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
     assert back.verdict is turned.get(there.verdict, there.verdict)
-    assert back.more_blocks == there.more_blocks
-    assert (there.more_blocks is None) or there.verdict is Verdict.INCONCLUSIVE
+    assert back.more_rounds == there.more_rounds
+    assert (there.more_rounds is None) or there.verdict is Verdict.INCONCLUSIVE

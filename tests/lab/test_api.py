@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import webdyno
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.definitions import Catalogue
 from webdyno.lab import api
 from webdyno.lab.measure import Measured
@@ -24,7 +24,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Experiment]:
 
     def measure(_: str, experiment: Experiment, *__: object) -> Measured:
         found.append(experiment)
-        run = simulated_run({name: SimulatedArm() for name in ("nginx", "apache-event")})
+        run = simulated_run({name: SimulatedVariant() for name in ("nginx", "apache-event")})
         head, path = run.head.replace(experiment=experiment), tmp_path / f"run-{len(found)}"
         SimulatedRun(head, run.records).stored(path)
         return Measured(RunFolder.open(path), "finished")
@@ -49,7 +49,7 @@ def test_two_systems_are_an_experiment_with_its_settings(asked: list[Experiment]
         vary={"load.keepalive": ["always", "never"]},
     )
     (experiment,) = asked
-    assert list(experiment.arms) == ["apache-event", "nginx"]
+    assert list(experiment.variants) == ["apache-event", "nginx"]
     assert experiment.load.paths == ["/100KB.txt"]
     assert experiment.load.connections == 16
     assert experiment.measure.budget_s == 120
@@ -66,13 +66,13 @@ def test_an_experiment_may_be_a_name_a_file_a_dictionary_or_one_that_was_read(
         "title": "t",
         "question": "q?",
         "site": "static",
-        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+        "variants": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
     }
     for each in ("static-hello", tmp_path / "mine.toml", known, data):
         webdyno.run_experiment(each)
     named, filed, read, written = asked
     assert named == filed == read
-    assert list(written.arms) == ["a", "b"]
+    assert list(written.variants) == ["a", "b"]
 
 
 def test_a_search_for_a_capacity_has_its_objectives(asked: list[Experiment]) -> None:
@@ -115,7 +115,7 @@ def test_what_is_told_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]
 def test_ctrl_c_is_raised_once_it_is_told_what_is_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    run = simulated_run({"nginx": SimulatedArm(), "apache-event": SimulatedArm()}, blocks=1)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
     run.stored(tmp_path / "half")
     half = Measured(RunFolder.open(tmp_path / "half"), "interrupted")
     monkeypatch.setattr(api, "measure_anew", lambda *_: half)

@@ -39,12 +39,12 @@ def test_the_answer_is_the_report_s(tmp_path: Path) -> None:
 
 def test_tables_are_plain_rows(tmp_path: Path) -> None:
     result = opened(runs.decided(), tmp_path)
-    row = next(it for it in result.ratios() if it["metric"] == "rate_rps")
-    assert (row["arm"], row["baseline"], row["confidence"]) == ("nginx", "apache-event", 0.95)
+    row = next(it for it in result.ratios() if it["metric"] == "throughput_rps")
+    assert (row["variant"], row["baseline"], row["confidence"]) == ("nginx", "apache-event", 0.95)
     assert row["low"] < row["ratio"] < row["high"]
-    values = [it for it in result.values() if it["metric"] == "rate_rps"]
-    assert [it["arm"] for it in values] == ["apache-event", "nginx"]
-    assert {it["unit"] for it in values} == {"requests/s"}
+    values = [it for it in result.values() if it["metric"] == "throughput_rps"]
+    assert [it["variant"] for it in values] == ["apache-event", "nginx"]
+    assert {it["unit"] for it in values} == {"req/s"}
     slots = result.slots()
     assert {tuple(it) for it in slots} == {tuple(slots[0])}
     assert "load.requests.completed" in slots[0]
@@ -68,7 +68,7 @@ def test_points_have_answers_of_their_own(tmp_path: Path) -> None:
 
 
 def test_without_a_ratio_it_is_said_why(tmp_path: Path) -> None:
-    result = opened(runs.one_block(), tmp_path)
+    result = opened(runs.one_round(), tmp_path)
     with pytest.raises(UserError, match="has no ratio"):
         result.ratio  # noqa: B018
 
@@ -76,7 +76,7 @@ def test_without_a_ratio_it_is_said_why(tmp_path: Path) -> None:
 def test_a_search_has_capacities(tmp_path: Path) -> None:
     result = opened(runs.capacities(), tmp_path)
     assert isinstance(result, CapacityResult)
-    assert set(result.capacities) == set(result.head.experiment.arms)
+    assert set(result.capacities) == set(result.head.experiment.variants)
     assert all(it.low <= it.estimate <= it.high for it in result.capacities.values())
 
 

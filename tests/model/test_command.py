@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.model.command import as_called, called_as, command
 
-HEAD = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+HEAD = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
 
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_characters="\0")), max_size=4))

@@ -5,15 +5,15 @@ from unittest.mock import Mock
 import pytest
 from scipy.optimize import minimize
 
-from judge.searches import BLOCKS, Arm, searched
+from judge.searches import ROUNDS, Variant, searched
 from webdyno.judge import judge
 
-BEGINS, ARMS = 2, 2
+BEGINS, VARIANTS = 2, 2
 
 
 def test_a_judgement_fits_each_search_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = searched(nginx=Arm(2_345), apache=Arm(6_789))  # of no other test
+    run = searched(nginx=Variant(2_345), apache=Variant(6_789))  # of no other test
     fit = Mock(wraps=minimize)
     monkeypatch.setattr("scipy.optimize.minimize", fit)
     judge(run.data)
-    assert fit.call_count == BEGINS * BLOCKS * ARMS
+    assert fit.call_count == BEGINS * ROUNDS * VARIANTS

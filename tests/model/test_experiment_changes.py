@@ -5,28 +5,28 @@ import pytest
 from builders import run_head
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import CONDITIONS, Arm, Experiment
+from webdyno.model.experiment import CONDITIONS, Experiment, Variant
 from webdyno.model.gate import GateSettings
-from webdyno.model.knob import TunedSide
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
+from webdyno.model.setting import TunedVariant
 from webdyno.model.why import Advice, Design, Intervention
 
-ARMS = {"a": Arm(stack="nginx"), "b": Arm(stack="nginx", knobs={"workers": 1})}
-ADVICE = Advice(knob="workers", now=1, tried=2, says="waits", vendor="https://x.org/")
+VARIANTS = {"a": Variant(stack="nginx"), "b": Variant(stack="nginx", settings={"workers": 1})}
+ADVICE = Advice(setting="workers", now=1, tried=2, says="waits", vendor="https://x.org/")
 STUDIES = {
     "tuning": [
-        TunedSide(
+        TunedVariant(
             name="b",
-            arm="b",
-            default_arm="a",
+            variant="b",
+            default_variant="a",
             stack="nginx",
-            knobs=["workers"],
+            searched=["workers"],
             settings={"workers": 1},
             used_s=60.0,
             tried=4,
-            blocks=8,
+            rounds=8,
             measurements=16,
             steps=[],
             shares=[],
@@ -36,7 +36,7 @@ STUDIES = {
     "advice": {"b": ADVICE},
     "design": Design(settings=["workers: 2 → 1"], levels={"a": [False], "b": [True]}),
     "profile": True,
-    "race": "league",
+    "race": "ranking",
     "gate": GateSettings(),
     "factors": {"load.connections": [1, 8]},
 }
@@ -44,48 +44,48 @@ STUDIES = {
 
 
 def whole(**changes: object) -> Experiment:
-    """An experiment of two arms, with these changes, whether they fit together or not."""
-    return run_head({"a": "nginx", "b": "nginx"}).experiment.replace(arms=ARMS, **changes)
+    """An experiment of two variants, with these changes, whether they fit together or not."""
+    return run_head({"a": "nginx", "b": "nginx"}).experiment.replace(variants=VARIANTS, **changes)
 
 
 def test_all_of_an_experiment_is_said_anew_or_stays_or_goes() -> None:
-    anew = {"title", "question", "arms", "measure"}
-    assert set(Experiment.model_fields) == anew | CONDITIONS | set(STUDIES)
+    again = {"title", "question", "variants", "measure"}
+    assert set(Experiment.model_fields) == again | CONDITIONS | set(STUDIES)
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_what_another_experiment_was_does_not_stay(study: str) -> None:
-    made = whole(**{study: STUDIES[study]}).derived("Another", "What of it?", ARMS)
+    made = whole(**{study: STUDIES[study]}).derived("Another", "What of it?", VARIANTS)
     assert getattr(made, study) == Experiment.model_fields[study].default
 
 
 def test_what_it_becomes_is_said() -> None:
-    made = whole(**STUDIES).derived("Another", "What of it?", ARMS, advice={"b": ADVICE})
+    made = whole(**STUDIES).derived("Another", "What of it?", VARIANTS, advice={"b": ADVICE})
     assert made.advice == {"b": ADVICE}
-    assert (made.title, made.question, made.arms) == ("Another", "What of it?", ARMS)
+    assert (made.title, made.question, made.variants) == ("Another", "What of it?", VARIANTS)
 
 
 def test_the_conditions_stay() -> None:
     load = Load(connections=7)
-    made = whole(load=load, workload={"requests": 3}).derived("Another", "What of it?", ARMS)
+    made = whole(load=load, workload={"requests": 3}).derived("Another", "What of it?", VARIANTS)
     assert (made.load, made.workload) == (load, {"requests": 3})
 
 
 def test_a_search_for_the_capacity_stays_one() -> None:
     searching = whole(capacity=CapacitySettings(slo=["p99<50ms"])).with_measure(decide_on=CAPACITY)
-    made = searching.derived("Another", "What of it?", ARMS)
+    made = searching.derived("Another", "What of it?", VARIANTS)
     assert (made.capacity, made.measure.decide_on) == (searching.capacity, CAPACITY)
 
 
-def test_a_question_in_one_direction_was_about_other_arms() -> None:
+def test_a_question_in_one_direction_was_about_other_variants() -> None:
     asking = whole(measure=Measure(question="faster", precision=0.01))
-    made = asking.derived("Another", "What of it?", ARMS)
+    made = asking.derived("Another", "What of it?", VARIANTS)
     assert (made.measure.question, made.measure.precision) == (None, 0.01)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(UserError, match="Another: decide_on = "):
-        whole().derived("Another", "What of it?", ARMS, Measure(decide_on=CAPACITY))
+        whole().derived("Another", "What of it?", VARIANTS, Measure(decide_on=CAPACITY))
 
 
 def test_how_it_is_measured_can_be_set_otherwise() -> None:

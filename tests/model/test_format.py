@@ -107,8 +107,8 @@ def test_a_rounded_estimate_is_near_the_exact_one(value: float, spread: float) -
 
 
 def test_counts_agree_with_their_noun() -> None:
-    assert text.count(1, "block") == "1 block"
-    assert text.count(1200, "block") == "1,200 blocks"
+    assert text.count(1, "round") == "1 round"
+    assert text.count(1200, "round") == "1,200 rounds"
 
 
 def test_times_shares_and_sizes() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, run_head, simulated_run
+from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.judge import judge
 from webdyno.model.limits import Holds, limit_answers, read_limit
 
@@ -18,17 +18,17 @@ EXPERIMENT = run_head({"a": "nginx", "b.c": "nginx"}).experiment
         ("b.c.server_cpu_us>20%", "inconclusive"),
         ("b.c.server_cpu_us > 60%", "no"),
         ("b.c.server_cpu_us < -5%", "no"),
-        ("b.c.rate_rps < 20%", "yes"),
+        ("b.c.throughput_rps < 20%", "yes"),
         ("b.c.memory_mib > 5%", "inconclusive"),
     ],
 )
 def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: Holds) -> None:
-    arms = {"a": SimulatedArm(), "b.c": SimulatedArm(server_cpu_us=24.0)}
-    run = simulated_run(arms, blocks=8)
-    (answer,) = limit_answers([read_limit(text, run.head.experiment)], [judge(run.data)])
-    assert answer.holds == holds
+    variants = {"a": SimulatedVariant(), "b.c": SimulatedVariant(server_cpu_us=24.0)}
+    run = simulated_run(variants, rounds=8)
+    (response,) = limit_answers([read_limit(text, run.head.experiment)], [judge(run.data)])
+    assert response.holds == holds
     if "memory" not in text:
-        assert answer.ratio.startswith("b.c to a: ")
+        assert response.ratio.startswith("b.c to a: ")
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_a_limit_holds_where_the_whole_interval_is_beyond_it(text: str, holds: H
     [
         ("slower", "should look like"),
         ("b.c.server_cpu_us > 5", "should look like"),
-        ("a.rate_rps > 5%", "is the baseline"),
-        ("d.rate_rps > 5%", "there is no arm 'd'; there are b.c"),
+        ("a.throughput_rps > 5%", "is the baseline"),
+        ("d.throughput_rps > 5%", "there is no variant 'd'; there are b.c"),
         ("b.c.speed > 5%", "there is no metric 'speed'"),
-        ("b.c.rate_rps < -100%", "nothing is less"),
+        ("b.c.throughput_rps < -100%", "nothing is less"),
     ],
 )
 def test_what_is_no_limit_is_refused_with_the_reason(text: str, told: str) -> None:
@@ -49,6 +49,6 @@ def test_what_is_no_limit_is_refused_with_the_reason(text: str, told: str) -> No
 
 @given(st.sampled_from("<>"), st.floats(-99, 1e6), st.sampled_from(["", " "]))
 def test_any_share_is_read_as_it_is_written(sign: str, percent: float, space: str) -> None:
-    limit = read_limit(f"b.c.rate_rps{space}{sign}{space}{percent:+.3f}{space}%", EXPERIMENT)
-    assert (limit.arm, limit.metric, limit.above) == ("b.c", "rate_rps", sign == ">")
+    limit = read_limit(f"b.c.throughput_rps{space}{sign}{space}{percent:+.3f}{space}%", EXPERIMENT)
+    assert (limit.variant, limit.metric, limit.above) == ("b.c", "throughput_rps", sign == ">")
     assert limit.share == pytest.approx(percent / 100, abs=1e-5)

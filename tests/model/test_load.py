@@ -51,17 +51,17 @@ def test_written_and_read_it_is_the_same(
     st.floats(0.01, 1e3),
 )
 def test_a_stretch_ascends_and_goes_on_beyond_its_end(
-    replay: Replay, begin: float, window_s: float, lead_in_s: float, rate_per_s: float
+    replay: Replay, begin: float, window_s: float, ramp_up_s: float, rate_per_s: float
 ) -> None:
     whole_s = len(replay.times_s) / rate_per_s
-    if window_s + lead_in_s > 20 * whole_s:
+    if window_s + ramp_up_s > 20 * whole_s:
         return  # the whole log over and over again
-    stretch = replay.stretch(begin, window_s, rate_per_s, lead_in_s=lead_in_s)
+    stretch = replay.stretch(begin, window_s, rate_per_s, ramp_up_s=ramp_up_s)
     assert len(stretch.times_s) == len(stretch.numbers)
     assert stretch.times_s == sorted(stretch.times_s)
     assert stretch.times_s[0] >= 0
-    assert stretch.times_s[-1] >= lead_in_s + window_s - 1e-5
-    assert stretch.times_s[-2:-1] < [lead_in_s + window_s + 1e-5]
+    assert stretch.times_s[-1] >= ramp_up_s + window_s - 1e-5
+    assert stretch.times_s[-2:-1] < [ramp_up_s + window_s + 1e-5]
 
 
 def test_it_is_played_at_the_rate_that_is_asked_for() -> None:
@@ -73,14 +73,14 @@ def test_it_is_played_at_the_rate_that_is_asked_for() -> None:
 
 
 def test_windows_are_the_same_whatever_came_before_them() -> None:
-    without, after = EVEN.stretch(0.2, 1.0, 4), EVEN.stretch(0.2, 1.0, 4, lead_in_s=0.5)
+    without, after = EVEN.stretch(0.2, 1.0, 4), EVEN.stretch(0.2, 1.0, 4, ramp_up_s=0.5)
     assert after.numbers[2:] == without.numbers
     assert after.times_s[2:] == pytest.approx([0.5 + at_s for at_s in without.times_s])
 
 
 def test_a_window_in_which_nothing_is_due_begins_with_the_next_request() -> None:
     rare = Replay([0.0, 100.0], [7, 8])
-    stretch = rare.stretch(0.1, 1.0, rare.rate_per_s, lead_in_s=0.5)
+    stretch = rare.stretch(0.1, 1.0, rare.rate_per_s, ramp_up_s=0.5)
     assert stretch.times_s[0] == pytest.approx(0.5)
     assert stretch.numbers[0] == 8
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from webdyno.definitions import Catalogue, settings
+from webdyno.definitions import Catalogue, read_overrides
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.quantities import (
     RATE,
@@ -114,8 +114,8 @@ def test_files_and_flags_mean_the_same(tmp_path_factory: pytest.TempPathFactory)
     path.write_text(
         'title = "t"\nquestion = "q"\nsite = "static"\nload.timeout_s = "500ms"\n'
         'measure = { budget_s = "5m", precision = "1%", slot_s = 1 }\n'
-        'bench = { kind = "netns", link = "100mbit", delay = "20ms" }\n'
-        '[arms.a]\nstack = "nginx"\nmemory = "32MB"\n[arms.b]\nstack = "nginx"\n'
+        'testbed = { kind = "netns", link = "100mbit", delay = "20ms" }\n'
+        '[variants.a]\nstack = "nginx"\nmemory = "32MB"\n[variants.b]\nstack = "nginx"\n'
     )
     assert TomlFile(path).data["load"] == {"timeout_s": "500ms"}
     given_in_file = catalogue.experiment(str(path))
@@ -123,9 +123,9 @@ def test_files_and_flags_mean_the_same(tmp_path_factory: pytest.TempPathFactory)
         *("load.timeout_s=0.5", "measure.budget_s=300", "measure.precision=0.01"),
         *(
             "measure.slot_s=1s",
-            "bench.link=100000000",
-            "bench.delay=0.02",
-            "arms.a.memory=32000000",
+            "testbed.link=100000000",
+            "testbed.delay=0.02",
+            "variants.a.memory=32000000",
         ),
     ]
-    assert catalogue.experiment(str(path), settings(texts)) == given_in_file
+    assert catalogue.experiment(str(path), read_overrides(texts)) == given_in_file

@@ -23,7 +23,7 @@ def make(folder: Path, text: str, says: list[str]) -> GeneratedService:
             place="stack",
             tell=says.append,
             services=Catalogue.load([]).services,
-            bench=None,
+            testbed=None,
             provide=lambda _: None,
             host="shop.example:81",
         )

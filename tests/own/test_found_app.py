@@ -373,11 +373,11 @@ def test_which_of_several_is_asked_of_people(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files, question, app, answer = SEVERAL[name]
+    files, question, app, response = SEVERAL[name]
     folder_of(tmp_path, files)
-    answers = iter(["nothing", answer])
+    responses = iter(["nothing", response])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    monkeypatch.setattr("builtins.input", lambda _: next(responses))
     assert run_command_line(["init", str(tmp_path)]) == Exit.OK
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["app"] == app
     told = capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""Containers as arms: what is refused before Podman is asked, which port, and what is installed."""
+"""Containers as variants.
+
+What is refused before Podman is asked, which port, and what is installed.
+"""
 
 import os
 import tomllib
@@ -16,7 +19,7 @@ from webdyno.own.target import OwnKeys, TargetSpec
 
 
 def asked(
-    told: list[str], environment: dict[str, str] | None = None, bench: str = ""
+    told: list[str], environment: dict[str, str] | None = None, testbed: str = ""
 ) -> TargetSpec:
     return TargetSpec(
         written="image:x",
@@ -26,7 +29,7 @@ def asked(
         place="here",
         tell=told.append,
         services=Catalogue.load().services,
-        bench=bench,
+        testbed=testbed,
         provide=lambda _: None,
     )
 

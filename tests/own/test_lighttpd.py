@@ -111,7 +111,7 @@ def test_conditions_and_texts_stay_as_they_were(tmp_path: Path) -> None:
     assert 'server.tag = "a\\"b#c"' in shown[0]
 
 
-def test_each_arm_starts_programs_of_its_own(tmp_path: Path) -> None:
+def test_each_variant_starts_programs_of_its_own(tmp_path: Path) -> None:
     found = moved(
         tmp_path,
         'fastcgi.server = ( ".php" => (( "bin-path" => "/usr/bin/php-cgi", '

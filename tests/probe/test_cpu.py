@@ -10,7 +10,7 @@ import pytest
 
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.probe.cpu import CpuReading, server_cpu
 from webdyno.stack.running import RunningStack
@@ -38,10 +38,10 @@ class Burner:
 
 @pytest.fixture
 def burner(tmp_path: Path) -> Iterator[Burner]:
-    bench = Bench()
+    testbed = Testbed()
     workspace = Workspace()
     group = ControlGroup.create(workspace.name)
-    process = bench.spawn(
+    process = testbed.spawn(
         ["sh", "-c", SCRIPT],
         cwd=workspace.path,
         env={"PATH": "/usr/bin:/bin"},

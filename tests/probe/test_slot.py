@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.readings import Readings, StoppedUse
 from webdyno.probe.host import interrupts_kept_apart
 from webdyno.probe.scene import SAMPLE_EVERY_S, Scene
@@ -25,18 +25,18 @@ from webdyno.stack.starting import start_stack
 REQUESTS = 200
 
 
-def test_the_loaded_arm_is_told_from_the_idle_one(tmp_path: Path) -> None:
-    catalogue, bench = Catalogue.load(), Bench()
+def test_the_loaded_variant_is_told_from_the_idle_one(tmp_path: Path) -> None:
+    catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with (
-        start_stack(stack, {}, site, folder=tmp_path / "loaded", bench=bench) as loaded,
-        start_stack(stack, {}, site, folder=tmp_path / "idle", bench=bench) as idle,
+        start_stack(stack, {}, site, folder=tmp_path / "loaded", testbed=testbed) as loaded,
+        start_stack(stack, {}, site, folder=tmp_path / "idle", testbed=testbed) as idle,
     ):
         stacks = {"loaded": loaded, "idle": idle}
-        with SlotProbe("loaded", stacks, bench, os.getpid()) as probe:
+        with SlotProbe("loaded", stacks, testbed, os.getpid()) as probe:
             for _ in range(REQUESTS):
-                with urllib.request.urlopen(f"{loaded.url}/100KB.txt", timeout=5) as answer:  # noqa: S310
-                    answer.read()
+                with urllib.request.urlopen(f"{loaded.url}/100KB.txt", timeout=5) as response:  # noqa: S310
+                    response.read()
         servers, readings = probe.servers(), probe.readings()
     use = readings.services["nginx"]
     assert servers.cpu_s > 0
@@ -46,10 +46,10 @@ def test_the_loaded_arm_is_told_from_the_idle_one(tmp_path: Path) -> None:
     assert use.processes >= 2
     assert use.ended == 0
     assert readings.network.sent_bytes > REQUESTS * 100_000
-    assert set(readings.other_arms_cpu_s) == {"idle"}
-    assert readings.other_arms_cpu_s["idle"] < servers.cpu_s / 2
+    assert set(readings.other_variants_cpu_s) == {"idle"}
+    assert readings.other_variants_cpu_s["idle"] < servers.cpu_s / 2
     assert readings.host.context_switches >= use.switches_voluntary
-    assert readings.shared_cpus == bench.split.shared
+    assert readings.shared_cpus == testbed.split.shared
     assert readings.front == "nginx"
     assert readings.network.dropped == 0
     assert readings.stopped == StoppedUse()
@@ -58,15 +58,15 @@ def test_the_loaded_arm_is_told_from_the_idle_one(tmp_path: Path) -> None:
 @contextmanager
 def running(folder: Path) -> Iterator[RunningStack]:
     """Nginx with a static site."""
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=folder, bench=bench) as up:
+    with start_stack(stack, {}, site, folder=folder, testbed=testbed) as up:
         yield up
 
 
 def test_the_host_is_sampled_inside_the_slot(tmp_path: Path) -> None:
     with running(tmp_path) as up:
-        with SlotProbe("a", {"a": up}, Bench(), None) as probe:
+        with SlotProbe("a", {"a": up}, Testbed(), None) as probe:
             time.sleep(10 * SAMPLE_EVERY_S)
         use = probe.readings().host
     assert 1 <= len(use.samples) <= use.took_s / SAMPLE_EVERY_S
@@ -77,7 +77,7 @@ def test_the_host_is_sampled_inside_the_slot(tmp_path: Path) -> None:
 
 def test_stopped_servers_and_clients_are_told(tmp_path: Path) -> None:
     with running(tmp_path) as up, subprocess.Popen(["sleep", "60"]) as client:
-        with SlotProbe("a", {"a": up}, Bench(), client.pid) as probe:
+        with SlotProbe("a", {"a": up}, Testbed(), client.pid) as probe:
             worker = max(up.services()["nginx"].pids())
             os.kill(worker, signal.SIGSTOP)
             time.sleep(0.35)
@@ -94,7 +94,7 @@ def test_stopped_servers_and_clients_are_told(tmp_path: Path) -> None:
 def test_a_slot_that_fails_leaves_no_sampler_behind(tmp_path: Path) -> None:
     before = threading.active_count()
     with running(tmp_path) as up, pytest.raises(ZeroDivisionError):  # noqa: SIM117
-        with SlotProbe("a", {"a": up}, Bench(), None):
+        with SlotProbe("a", {"a": up}, Testbed(), None):
             raise ZeroDivisionError
     assert threading.active_count() == before
 
@@ -108,7 +108,7 @@ def joules(_: Scene) -> Generator[None, None, dict[str, float]]:
 def test_a_probe_is_added_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROBES, "energy", joules)
     with running(tmp_path) as up:
-        with SlotProbe("a", {"a": up}, Bench(), None) as probe:
+        with SlotProbe("a", {"a": up}, Testbed(), None) as probe:
             pass
         readings = probe.readings()
     again = Readings.model_validate_json(readings.model_dump_json())
@@ -122,7 +122,7 @@ def test_interrupts_kept_apart_are_the_servers_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, apart: bool
 ) -> None:
     monkeypatch.setattr("webdyno.probe.slot.interrupts_kept_apart", lambda: apart)
-    with running(tmp_path) as up, SlotProbe("a", {"a": up}, Bench(), None) as probe:
+    with running(tmp_path) as up, SlotProbe("a", {"a": up}, Testbed(), None) as probe:
         time.sleep(0.05)
     interrupts_s = probe.readings().host.servers.interrupts_s
     servers = probe.servers()

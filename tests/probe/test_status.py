@@ -11,17 +11,17 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
-from webdyno.model.knob import KnobValue
+from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
 from webdyno.model.readings import ServerStatus
+from webdyno.model.setting import SettingValue
 from webdyno.probe.status import read_status
 from webdyno.stack.running import RunningStack
 from webdyno.stack.starting import start_stack
 
 REQUESTS = 30
 SETTLE_S = 0.2
-"""Servers count an answer, and call its worker idle, a little after it has arrived."""
+"""Servers count a response, and call its worker idle, a little after it has arrived."""
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +36,28 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def start(
-    catalogue: Catalogue, folder: Path, name: str, site: str, knobs: Mapping[str, KnobValue]
+    catalogue: Catalogue, folder: Path, name: str, site: str, settings: Mapping[str, SettingValue]
 ) -> RunningStack:
     return start_stack(
-        catalogue.stack(name), knobs, catalogue.site(site), folder=folder / name, bench=Bench()
+        catalogue.stack(name),
+        settings,
+        catalogue.site(site),
+        folder=folder / name,
+        testbed=Testbed(),
     )
 
 
 def asked(running: RunningStack, path: str) -> dict[str, ServerStatus]:
     """What the servers counted while they were asked 30 times."""
     services = running.services()
-    time.sleep(SETTLE_S)  # a server counts the readiness check a moment after its answer
+    time.sleep(SETTLE_S)  # a server counts the readiness check a moment after its response
     before = {role: read_status(service) for role, service in services.items()}
     connection = http.client.HTTPConnection(urlsplit(running.url).netloc, timeout=5)
     for _ in range(REQUESTS):
         connection.request("GET", path)
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.status == 200
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 200
     connection.close()
     time.sleep(SETTLE_S)
     after = {role: read_status(service) for role, service in services.items()}
@@ -75,9 +79,9 @@ def test_nginx_and_memcached(catalogue: Catalogue, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["apache-event", "apache-worker", "apache-prefork"])
 @pytest.mark.parametrize("extended", [False, True])
 def test_apache(catalogue: Catalogue, tmp_path: Path, name: str, extended: bool) -> None:
-    knobs = {"extended_status": extended}
-    with start(catalogue, tmp_path, name, "static", knobs) as running:
-        workers = int(running.settings()["connections"])
+    settings = {"extended_status": extended}
+    with start(catalogue, tmp_path, name, "static", settings) as running:
+        workers = int(running.facts()["connections"])
         counted = asked(running, "/hello.txt")["apache"]
     assert counted.requests == (REQUESTS if extended else None)
     assert 0 < (counted.workers or 0) <= workers  # they start one after the other
@@ -86,8 +90,8 @@ def test_apache(catalogue: Catalogue, tmp_path: Path, name: str, extended: bool)
 @pytest.mark.parametrize("fastcgi", ["unix", "tcp"])
 @pytest.mark.parametrize("name", ["nginx-phpfpm", "apache-event-phpfpm"])
 def test_php_fpm(catalogue: Catalogue, tmp_path: Path, name: str, fastcgi: str) -> None:
-    knobs: dict[str, KnobValue] = {"fastcgi": fastcgi, "children": 3}
-    with start(catalogue, tmp_path, name, "hello-php", knobs) as running:
+    settings: dict[str, SettingValue] = {"fastcgi": fastcgi, "children": 3}
+    with start(catalogue, tmp_path, name, "hello-php", settings) as running:
         counted = asked(running, "/hello.php")["phpfpm"]
     assert (counted.requests, counted.workers) == (REQUESTS, 3)
     assert (counted.most_waiting is None) == (fastcgi == "unix")
@@ -96,17 +100,17 @@ def test_php_fpm(catalogue: Catalogue, tmp_path: Path, name: str, fastcgi: str) 
 def test_php_fpm_that_counts_kept_connections_is_not_believed(
     catalogue: Catalogue, tmp_path: Path
 ) -> None:
-    knobs = {"upstream_keepalive": 4, "children": 8}
-    with start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", knobs) as running:
+    settings = {"upstream_keepalive": 4, "children": 8}
+    with start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", settings) as running:
         assert "phpfpm" not in asked(running, "/hello.php")
 
 
 def test_all_children_of_php_fpm_at_once(catalogue: Catalogue, tmp_path: Path) -> None:
-    knobs: dict[str, KnobValue] = {"fastcgi": "tcp", "children": 2}
-    bench = Bench()
+    settings: dict[str, SettingValue] = {"fastcgi": "tcp", "children": 2}
+    testbed = Testbed()
     with (
-        start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", knobs) as running,
-        Loadgen(bench.split.client) as generator,
+        start(catalogue, tmp_path, "nginx-phpfpm", "hello-php", settings) as running,
+        Loadgen(testbed.split.client) as generator,
     ):
         service = running.services()["phpfpm"]
         before = read_status(service)

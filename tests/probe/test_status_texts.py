@@ -146,17 +146,17 @@ def test_a_page_that_was_cut_off_is_read_or_refused(kind: str, cut: int) -> None
 
 @given(st.lists(st.tuples(st.binary(max_size=300), st.integers(0, 7)), max_size=5))
 def test_fastcgi_records_are_put_together(parts: list[tuple[bytes, int]]) -> None:
-    answer = b"".join(
+    response = b"".join(
         bytes([1, 6, 0, 1, *len(part).to_bytes(2, "big"), padding, 0]) + part + bytes(padding)
         for part, padding in parts
     )
-    assert fastcgi_output(answer) == b"".join(part for part, _ in parts)
+    assert fastcgi_output(response) == b"".join(part for part, _ in parts)
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_fastcgi_or_refused(answer: bytes) -> None:
+def test_any_bytes_are_fastcgi_or_refused(response: bytes) -> None:
     with suppress(ValueError):
-        assert len(fastcgi_output(answer)) <= len(answer)
+        assert len(fastcgi_output(response)) <= len(response)
 
 
 @given(st.binary(max_size=300))

@@ -11,7 +11,7 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.load import Load
 from webdyno.model.machine import CpuSplit
 from webdyno.model.readings import HostUse
@@ -65,11 +65,11 @@ def test_cpu_time_and_context_switches_of_a_slot_agree_with_vmstat(tmp_path: Pat
     One pair is read just outside the probes' edges, the other just inside, so that what happens
     while vmstat itself starts can't matter.
     """
-    catalogue, bench = Catalogue.load(), Bench()
+    catalogue, testbed = Catalogue.load(), Testbed()
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
     with (
-        start_stack(stack, {}, site, folder=tmp_path, bench=bench) as nginx,
-        Loadgen(bench.split.client[:1]) as loadgen,
+        start_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as nginx,
+        Loadgen(testbed.split.client[:1]) as loadgen,
     ):
         inner, ours, outer = measured(nginx, loadgen)
     assert inner.switches * (1 - AGREE) <= ours.context_switches <= outer.switches * (1 + AGREE)
@@ -88,7 +88,7 @@ def measured(nginx: RunningStack, loadgen: Loadgen) -> tuple[Counts, HostUse, Co
         load=Load(connections=16),
         duration_s=SLOT_S,
     )
-    everywhere = Bench()
+    everywhere = Testbed()
     everywhere.split = CpuSplit(servers=sorted(Stat.read().cpus), client=[], rest=[], shared=True)
     outside = Counts.now()
     with SlotProbe("nginx", {"nginx": nginx}, everywhere, loadgen.pid) as probe:

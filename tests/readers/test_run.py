@@ -28,7 +28,7 @@ def recorded(name: str) -> str:
 def test_one_run_is_read(tool: Tool, name: str, requests: int) -> None:
     run = read_run(tool, recorded(name))
     assert run.requests == requests
-    assert run.rate_rps == run.output.rate_rps
+    assert run.throughput_rps == run.output.throughput_rps
     assert run.duration_s > 0
 
 
@@ -52,7 +52,7 @@ def test_ab_prints_no_rate_where_nothing_was_answered() -> None:
     kept = ("Rate", "Requests per second", "Time per request", "Transfer rate", "  ")
     lines = recorded("ab-404.txt").replace("requests:      1000", "requests:      0").splitlines()
     run = read_run(AB, "\n".join(it for it in lines if not it.startswith(kept)))
-    assert (run.requests, run.rate_rps) == (0, 0.0)
+    assert (run.requests, run.throughput_rps) == (0, 0.0)
 
 
 def test_figures_that_contradict_each_other_are_told() -> None:

@@ -2,7 +2,7 @@
 
 A change that is not meant to change a verdict (a move, a new name, another way to compute the same)
 changes no file in `verdicts/`. `WEBDYNO_REWRITE_VERDICTS=1 pytest tests/reference` writes them
-anew; that is allowed only in a commit whose message says which rule or formula it changes and why
+again; that is allowed only in a commit whose message says which rule or formula it changes and why
 these verdicts are now the right ones. Whoever commits reads the difference: a verdict, a bound or
 an interval that nobody meant to change is a mistake, however small.
 """

@@ -8,21 +8,21 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from webdyno.judge import decide, foresee, next_arms, question_of
+from webdyno.judge import decide, foresee, next_variants, question_of
 from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.fleet import judge_fleet, judge_machine
 from webdyno.judge.look_length import lacking_looks
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import advice_evidence
 from webdyno.judge.runs import compare_sweeps
-from webdyno.judge.settings import slot_settings, slots_per_arm
+from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.validity import used_s
-from webdyno.model.records import BlockRecord
+from webdyno.model.records import RoundRecord
 from webdyno.run.folder import RunFolder
 
 DECIDED_AFTER = slice(1, 8, 2)
-"""The blocks after which is decided again what comes next, beside the end: 2, 4, 6 and 8."""
+"""The rounds after which is decided again what comes next, beside the end: 2, 4, 6 and 8."""
 
 
 def verdicts_of(folder: RunFolder) -> object:
@@ -54,15 +54,15 @@ def _plain(value: object) -> object:
 
 
 def _suspected(data: PointData) -> dict[str, object]:
-    """What a run shows of each arm when settings are looked for that make it slow."""
-    shown = {arm: advice_evidence(data, arm) for arm in data.experiment.arms}
+    """What a run shows of each variant when settings are looked for that make it slow."""
+    shown = {variant: advice_evidence(data, variant) for variant in data.experiment.variants}
     # A set's order is another one in each process.
-    return {arm: vars(it) | {"broken": sorted(it.broken)} for arm, it in shown.items()}
+    return {variant: vars(it) | {"broken": sorted(it.broken)} for variant, it in shown.items()}
 
 
 def _decided(data: PointData) -> Iterator[dict[str, Any]]:
-    """What comes next, after some blocks and at the end."""
-    ends = [n for n, record in enumerate(data.records, 1) if isinstance(record, BlockRecord)]
+    """What comes next, after some rounds and at the end."""
+    ends = [n for n, record in enumerate(data.records, 1) if isinstance(record, RoundRecord)]
     for end in [*ends[DECIDED_AFTER], len(data.records)]:
         yield _next(PointData.of(data.head, data.records[:end], data.point))
 
@@ -71,12 +71,12 @@ def _next(data: PointData) -> dict[str, Any]:
     used = used_s(data)
     return {
         "used_s": used,
-        "arms": next_arms(data),
+        "variants": next_variants(data),
         "stop": decide(data, used),
         "forecast": foresee(data),
         "fix": due_adjustment(data, used),
         "slots": slot_settings(data),
-        "slots_per_arm": slots_per_arm(data),
+        "slots_per_variant": slots_per_variant(data),
         "fails_gate": question_of(data.experiment).stops_elsewhere([data]) is not None,
         "lacking_looks": lacking_looks(data),
     }

@@ -10,7 +10,7 @@ REWRITE = "WEBDYNO_REWRITE_SNAPSHOTS"
 def assert_as_approved(name: str, printed: str) -> None:
     """Compare with the text approved last.
 
-    With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written anew; read them before a commit.
+    With WEBDYNO_REWRITE_SNAPSHOTS=1 the texts are written again; read them before a commit.
     """
     told = "\n".join(line.rstrip() for line in printed.splitlines()) + "\n"
     file = SNAPSHOTS / f"{name}.txt"

@@ -4,22 +4,22 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
-from builders import START, SimulatedArm, SimulatedRun, pilot_record, service_use, simulated_run
-from judge.searches import Arm, searched
+from builders import START, SimulatedRun, SimulatedVariant, pilot_record, service_use, simulated_run
+from judge.searches import Variant, searched
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
-from webdyno.model.gate import BASE, BASE_AGAIN, HEAD, GateSettings
-from webdyno.model.knob import KnobShare, TunedSide, TuningStep
+from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateSettings
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.race import LEAGUE
+from webdyno.model.race import RANKING
 from webdyno.model.readings import CpuUse, HostSample, ServiceUse
-from webdyno.model.records import AdjustmentRecord, BlockRecord, IncidentRecord, Record, SlotRecord
+from webdyno.model.records import AdjustmentRecord, IncidentRecord, Record, RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
+from webdyno.model.setting import SettingShare, TunedVariant, TuningStep
 from webdyno.report.view import RunView, run_view
 
-NGINX = SimulatedArm(rate_rps=77_000, server_cpu_us=11.3, response_p50_us=780)
-APACHE = SimulatedArm(
+NGINX = SimulatedVariant(throughput_rps=77_000, server_cpu_us=11.3, latency_p50_us=780)
+APACHE = SimulatedVariant(
     stack="apache-event",
     headers=(
         ("Server", "Apache"),
@@ -34,86 +34,94 @@ LONG_NAME = "nginx-front-apache-prefork-modphp with 32 children and a page cache
 
 @cache
 def decided() -> SimulatedRun:
-    """Two arms with a clear difference."""
-    return simulated_run({"apache-event": APACHE, "nginx": NGINX}, blocks=8)
+    """Two variants with a clear difference."""
+    return simulated_run({"apache-event": APACHE, "nginx": NGINX}, rounds=8)
 
 
 @cache
-def several_arms() -> SimulatedRun:
-    """Four arms, one of them with a long name, one close to the baseline."""
+def several_variants() -> SimulatedRun:
+    """Four variants, one of them with a long name, one close to the baseline."""
     return simulated_run(
         {
             "nginx": NGINX,
-            LONG_NAME: SimulatedArm(rate_rps=21_000, server_cpu_us=61, response_p50_us=2_700),
+            LONG_NAME: SimulatedVariant(
+                throughput_rps=21_000, server_cpu_us=61, latency_p50_us=2_700
+            ),
             "apache-event": APACHE,
-            "nginx again": SimulatedArm(rate_rps=76_500, server_cpu_us=11.4, response_p50_us=785),
+            "nginx again": SimulatedVariant(
+                throughput_rps=76_500, server_cpu_us=11.4, latency_p50_us=785
+            ),
         },
-        blocks=8,
+        rounds=8,
     )
 
 
 @cache
 def invalid() -> SimulatedRun:
-    """One arm answers 404 to everything."""
-    wrong = SimulatedArm(stack="apache-event", wrong_status=404, body=b"<title>Not Found</title>")
-    return simulated_run({"nginx": NGINX, "apache": wrong}, blocks=6)
+    """One variant answers 404 to everything."""
+    wrong = SimulatedVariant(
+        stack="apache-event", wrong_status=404, body=b"<title>Not Found</title>"
+    )
+    return simulated_run({"nginx": NGINX, "apache": wrong}, rounds=6)
 
 
 @cache
 def inconclusive() -> SimulatedRun:
-    """Two servers that are nearly alike, too noisy for an answer."""
-    near = SimulatedArm(rate_rps=80_000, server_cpu_us=11.0, response_p50_us=750)
+    """Two servers that are nearly alike, too noisy for a response."""
+    near = SimulatedVariant(throughput_rps=80_000, server_cpu_us=11.0, latency_p50_us=750)
     return simulated_run(
-        {"nginx": NGINX, "nginx again": near}, blocks=6, restart_sd=0.05, slot_sd=0.05, seed=2
+        {"nginx": NGINX, "nginx again": near}, rounds=6, restart_sd=0.05, slot_sd=0.05, seed=2
     )
 
 
 @cache
 def censored() -> SimulatedRun:
-    """The faster arm kept the client busy: its rate is a lower bound."""
-    quick = SimulatedArm(rate_rps=124_000, busy=0.97)
-    return simulated_run({"apache-event": APACHE, "nginx": quick}, blocks=6)
+    """The faster variant kept the client busy: its throughput is a lower bound."""
+    quick = SimulatedVariant(throughput_rps=124_000, busy=0.97)
+    return simulated_run({"apache-event": APACHE, "nginx": quick}, rounds=6)
 
 
 @cache
 def gated() -> SimulatedRun:
     """A revision that costs its servers a fifth more than the one it is based on."""
-    arms = {BASE: NGINX, BASE_AGAIN: NGINX, HEAD: SimulatedArm(server_cpu_us=13.6)}
-    run = simulated_run(arms, blocks=8, title="The working tree against main")
+    variants = {BASELINE: NGINX, BASELINE_AGAIN: NGINX, HEAD: SimulatedVariant(server_cpu_us=13.6)}
+    run = simulated_run(variants, rounds=8, title="The working tree against main")
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
 
 @cache
-def one_block() -> SimulatedRun:
-    """Stopped when only one block was finished."""
-    return simulated_run({"nginx": NGINX, "apache": APACHE}, blocks=1)
+def one_round() -> SimulatedRun:
+    """Stopped when only one round was finished."""
+    return simulated_run({"nginx": NGINX, "apache": APACHE}, rounds=1)
 
 
 @cache
-def no_block() -> SimulatedRun:
+def no_round() -> SimulatedRun:
     """Stopped after the pre-flight check, before any slot."""
-    run = one_block()
+    run = one_round()
     preflight: list[Record] = run.records[:1]
     return SimulatedRun(run.head, preflight)
 
 
 @cache
 def hostile() -> SimulatedRun:
-    """Names and answers that mean something in HTML, scripts and CSV."""
+    """Names and responses that mean something in HTML, scripts and CSV."""
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
-    wrong = SimulatedArm(body=b"<script>alert('body')</script>", wrong_status=500, wrong_share=0.5)
-    return simulated_run({"nginx": NGINX, name: wrong}, blocks=6, title="<b>& co</b>")
+    wrong = SimulatedVariant(
+        body=b"<script>alert('body')</script>", wrong_status=500, wrong_share=0.5
+    )
+    return simulated_run({"nginx": NGINX, name: wrong}, rounds=6, title="<b>& co</b>")
 
 
 @cache
 def hostile_words() -> SimulatedRun:
     """Words that run from right to left or have no end; answers that turn a line around."""
     leftwards, endless = "خادم الويب", "x" * 100
-    wrong = SimulatedArm(
+    wrong = SimulatedVariant(
         stack=endless, wrong_status=500, wrong_share=0.5, body="\u202etxet\u2066\x1b[31m\a".encode()
     )
-    return simulated_run({leftwards: NGINX, endless: wrong}, blocks=6, title="שלום " + "w" * 90)
+    return simulated_run({leftwards: NGINX, endless: wrong}, rounds=6, title="שלום " + "w" * 90)
 
 
 MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
@@ -122,10 +130,10 @@ MARKUP = ("[red]hot[/red]", "[/]", "[link=x]y")
 
 @cache
 def hostile_markup() -> SimulatedRun:
-    """A title, an arm, levels and a server's error that mean something in a terminal."""
-    title, arm, level = MARKUP
-    gone = SimulatedArm(wrong_status=500, body=b"[/bold]")
-    run = simulated_run({"nginx": NGINX, arm: gone}, blocks=6, title=title)
+    """A title, a variant, levels and a server's error that mean something in a terminal."""
+    title, variant, level = MARKUP
+    gone = SimulatedVariant(wrong_status=500, body=b"[/bold]")
+    run = simulated_run({"nginx": NGINX, variant: gone}, rounds=6, title=title)
     paths: list[Level] = [["/a.txt"], [f"/{level}.txt"]]
     experiment = run.head.experiment.model_copy(update={"factors": {"load.paths": paths}})
     records = [
@@ -142,11 +150,13 @@ def probed() -> SimulatedRun:
 
 
 @cache
-def disturbed() -> SimulatedRun:
-    """The clear difference, with a hypervisor that took time from the slower arm."""
+def interference() -> SimulatedRun:
+    """The clear difference, with a hypervisor that took time from the slower variant."""
     run = decided()
     records = [
-        readings_with(host={"servers": {"steal_s": 0.1 * (record.arm == "apache-event")}})(record)
+        readings_with(host={"servers": {"steal_s": 0.1 * (record.variant == "apache-event")}})(
+            record
+        )
         if isinstance(record, SlotRecord)
         else record
         for record in run.records
@@ -162,38 +172,42 @@ def piloted() -> SimulatedRun:
     """
     run = decided()
     adjustment = AdjustmentRecord(
-        block=2,
+        round=2,
         rule="slot-trend",
-        arm="apache-event",
-        what="arm apache-event: its rate rises by 11% from the first to the last third of its "
-        "slots; windows are 1.2 s long from now on, instead of 0.5 s.",
+        variant="apache-event",
+        what="variant apache-event: its throughput rises by 11% from the first to the last third "
+        "of its slots; windows are 1.2 s long from now on, instead of 0.5 s.",
         settings=SlotSettings(
             warmup_s={"apache-event": 0.9, "nginx": 0.25},
-            lead_in_s={"apache-event": 0.3, "nginx": 0.05},
+            ramp_up_s={"apache-event": 0.3, "nginx": 0.05},
             window_s=1.2,
         ),
-        anew=True,
+        again=True,
     )
     pilots = [
-        pilot_record("apache-event", warmup_s=0.9, lead_in_s=0.3, period_s=0.6, full_rate_s=0.82),
-        pilot_record("nginx", warmup_s=0.25, lead_in_s=0.05, period_s=None, full_rate_s=0.11),
+        pilot_record(
+            "apache-event", warmup_s=0.9, ramp_up_s=0.3, period_s=0.6, full_throughput_s=0.82
+        ),
+        pilot_record("nginx", warmup_s=0.25, ramp_up_s=0.05, period_s=None, full_throughput_s=0.11),
     ]
-    ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, BlockRecord)]
+    ends = [n for n, record in enumerate(run.records, 1) if isinstance(record, RoundRecord)]
     before, after = run.records[: ends[1]], run.records[ends[1] :]
     return SimulatedRun(run.head, [*pilots, *before, adjustment, *after])
 
 
 @cache
-def league() -> SimulatedRun:
-    """Five arms of which two share the first places; the server of one died."""
+def ranking() -> SimulatedRun:
+    """Five variants of which two share the first ranks; the server of one died."""
     rates = {"nginx": 77_000, "lighttpd": 76_000, "caddy": 41_000, LONG_NAME: 20_000, "node": 9_000}
-    arms = {name: SimulatedArm(stack=name, rate_rps=rate) for name, rate in rates.items()}
-    run = simulated_run(arms, blocks=12, title="A league of 5")
-    died = IncidentRecord(block=3, arm="node", happened_at=START, what="node died of signal 9")
+    variants = {
+        name: SimulatedVariant(stack=name, throughput_rps=rate) for name, rate in rates.items()
+    }
+    run = simulated_run(variants, rounds=12, title="A ranking of 5")
+    died = IncidentRecord(round=3, variant="node", happened_at=START, what="node died of signal 9")
     kept = [
         it
         for it in run.records
-        if not (isinstance(it, SlotRecord) and it.arm == "node" and it.block >= 3)
+        if not (isinstance(it, SlotRecord) and it.variant == "node" and it.round >= 3)
     ]
     return _racing(run.head, [*kept, died])
 
@@ -202,44 +216,46 @@ def league() -> SimulatedRun:
 def tuned() -> SimulatedRun:
     """Two stacks as they are and tuned; of one nothing better was found."""
     rates = {"nginx (default)": 50_000, "nginx (tuned)": 60_000, "node (default)": 9_000}
-    arms = {name: SimulatedArm(stack=name[:5], rate_rps=rate) for name, rate in rates.items()}
-    run = _racing(*_parts(simulated_run(arms, blocks=12, title="nginx and node (tuned)")))
-    sides = [
-        TunedSide(
+    variants = {
+        name: SimulatedVariant(stack=name[:5], throughput_rps=rate) for name, rate in rates.items()
+    }
+    run = _racing(*_parts(simulated_run(variants, rounds=12, title="nginx and node (tuned)")))
+    tuning = [
+        TunedVariant(
             name="nginx",
-            arm="nginx (tuned)",
-            default_arm="nginx (default)",
+            variant="nginx (tuned)",
+            default_variant="nginx (default)",
             stack="nginx",
-            knobs=["workers", "open_file_cache"],
+            searched=["workers", "open_file_cache"],
             settings={"workers": 4, "open_file_cache": True},
             used_s=881.0,
             tried=61,
-            blocks=28,
+            rounds=28,
             measurements=160,
             steps=[TuningStep(used_s=100.0 * n, gain=1 + 0.03 * n) for n in range(1, 8)],
             shares=[
-                KnobShare(knob="workers", share=0.8, low=0.6, high=0.93),
-                KnobShare(knob="open_file_cache", share=0.2, low=0.07, high=0.4),
+                SettingShare(setting="workers", share=0.8, low=0.6, high=0.93),
+                SettingShare(setting="open_file_cache", share=0.2, low=0.07, high=0.4),
             ],
         ),
-        TunedSide(
+        TunedVariant(
             name="node",
-            arm="node (tuned)",
-            default_arm="node (default)",
+            variant="node (tuned)",
+            default_variant="node (default)",
             stack="node",
-            knobs=["processes"],
+            searched=["processes"],
             settings={},
             used_s=874.0,
             tried=16,
-            blocks=27,
+            rounds=27,
             measurements=158,
             steps=[TuningStep(used_s=110.0 * n, gain=1.0) for n in range(1, 7)],
             shares=[],
         ),
     ]
-    known = run.head.experiment.arms
-    better = {"nginx (tuned)": known["nginx (tuned)"].with_knobs({"workers": 4})}
-    changes = {"tuning": sides, "arms": known | better}
+    known = run.head.experiment.variants
+    better = {"nginx (tuned)": known["nginx (tuned)"].with_settings({"workers": 4})}
+    changes = {"tuning": tuning, "variants": known | better}
     experiment = run.head.experiment.model_copy(update=changes)
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
@@ -248,8 +264,11 @@ def tuned() -> SimulatedRun:
 def capacities() -> SimulatedRun:
     """What two servers can take, one of them until its CPUs are busy; two objectives."""
     slo = ["p99<50ms", "failures<0.1%"]
-    arms = {"apache-event": Arm(15_000, probed=_busy), "nginx": Arm(50_000, response_us=1_250)}
-    run = searched(slo=slo, **arms)
+    variants = {
+        "apache-event": Variant(15_000, probed=_busy),
+        "nginx": Variant(50_000, latency_us=1_250),
+    }
+    run = searched(slo=slo, **variants)
     title = {"title": "nginx against apache-event", "question": "Which can take more?"}
     experiment = run.head.experiment.model_copy(update=title)
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
@@ -265,7 +284,7 @@ def _parts(run: SimulatedRun) -> tuple[RunHead, list[Record]]:
 
 
 def _racing(head: RunHead, records: list[Record]) -> SimulatedRun:
-    experiment = head.experiment.model_copy(update={"race": LEAGUE})
+    experiment = head.experiment.model_copy(update={"race": RANKING})
     return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
 
 
@@ -277,29 +296,29 @@ def _with_readings(record: Record) -> Record:
         HostSample(at_s=0.1 * n, running=3, servers_busy=0.9, client_busy=0.6) for n in range(1, 5)
     ]
     host = readings.host.model_copy(update={"samples": samples})
-    roles = {"nginx": 0.7, "php": 0.3} if record.arm == "nginx" else {"apache": 1.0}
+    roles = {"nginx": 0.7, "php": 0.3} if record.variant == "nginx" else {"apache": 1.0}
     services = {role: _service_use(record, share) for role, share in roles.items()}
     update = {"host": host, "services": services}
     return record.model_copy(update={"readings": readings.model_copy(update=update)})
 
 
 def _service_use(slot: SlotRecord, share: float) -> ServiceUse:
-    answers = slot.load.requests.completed
+    responses = slot.load.requests.completed
     return service_use(
         cpu_user_s=slot.servers.cpu_user_s * share,
         cpu_sys_s=slot.servers.cpu_sys_s * share,
-        switches_voluntary=round(answers * 0.4),
-        switches_involuntary=round(answers * 0.02),
-        faults_minor=round(answers * 0.01),
+        switches_voluntary=round(responses * 0.4),
+        switches_involuntary=round(responses * 0.02),
+        faults_minor=round(responses * 0.01),
     )
 
 
 def sweep(factors: dict[str, list[Level]], *, probes: bool = True) -> SimulatedRun:
-    """Arms that react to their point: nginx gains most at many connections."""
+    """Variants that react to their point: nginx gains most at many connections."""
     records: list[Record] = []
     combinations = list(product(*factors.values()))
     for number, levels in enumerate(combinations):
-        run = simulated_run(_arms_at(levels), blocks=6, seed=number)
+        run = simulated_run(_variants_at(levels), rounds=6, seed=number)
         for record in run.records:
             there = record.model_copy(update={"point": number})
             records.append(_with_readings(there) if probes else there)
@@ -307,21 +326,21 @@ def sweep(factors: dict[str, list[Level]], *, probes: bool = True) -> SimulatedR
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), records)
 
 
-def _arms_at(levels: Sequence[Level]) -> dict[str, SimulatedArm]:
+def _variants_at(levels: Sequence[Level]) -> dict[str, SimulatedVariant]:
     number = levels[0] if isinstance(levels[0], int) else 64
     kept = 0.25 if "never" in levels else 1.0
     grown = number / (number + 6)
     return {
-        "apache-event": SimulatedArm(
+        "apache-event": SimulatedVariant(
             stack="apache-event",
-            rate_rps=46_000 * grown * kept,
+            throughput_rps=46_000 * grown * kept,
             server_cpu_us=26 / kept,
-            response_p50_us=1e6 * number / (46_000 * grown * kept),
+            latency_p50_us=1e6 * number / (46_000 * grown * kept),
         ),
-        "nginx": SimulatedArm(
-            rate_rps=82_000 * grown**1.4 * kept,
+        "nginx": SimulatedVariant(
+            throughput_rps=82_000 * grown**1.4 * kept,
             server_cpu_us=(11 + 12 / number) / kept,
-            response_p50_us=1e6 * number / (82_000 * grown**1.4 * kept),
+            latency_p50_us=1e6 * number / (82_000 * grown**1.4 * kept),
         ),
     }
 
@@ -342,17 +361,17 @@ def two_factors() -> SimulatedRun:
 def names() -> SimulatedRun:
     """A factor whose levels are words, another of switches."""
     return sweep(
-        {"load.keepalive": ["always", "never"], "arms.nginx.knobs.sendfile": [True, False]},
+        {"load.keepalive": ["always", "never"], "variants.nginx.settings.sendfile": [True, False]},
         probes=False,
     )
 
 
 @cache
 def broken_point() -> SimulatedRun:
-    """A sweep that was stopped in its second point, with wrong answers at the first."""
+    """A sweep that was stopped in its second point, with wrong responses at the first."""
     run = two_factors()
-    wrong = SimulatedArm(stack="nginx", wrong_status=404, body=b"<title>Not Found</title>")
-    first = simulated_run({"apache-event": APACHE, "nginx": wrong}, blocks=6).records
+    wrong = SimulatedVariant(stack="nginx", wrong_status=404, body=b"<title>Not Found</title>")
+    first = simulated_run({"apache-event": APACHE, "nginx": wrong}, rounds=6).records
     second = [record for record in run.records if record.point == 1]
     return SimulatedRun(run.head, [*first, *second[:-1]])
 
@@ -362,19 +381,19 @@ SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
 
 ALL = (
     capacities,
-    league,
+    ranking,
     tuned,
     decided,
     probed,
-    disturbed,
+    interference,
     piloted,
-    several_arms,
+    several_variants,
     invalid,
     inconclusive,
     censored,
     gated,
-    one_block,
-    no_block,
+    one_round,
+    no_round,
     hostile,
     hostile_words,
 )

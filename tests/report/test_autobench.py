@@ -3,21 +3,21 @@
 import pytest
 
 from audit.texts import outputs
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge.point_data import RunData
 from webdyno.model.errors import UserError
 from webdyno.model.records import SlotRecord
 from webdyno.report.csv_files import AUTOBENCH_COLUMNS, autobench_sheet
 
-ARMS = {
-    "apache": SimulatedArm(rate_rps=990),
-    "nginx": SimulatedArm(rate_rps=1000, wrong_status=503, wrong_share=0.1),
+VARIANTS = {
+    "apache": SimulatedVariant(throughput_rps=990),
+    "nginx": SimulatedVariant(throughput_rps=1000, wrong_status=503, wrong_share=0.1),
 }
 
 
 def sweep(rates: list[float]) -> SimulatedRun:
     """Simulate an open loop; all points answer alike."""
-    simulated = simulated_run(ARMS, blocks=6, slot_sd=0.01)
+    simulated = simulated_run(VARIANTS, rounds=6, slot_sd=0.01)
     experiment = simulated.head.experiment
     load = experiment.load.model_copy(update={"loop": "open", "rate_per_s": rates[0]})
     factors = {"load.rate_per_s": rates, "load.timeout_s": [5.0]}
@@ -40,12 +40,12 @@ def test_the_auditor_reads_back_what_was_measured() -> None:
         each.load
         for each in run.records
         if isinstance(each, SlotRecord)
-        and (each.point, each.arm, each.phase) == (0, "nginx", "measure")
+        and (each.point, each.variant, each.phase) == (0, "nginx", "measure")
     ]
     found = rows[-1]
     measured_s = sum(load.measured_s for load in slots)
     assert found.tool == "autobench"
-    assert found.rate_rps == pytest.approx(
+    assert found.throughput_rps == pytest.approx(
         sum(load.requests.sent or 0 for load in slots) / measured_s, abs=0.05
     )
     assert found.errors_percent == pytest.approx(10, abs=0.2)
@@ -82,6 +82,6 @@ def test_what_was_not_told_is_an_empty_cell() -> None:
 
 
 def test_a_closed_loop_has_no_such_sheet() -> None:
-    run = simulated_run(ARMS)
+    run = simulated_run(VARIANTS)
     with pytest.raises(UserError, match="closed loop"):
         autobench_sheet(run.whole)

@@ -9,16 +9,16 @@ from webdyno.judge.sentences import sentence
 from webdyno.model.base import Interval
 from webdyno.model.format import between
 from webdyno.model.judgement import Bias, Comparison
-from webdyno.report.words import bias_sentences, bounded_words, ratio_and_interval
+from webdyno.report.words import bias_sentences, ratio_and_interval, worst_case_words
 
 
 def comparison(**update: object) -> Comparison:
     found = runs.seen(runs.decided()).points[0].judgement.comparisons[0]
-    clean: dict[str, object] = {"bounded": None, "biases": [], "limited_by": {}}
+    clean: dict[str, object] = {"worst_case": None, "biases": [], "limited_by": {}}
     return found.model_copy(update=clean | update)
 
 
-def test_nothing_is_said_where_nothing_disturbed() -> None:
+def test_nothing_is_said_without_interference() -> None:
     assert list(bias_sentences(comparison())) == []
 
 
@@ -26,11 +26,11 @@ def test_both_intervals_and_the_causes_are_told() -> None:
     said = " ".join(
         bias_sentences(
             comparison(
-                bounded=Interval(low=1.8, estimate=1.91, high=2.01),
+                worst_case=Interval(low=1.8, estimate=1.91, high=2.01),
                 biases=[
-                    Bias(cause="other-work", arm="nginx", too_low=1.0001, too_high=1.0),
-                    Bias(cause="steal", arm="apache-event", too_low=1.013, too_high=1.0),
-                    Bias(cause="client-limited", arm="nginx", too_low=None, too_high=1.0),
+                    Bias(cause="other-work", variant="nginx", too_low=1.0001, too_high=1.0),
+                    Bias(cause="steal", variant="apache-event", too_low=1.013, too_high=1.0),
+                    Bias(cause="client-limited", variant="nginx", too_low=None, too_high=1.0),
                 ],
             )
         )
@@ -58,9 +58,9 @@ def test_an_end_that_is_not_bounded_is_no_figure(low: float, high: float, said: 
     [(3.05, 1e200, "≥ 3.05"), (1e-200, 0.312, "≤ 0.312"), (1e-200, 1e200, "any")],
 )
 def test_in_a_table_there_is_room_for_little(low: float, high: float, said: str) -> None:
-    bounded = Interval(low=low, estimate=(low * high) ** 0.5, high=high)
-    assert bounded_words(comparison(bounded=bounded)) == said
-    assert bounded_words(comparison()) == ""
+    worst_case = Interval(low=low, estimate=(low * high) ** 0.5, high=high)
+    assert worst_case_words(comparison(worst_case=worst_case)) == said
+    assert worst_case_words(comparison()) == ""
 
 
 def test_a_ratio_that_is_a_bound_is_marked() -> None:
@@ -70,20 +70,20 @@ def test_a_ratio_that_is_a_bound_is_marked() -> None:
     assert not ratio_and_interval(both)[0].startswith(("≥", "≤"))
 
 
-def test_a_run_with_bounds_is_not_called_undisturbed() -> None:
+def test_a_run_with_bounds_is_not_called_free_of_interference() -> None:
     view = runs.seen(runs.decided())
-    assert view.undisturbed
-    moved = comparison(biases=[Bias(cause="steal", arm="nginx", too_low=1.01, too_high=1.0)])
+    assert view.without_interference
+    moved = comparison(biases=[Bias(cause="steal", variant="nginx", too_low=1.01, too_high=1.0)])
     point = view.points[0]
     assert point.deciding
     rows = [replace(row, comparison=row.comparison and moved) for row in point.deciding.rows]
     deciding = replace(point.deciding, rows=rows)
-    assert not replace(view, points=[replace(point, deciding=deciding)]).undisturbed
+    assert not replace(view, points=[replace(point, deciding=deciding)]).without_interference
 
 
 def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> None:
-    found = runs.seen(runs.disturbed()).points[0].judgement.comparisons[0]
-    assert found.bounded
-    wide = between(found.bounded)
+    found = runs.seen(runs.interference()).points[0].judgement.comparisons[0]
+    assert found.worst_case
+    wide = between(found.worst_case)
     assert f"95% CI {wide}, worst case" in sentence(found)
-    assert f"{bounded_words(found)}×" == wide
+    assert f"{worst_case_words(found)}×" == wide

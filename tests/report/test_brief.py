@@ -35,17 +35,17 @@ def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
     "make",
     [
         runs.decided,
-        runs.disturbed,
+        runs.interference,
         runs.inconclusive,
-        runs.league,
+        runs.ranking,
         runs.tuned,
         runs.capacities,
         runs.two_factors,
         runs.invalid,
         runs.broken_point,
-        runs.no_block,
+        runs.no_round,
         runs.censored,
-        runs.several_arms,
+        runs.several_variants,
         runs.gated,
     ],
     ids=lambda make: make.__name__,
@@ -69,7 +69,7 @@ def test_the_same_figures_in_sentence_and_table() -> None:
 
 
 def test_the_one_interval_is_that_on_which_the_verdict_rests() -> None:
-    told = printed(runs.disturbed())
+    told = printed(runs.interference())
     said = re.search(r"95% CI ([\d.–]+)×, worst case", told)
     assert said
     assert re.search(rf"× +{re.escape(said[1])} +▲ faster", told)
@@ -98,5 +98,5 @@ def test_inconclusive_says_what_would_decide() -> None:
 
 
 def test_one_cause_is_said_once() -> None:
-    assert printed(runs.no_block()).count("needs at least 6") == 1
+    assert printed(runs.no_round()).count("needs at least 6") == 1
     assert printed(runs.invalid()).count("expected") == 1

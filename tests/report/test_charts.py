@@ -5,7 +5,7 @@ import re
 import pytest
 
 from builders import SimulatedRun
-from judge.searches import Arm, searched
+from judge.searches import Variant, searched
 from judge.validity.broken import readings_with
 from report import runs
 from webdyno.judge import judge
@@ -32,10 +32,10 @@ def figures(run: SimulatedRun) -> dict[str, Figure]:
     ("make", "names"),
     [
         (runs.decided, {"ratios", "latency", "slots", "cpu"}),
-        (runs.several_arms, {"ratios", "latency", "slots", "cpu"}),
+        (runs.several_variants, {"ratios", "latency", "slots", "cpu"}),
         (runs.invalid, {"latency", "slots", "cpu"}),
-        (runs.one_block, {"latency", "slots", "cpu"}),
-        (runs.no_block, set()),
+        (runs.one_round, {"latency", "slots", "cpu"}),
+        (runs.no_round, set()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -56,8 +56,8 @@ def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
     assert "nginx ÷ apache-event: 1.9" in panel.alt
 
 
-def test_the_band_is_the_one_the_judge_used_for_each_arm() -> None:
-    run = runs.several_arms()  # nginx again is nginx's double, and noisy
+def test_the_band_is_the_one_the_judge_used_for_each_variant() -> None:
+    run = runs.several_variants()  # nginx again is nginx's double, and noisy
     table = runs.seen(run).deciding[0]
     deltas = {found.a: found.delta for found in table.compared}
     assert len(set(deltas.values())) > 1
@@ -69,13 +69,13 @@ def test_the_band_is_the_one_the_judge_used_for_each_arm() -> None:
 
 
 def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
-    quiet, disturbed = (figures(run)["ratios"] for run in (runs.decided(), runs.disturbed()))
-    assert "The thin line reaches to" in disturbed.caption
+    quiet, interfered = (figures(run)["ratios"] for run in (runs.decided(), runs.interference()))
+    assert "The thin line is the worst-case CI" in interfered.caption
     assert "The thin line" not in quiet.caption
-    assert "with all bounds 1." in disturbed.panels[0].alt
-    (found,) = runs.seen(runs.disturbed()).deciding[0].compared
+    assert "worst case 1." in interfered.panels[0].alt
+    (found,) = runs.seen(runs.interference()).deciding[0].compared
     row = ratio_row(found)
-    assert row["sure_low"] < row["low"] < row["high"] == row["sure_high"]
+    assert row["decisive_low"] < row["low"] < row["high"] == row["decisive_high"]
 
 
 def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
@@ -83,7 +83,7 @@ def test_a_very_wide_interval_does_not_stretch_the_axis() -> None:
     (row,) = [row for row in table.rows if row.comparison]
     assert row.comparison
     wide = row.comparison.model_copy(update={"ratio": Interval(low=4e-4, estimate=1.9, high=5e3)})
-    rows = [type(row)(row.arm, row.value, wide)]
+    rows = [type(row)(row.variant, row.value, wide)]
     figure = ratio_figure(type(table)(table.metric, rows))
     assert figure
     assert not re.search(r">(0\.0\d*|\d{2,})×<", figure.panels[0].svg)
@@ -98,26 +98,28 @@ def test_hostile_names_stay_text_in_drawings() -> None:
 
 def test_percentile_curves_rise_and_end_where_ten_answers_are_left() -> None:
     run = runs.decided()
-    rows = latency_rows(run.data, list(run.head.experiment.arms))
-    for arm in run.head.experiment.arms:
-        curve = [row for row in rows if row["arm"] == arm]
+    rows = latency_rows(run.data, list(run.head.experiment.variants))
+    for variant in run.head.experiment.variants:
+        curve = [row for row in rows if row["variant"] == variant]
         times = [row["ms"] for row in curve]
-        answers = sum(
+        responses = sum(
             slot.load.requests.completed
             for slot in run.records
-            if slot.kind == "slot" and slot.arm == arm and slot.phase == "measure"
+            if slot.kind == "slot" and slot.variant == variant and slot.phase == "measure"
         )
         assert times == sorted(times)
-        assert curve[-1]["beyond"] * answers >= 9.99
+        assert curve[-1]["beyond"] * responses >= 9.99
         named = [row["told"].split(":")[0] for row in curve if "told" in row]
-        assert named == [f"{arm}, {share}" for share in ("p50", "p90", "p99", "p99.9", "p99.99")]
+        assert named == [
+            f"{variant}, {share}" for share in ("p50", "p90", "p99", "p99.9", "p99.99")
+        ]
 
 
 @pytest.mark.parametrize(("times", "drawn"), [(1.2, True), (3.0, False)])
 def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn: bool) -> None:
     run = runs.decided()
-    highest = max(row["rate"] for row in slot_rows(run.data, judge(run.data)))
-    ceiling = Ceiling(rate_rps=highest * times, limited_by="client")
+    highest = max(row["throughput"] for row in slot_rows(run.data, judge(run.data)))
+    ceiling = Ceiling(throughput_rps=highest * times, limited_by="client")
     with_ceiling = readings_with(ceiling=ceiling)
     records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
     found = figures(SimulatedRun(run.head, records))["slots"]
@@ -131,16 +133,16 @@ def test_slots_that_do_not_count_are_marked() -> None:
     unfinished = run.records[:-1]
     data = PointData.of(run.head, unfinished)
     rows = slot_rows(data, judge(data))
-    last = max(row["block"] for row in rows)
-    assert {row["trouble"] for row in rows if row["block"] == last} == {"block not finished"}
-    assert {row["trouble"] for row in rows if row["block"] != last} == {""}
+    last = max(row["round"] for row in rows)
+    assert {row["trouble"] for row in rows if row["round"] == last} == {"round not finished"}
+    assert {row["trouble"] for row in rows if row["round"] != last} == {""}
 
 
 def test_slots_with_wrong_answers_are_marked_with_the_rule() -> None:
     run = runs.invalid()
     rows = slot_rows(run.data, judge(run.data))
-    assert all("non-2xx" in row["trouble"] for row in rows if row["arm"] == "apache")
-    assert all(row["trouble"] == "" for row in rows if row["arm"] == "nginx")
+    assert all("non-2xx" in row["trouble"] for row in rows if row["variant"] == "apache")
+    assert all(row["trouble"] == "" for row in rows if row["variant"] == "nginx")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_a_factor_of_words_is_drawn_by_name() -> None:
     run = runs.names()
     axis = factor_axis(run.head.experiment)
     assert (axis.scale, axis.names) == ("names", ["always", "never"])
-    rows = value_rows(runs.seen(run).points, axis, "rate_rps")
+    rows = value_rows(runs.seen(run).points, axis, "throughput_rps")
     assert {row["facet"] for row in rows} == {"nginx sendfile = true", "nginx sendfile = false"}
     assert {row["level"] for row in rows} == {"always", "never"}
 
@@ -172,7 +174,7 @@ def test_a_panel_for_each_level_of_the_second_factor() -> None:
     drawn = {
         panel.name for it in factor_figures(runs.seen(runs.two_factors())) for panel in it.panels
     }
-    assert {"ratios-0", "ratios-1", "rate_rps-1", "memory_mib-0"} <= drawn
+    assert {"ratios-0", "ratios-1", "throughput_rps-1", "memory_mib-0"} <= drawn
     assert "ratios-2" not in drawn
 
 
@@ -182,22 +184,22 @@ def test_a_search_has_a_panel_for_each_objective() -> None:
     ]
     assert [panel.heading for panel in figure.panels] == ["p99<50ms", "failures<0.1%"]
     times, failures = (panel.svg for panel in figure.panels)
-    assert "p99 of response times, ms" in times
+    assert "p99 of latency, ms" in times
     assert "Requests that failed, %" in failures
     assert "keep p99<50ms and failures<0.1%" in figure.caption
 
 
 def test_a_search_for_failures_alone_has_its_chart() -> None:
-    run = searched(slo=["failures<0.1%"], apache=Arm(15_000), nginx=Arm(50_000))
+    run = searched(slo=["failures<0.1%"], apache=Variant(15_000), nginx=Variant(50_000))
     (figure,) = [it for it in point_figures(runs.seen(run).points[0]) if it.name == "capacity"]
     assert [panel.heading for panel in figure.panels] == [""]
-    assert "apache, block 1: " in figure.panels[0].svg
+    assert "apache, round 1: " in figure.panels[0].svg
     assert "failures 0%" in figure.panels[0].svg
     assert "failures 50%" in figure.panels[0].svg
 
 
 def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
-    run = searched(nginx=Arm(1_000.0), apache=Arm(800.0))
+    run = searched(nginx=Variant(1_000.0), apache=Variant(800.0))
     records = [
         it.model_copy(update={"load": it.load.model_copy(update={"ended_by": "late"})})
         if isinstance(it, SlotRecord) and it.trial and not it.trial.holds
@@ -214,7 +216,7 @@ def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
 
 
 def test_each_ratio_has_room_for_its_words_above_it() -> None:
-    (panel,) = figures(runs.several_arms())["ratios"].panels
+    (panel,) = figures(runs.several_variants())["ratios"].panels
     height = re.search(r'<svg[^>]* height="(\d+)"', panel.svg)
     assert height
     assert int(height[1]) > 3 * 40

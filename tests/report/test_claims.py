@@ -19,7 +19,7 @@ from webdyno.report.claims import (
 from webdyno.report.terminal import print_document
 
 LOW, HIGH = Interval(low=1.9, estimate=2.0, high=2.1), Interval(low=3.0, estimate=3.2, high=3.4)
-RATIO: Any = {"experiment": "x", "arms": ["nginx"], "against": "apache", "above": 1.0}
+RATIO: Any = {"experiment": "x", "variants": ["nginx"], "against": "apache", "above": 1.0}
 ROWS = [
     ClaimRow(
         study="deathmatch",

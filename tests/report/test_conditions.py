@@ -5,17 +5,17 @@ from judge.validity.broken import load_with, readings_with, run_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
 from webdyno.model.request import Request
 from webdyno.report.conditions import (
-    arm_words,
     cpu_split,
     how_measured,
     load_words,
     machine_facts,
+    variant_words,
 )
 
 
@@ -25,13 +25,13 @@ def facts(run: SimulatedRun) -> dict[str, str]:
 
 def test_what_a_reader_needs_to_judge_a_run() -> None:
     told = facts(runs.decided())
-    assert {"Blocks", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(told)
+    assert {"Rounds", "Paths", "Load", "CPUs", "Stop rule", "Seed", "Load generator"} <= set(told)
     assert told["Seed"] == "1"
     assert told["Server CPU read from"] == "cgroup-v2"
 
 
 def test_nothing_is_said_of_slots_that_there_are_not() -> None:
-    assert "Valid answers" not in facts(runs.no_block())
+    assert "Valid responses" not in facts(runs.no_round())
 
 
 def test_what_servers_counted_stands_beside_what_was_sent() -> None:
@@ -54,17 +54,19 @@ def test_how_late_requests_left_is_told_of_open_loops() -> None:
     assert "Requests were sent" not in facts(runs.decided())
 
 
-def test_arms_with_paths_of_their_own_are_named() -> None:
-    run = runs.no_block()
-    arms = run.head.experiment.arms | {"apache": Arm(stack="apache-event", paths=["/1MB.txt"])}
-    experiment = run.head.experiment.model_copy(update={"arms": arms})
+def test_variants_with_paths_of_their_own_are_named() -> None:
+    run = runs.no_round()
+    variants = run.head.experiment.variants | {
+        "apache": Variant(stack="apache-event", paths=["/1MB.txt"])
+    }
+    experiment = run.head.experiment.model_copy(update={"variants": variants})
     head = run.head.model_copy(update={"experiment": experiment})
     told = dict(how_measured(RunData(head, run.records), [judge(run.data)]))
     assert told["Paths"] == "/hello.txt; apache: /1MB.txt"
 
 
 def test_of_very_many_paths_the_first_are_named() -> None:
-    run = runs.no_block()
+    run = runs.no_round()
     requests = [Request(path=f"/{number}") for number in range(1_020)]
     asked = {"requests": requests, "load": Load()}
     experiment = run.head.experiment.model_copy(update=asked)
@@ -127,13 +129,15 @@ def test_loads_in_words(load: Load, said: str) -> None:
     assert load_words(load) == said
 
 
-def test_settings_of_arms_in_words() -> None:
-    arms = {
-        "small": Arm(stack="nginx", knobs={"sendfile": False}, memory=64 * 2**20, cpus=1),
-        "plain": Arm(stack="nginx"),
+def test_settings_of_variants_in_words() -> None:
+    variants = {
+        "small": Variant(stack="nginx", settings={"sendfile": False}, memory=64 * 2**20, cpus=1),
+        "plain": Variant(stack="nginx"),
     }
-    experiment = Experiment(title="", question="", site="static", arms=arms)
-    assert arm_words(experiment) == ["small: sendfile = false, at most 64 MiB of memory, on 1 CPU"]
+    experiment = Experiment(title="", question="", site="static", variants=variants)
+    assert variant_words(experiment) == [
+        "small: sendfile = false, at most 64 MiB of memory, on 1 CPU"
+    ]
 
 
 def test_what_is_varied_is_not_told_as_if_it_were_one() -> None:

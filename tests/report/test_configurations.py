@@ -1,4 +1,4 @@
-"""What differs in the files that two arms' servers were started with."""
+"""What differs in the files that two variants' servers were started with."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from report import runs
 from webdyno.judge.point_data import PointData
-from webdyno.model.run import arm_folder, block_path
+from webdyno.model.run import round_path, variant_folder
 from webdyno.report.details import configuration_differences, file_differences, files_of
 from webdyno.report.result_page import html_page
 
@@ -19,17 +19,17 @@ http {{ server {{ listen 127.0.0.1:{port}; root /srv/a; }} }}
 """
 
 
-def written(folder: Path, arm: str, block: int, **given: object) -> None:
-    place = block_path(folder, 0, block) / arm_folder(arm) / "nginx"
+def written(folder: Path, variant: str, round_number: int, **given: object) -> None:
+    place = round_path(folder, 0, round_number) / variant_folder(variant) / "nginx"
     place.mkdir(parents=True)
     (place / "nginx.conf").write_text(NGINX.format(**given))
-    (place / "version.txt").write_text(f"{arm} {block}")
+    (place / "version.txt").write_text(f"{variant} {round_number}")
     (place.parent / "nginx.log").write_text("said\n")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run whose second arm has four workers in the second block."""
+    """A run whose second variant has four workers in the second round."""
     written(tmp_path, "nginx", 1, live="0whim_ni", workers=1, port=20458)
     written(tmp_path, "apache-event", 1, live="z4yvne4m", workers=2, port=20459)
     written(tmp_path, "nginx", 2, live="0whim_nx", workers=1, port=20460)
@@ -80,10 +80,10 @@ def test_a_long_difference_is_cut() -> None:
 
 
 @pytest.mark.timeout(60)
-def test_blocks_that_are_not_there_are_not_looked_for(folder: Path) -> None:
+def test_rounds_that_are_not_there_are_not_looked_for(folder: Path) -> None:
     point = runs.seen(runs.decided()).points[0]
-    late = {"block": 10**12}
-    records = [it.model_copy(update=late) if it.block else it for it in point.data.records]
+    late = {"round": 10**12}
+    records = [it.model_copy(update=late) if it.round else it for it in point.data.records]
     assert (
         files_of(folder, replace(point, data=PointData.of(point.data.head, records)), "nginx") == {}
     )

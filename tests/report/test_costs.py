@@ -18,8 +18,10 @@ def counted(run: SimulatedRun) -> dict[str, list[Cost]]:
 
 def test_counts_are_divided_by_answers() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
-    switches = {arm: float(it) for arm, it in per_request["context switches to wait"].items()}
+    per_request = {cost.what: cost.by_variant for cost in counted(run)["Per request"]}
+    switches = {
+        variant: float(it) for variant, it in per_request["context switches to wait"].items()
+    }
     assert switches == pytest.approx({"apache-event": 0.4, "nginx": 0.8}, rel=0.01)
     assert float(per_request["page faults from memory"]["nginx"]) == pytest.approx(0.02, rel=0.01)
     assert "bytes read from disk" not in per_request
@@ -27,7 +29,7 @@ def test_counts_are_divided_by_answers() -> None:
 
 def test_services_are_told_apart_where_there_are_several() -> None:
     run = runs.probed()
-    per_request = {cost.what: cost.by_arm for cost in counted(run)["Per request"]}
+    per_request = {cost.what: cost.by_variant for cost in counted(run)["Per request"]}
     assert per_request["CPU time of apache, µs"]["nginx"] == "—"
     assert per_request["CPU time of php, µs"]["apache-event"] == "—"
 
@@ -35,29 +37,29 @@ def test_services_are_told_apart_where_there_are_several() -> None:
 def test_states_and_the_host_are_shown_as_they_are() -> None:
     run = runs.probed()
     found = counted(run)
-    standing = {cost.what: cost.by_arm for cost in found["At the end of a slot, at most"]}
+    standing = {cost.what: cost.by_variant for cost in found["At the end of a slot, at most"]}
     assert standing["processes"] == {"apache-event": "3", "nginx": "6"}
-    host = {cost.what: cost.by_arm for cost in found["This machine meanwhile"]}
+    host = {cost.what: cost.by_variant for cost in found["This machine meanwhile"]}
     assert host["tasks waiting for a CPU, % of the time"]["nginx"] == "20.0"
 
 
 def test_what_servers_found_in_their_caches_is_told() -> None:
     status = {"memcached": ServerStatus(hits=300, misses=100)}
-    run = run_with(readings_with(status=status), arm="nginx")
-    other = run_with(readings_with(), arm="apache")
+    run = run_with(readings_with(status=status), variant="nginx")
+    other = run_with(readings_with(), variant="apache")
     records = [
-        mine if isinstance(mine, SlotRecord) and mine.arm == "nginx" else theirs
+        mine if isinstance(mine, SlotRecord) and mine.variant == "nginx" else theirs
         for mine, theirs in zip(run.records, other.records, strict=True)
     ]
     (hits,) = counted(SimulatedRun(run.head, records))["Caches"]
     assert hits.what == "keys asked for that memcached had, %"
-    assert hits.by_arm == {"nginx": "75", "apache": "—"}
+    assert hits.by_variant == {"nginx": "75", "apache": "—"}
 
 
 def test_without_probes_only_starts_are_told() -> None:
     run = runs.decided()
     (start,) = counted(run)["At the start"]
-    assert start.by_arm == {"apache-event": "50", "nginx": "50"}
+    assert start.by_variant == {"apache-event": "50", "nginx": "50"}
     assert set(counted(run)) == {"At the start"}
     assert host_figure(runs.seen(run).points[0]) is None
 

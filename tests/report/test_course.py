@@ -7,7 +7,7 @@ from judge.stretches import Truth, stretch
 from report import runs
 from webdyno.model.long_look import LookEnd
 from webdyno.model.records import LongLookRecord
-from webdyno.report.around_blocks import how_it_changes
+from webdyno.report.around_rounds import how_it_changes
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.long_charts import course_figure, course_rows
 
@@ -16,7 +16,7 @@ PARTS = 8
 
 @cache
 def soaked() -> SimulatedRun:
-    """Two arms that were under load for longer, one of them with stalls and an interruption."""
+    """Two variants that were under load for longer, one of them with stalls and an interruption."""
     run = runs.decided()
     nginx = [_part("nginx", number, 0) for number in range(PARTS)]
     apache = [_part("apache-event", number, number // 6, every_s=2.0) for number in range(PARTS)]
@@ -24,12 +24,12 @@ def soaked() -> SimulatedRun:
 
 
 def _part(
-    arm: str, number: int, stretch_number: int, every_s: float | None = None
+    variant: str, number: int, stretch_number: int, every_s: float | None = None
 ) -> LongLookRecord:
     truth = Truth(looked_s=4.0, every_s=every_s, stall_s=0.3)
     ended_by: LookEnd | None = "time" if number == PARTS - 1 else None
     update = {"part": number, "stretch": stretch_number, "ended_by": ended_by}
-    return stretch(truth, arm=arm, seed=number).model_copy(update=update)
+    return stretch(truth, variant=variant, seed=number).model_copy(update=update)
 
 
 def test_the_chart_has_a_panel_for_each_quantity_and_marks_stalls() -> None:
@@ -37,11 +37,11 @@ def test_the_chart_has_a_panel_for_each_quantity_and_marks_stalls() -> None:
     figure = course_figure(point)
     assert figure is not None
     names = [panel.name for panel in figure.panels]
-    assert names == [f"course-{it}" for it in ("rate", "p50", "p99", "cpu", "memory")]
-    assert "in an hour: requests per second" in figure.caption
+    assert names == [f"course-{it}" for it in ("throughput", "p50", "p99", "cpu", "memory")]
+    assert "in an hour: throughput" in figure.caption
     assert all("nginx: " in panel.alt for panel in figure.panels)
-    rows = course_rows(point.judgement.looks, lambda part: part.rate_rps)
-    assert {row["arm"] for row in rows if row["stalled"]} == {"apache-event"}
+    rows = course_rows(point.judgement.looks, lambda part: part.throughput_rps)
+    assert {row["variant"] for row in rows if row["stalled"]} == {"apache-event"}
     assert {row["line"] for row in rows} == {"nginx 0", "apache-event 0", "apache-event 1"}
 
 
@@ -49,7 +49,7 @@ def test_without_parts_there_is_no_chart() -> None:
     assert course_figure(runs.seen(runs.decided()).points[0]) is None
 
 
-def test_slopes_are_told_for_each_arm() -> None:
+def test_slopes_are_told_for_each_variant() -> None:
     told = how_it_changes(runs.seen(soaked()).points[0].judgement.looks)
     assert [line.partition(",")[0] for line in told] == ["nginx", "apache-event"]
     assert all("server CPU time per request" in line and "memory" in line for line in told)

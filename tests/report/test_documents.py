@@ -11,7 +11,7 @@ from webdyno.report.markdown import markdown
 from webdyno.report.page import html
 from webdyno.report.terminal import print_document
 
-RATES = simple_table({"arm": "name", "ratio": "ratio"}, [["nginx", Cell("2×", below="1.5–3")]])
+RATES = simple_table({"variant": "name", "ratio": "ratio"}, [["nginx", Cell("2×", below="1.5–3")]])
 
 
 def printed(block: Block, width: int = 40) -> list[str]:

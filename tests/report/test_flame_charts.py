@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import read_stacks, written_stacks
@@ -48,8 +48,11 @@ def test_calls_lie_above_their_callers_and_beside_each_other(stacks: dict[str, i
 def sampled() -> SimulatedRun:
     """Nginx takes 10 µs, Apache 20: half of that to look for files."""
     made = simulated_run(
-        {"apache": SimulatedArm(server_cpu_us=20.0), "nginx": SimulatedArm(server_cpu_us=10.0)},
-        blocks=6,
+        {
+            "apache": SimulatedVariant(server_cpu_us=20.0),
+            "nginx": SimulatedVariant(server_cpu_us=10.0),
+        },
+        rounds=6,
     )
     records = [
         record.model_copy(update={"profile": {"files": record.servers.cpu_s}})
@@ -60,14 +63,16 @@ def sampled() -> SimulatedRun:
     return SimulatedRun(made.head, records)
 
 
-def test_both_arms_are_drawn_on_one_scale(tmp_path: Path) -> None:
+def test_both_variants_are_drawn_on_one_scale(tmp_path: Path) -> None:
     made = sampled()
     point = runs.seen(made).points[0]
     assert flame_figure(tmp_path / "run", point) is None
     with RunFolder.create(tmp_path / "run", made.head) as folder:
-        for arm, files in (("apache", 100), ("nginx", 10)):
+        for variant, files in (("apache", 100), ("nginx", 10)):
             for _ in range(2):
-                folder.add_stacks(arm, Counter({f"{arm};main;open": files, f"{arm};main": 40}))
+                folder.add_stacks(
+                    variant, Counter({f"{variant};main;open": files, f"{variant};main": 40})
+                )
     figure = flame_figure(tmp_path / "run", point)
     assert figure is not None
     first, second = figure.panels

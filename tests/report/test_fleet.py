@@ -5,7 +5,7 @@ import re
 
 from rich.console import Console
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.judge.fleet import JudgedMachine, JudgedPoint, judge_fleet, judge_machine
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison, Verdict
@@ -19,8 +19,8 @@ from webdyno.report.fleet import (
 )
 from webdyno.report.terminal import print_document
 
-ARMS = {"apache": SimulatedArm(), "nginx": SimulatedArm(rate_rps=80_000)}
-RUN = simulated_run(ARMS, blocks=6)
+VARIANTS = {"apache": SimulatedVariant(), "nginx": SimulatedVariant(throughput_rps=80_000)}
+RUN = simulated_run(VARIANTS, rounds=6)
 JUDGED = judge_machine(RUN.whole)
 
 
@@ -53,8 +53,8 @@ def _times(it: Comparison, factor: float) -> Comparison:
     return it.model_copy(
         update={
             "ratio": scaled(it.ratio),
-            "bounded": scaled(it.bounded),
-            "by_block": [factor * each for each in it.by_block],
+            "worst_case": scaled(it.worst_case),
+            "by_round": [factor * each for each in it.by_round],
         }
     )
 

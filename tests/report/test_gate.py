@@ -32,7 +32,7 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=80)
     assert "  server CPU time per request: ✗ worse" in text
-    assert "    base → head: 100.0 → 130.0 µs; worse by (95% CI): +28 to" in text
+    assert "    baseline → head: 100.0 → 130.0 µs; worse by (95% CI): +28 to" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:
@@ -44,7 +44,7 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(runs.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition("<main>")[2]))
     assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt server CPU time per request +")
-    assert "What was claimed head vs base (baseline) · " in told
+    assert "What was claimed head vs baseline (baseline) · " in told
     assert "<title>The working tree against main · fail</title>" in page
 
 

@@ -35,12 +35,12 @@ def claim(
         metric=metric,
         tolerance=0.05,
         answer=answer,
-        why="inconclusive after 30 blocks",
+        why="inconclusive after 30 rounds",
         worse=Interval(low=0.982 + shift, estimate=1.0 + shift, high=1.021 + shift),
         noise=0.016,
-        base=100.0,
+        baseline=100.0,
         head=100.0 * (1 + shift),
-        blocks=8,
+        rounds=8,
     )
 
 
@@ -49,7 +49,7 @@ def gate(*claims: GateClaim, notes: tuple[str, ...] = ()) -> GateJudgement:
     return GateJudgement(
         answer=answer,
         headline=gate_headline(answer, claims),
-        base="main (1a2b3c4)",
+        baseline="main (1a2b3c4)",
         head="the working tree",
         claims=list(claims),
         notes=list(notes),
@@ -58,7 +58,7 @@ def gate(*claims: GateClaim, notes: tuple[str, ...] = ()) -> GateJudgement:
     )
 
 
-PASS = gate(claim(), claim(metric="rate_rps"))
+PASS = gate(claim(), claim(metric="throughput_rps"))
 FAIL = gate(claim(endpoint="/a"), claim("worse", endpoint="/b_c"))
 OPEN = gate(claim("inconclusive"), claim())
 
@@ -99,17 +99,19 @@ def test_junit_is_red_for_what_is_worse_alone() -> None:
 
 
 def test_what_cannot_be_believed_has_no_figures() -> None:
-    invalidated = gate(claim("invalid").model_copy(update={"why": "arm head: it ended:\n+ log"}))
-    assert gate_markdown(invalidated).startswith("### ⚠️ no result: /: arm head: it ended\n")
+    invalidated = gate(
+        claim("invalid").model_copy(update={"why": "variant head: it ended:\n+ log"})
+    )
+    assert gate_markdown(invalidated).startswith("### ⚠️ no result: /: variant head: it ended\n")
     assert "| / | no result ⚠️ |" in gate_markdown(invalidated)
     (suite,) = Xml.fromstring(junit(invalidated))  # noqa: S314 (our own)
     (error,) = suite.iter("error")
-    assert error.get("message", "").startswith("arm head: it ended")
+    assert error.get("message", "").startswith("variant head: it ended")
 
 
 def test_bencher_has_a_benchmark_for_each_endpoint() -> None:
     assert json.loads(bencher(PASS)) == {
-        "/": {"server-cpu-us": {"value": 100.0}, "rate-rps": {"value": 100.0}}
+        "/": {"server-cpu-us": {"value": 100.0}, "throughput-rps": {"value": 100.0}}
     }
 
 
@@ -127,7 +129,7 @@ def test_json_can_be_read_again() -> None:
 def test_no_name_breaks_a_format(name: str, answer: GateAnswer) -> None:
     invalidated = claim("worse", endpoint=name)
     found = GateJudgement(
-        answer=answer, headline=name, base=name, head=name, claims=[invalidated], notes=[name]
+        answer=answer, headline=name, baseline=name, head=name, claims=[invalidated], notes=[name]
     )
     Xml.fromstring(junit(found))  # noqa: S314 (our own)
     assert all(line.startswith("::") for line in annotations(found).split("\n") if line)
@@ -140,7 +142,7 @@ def test_a_baseline_comes_back_and_is_told_beside_the_answer() -> None:
     kept = baseline_of(PASS, TODAY)
     assert kept
     again = Baseline.model_validate_json(kept.model_dump_json())
-    (said,) = since_baseline(again, gate(claim(), claim(metric="rate_rps")))
+    (said,) = since_baseline(again, gate(claim(), claim(metric="throughput_rps")))
     assert "on this machine (not judged): / server CPU time per request +0.0%" in said
 
 
@@ -153,7 +155,7 @@ def test_another_machine_is_said_and_nothing_compared() -> None:
     assert "only ratios within one run count" in said
 
 
-@pytest.mark.parametrize("metric", ["server_cpu_us", "rate_rps"])
+@pytest.mark.parametrize("metric", ["server_cpu_us", "throughput_rps"])
 def test_what_was_not_measured_makes_no_baseline(metric: str) -> None:
     nothing = gate(claim("inconclusive", metric).model_copy(update={"head": None}))
     assert baseline_of(nothing, TODAY) is None

@@ -26,7 +26,7 @@ def test_tables_have_as_many_cells_as_columns(make: runs.Make) -> None:
 
 def test_the_summary_reads_as_it_was_last_approved() -> None:
     assert_as_approved("markdown-decided", summary(runs.seen(runs.decided())))
-    assert_as_approved("markdown-league", summary(runs.seen(runs.league())))
+    assert_as_approved("markdown-ranking", summary(runs.seen(runs.ranking())))
 
 
 def test_markup_of_others_is_text() -> None:
@@ -35,7 +35,7 @@ def test_markup_of_others_is_text() -> None:
     assert "](http" not in said.replace("\\]", "")
 
 
-@pytest.mark.parametrize("make", [runs.decided, runs.league, runs.connections])
+@pytest.mark.parametrize("make", [runs.decided, runs.ranking, runs.connections])
 def test_charts_are_pictures_of_their_own(make: runs.Make, tmp_path: Path) -> None:
     written = write_charts(tmp_path / "charts", runs.seen(make()))
     assert len(written) >= 4

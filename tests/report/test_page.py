@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, preflight_record
+from builders import SimulatedRun, SimulatedVariant, preflight_record
 from report import runs
 from webdyno.model.errors import OperationError
 from webdyno.report.page import prose
 from webdyno.report.result_page import html_page, write_report
-from webdyno.report.words import bounded_words, within_a_block
+from webdyno.report.words import within_a_round, worst_case_words
 
 FOLDER = Path("/runs/2026-03-14-static-hello")
 HALF_A_MEGABYTE = 500_000
@@ -78,24 +78,24 @@ def test_warnings_come_with_their_fix() -> None:
 
 
 def test_it_says_how_to_repeat_the_run() -> None:
-    html = page(runs.several_arms())
+    html = page(runs.several_variants())
     assert f"run {FOLDER}/experiment.toml --catalog {FOLDER}/catalog</code>" in html
-    assert "[arms.nginx]" in html
+    assert "[variants.nginx]" in html
 
 
 def test_second_lines_of_intervals_are_shown_and_explained() -> None:
-    quiet, disturbed = page(runs.decided()), page(runs.disturbed())
-    (found,) = runs.seen(runs.disturbed()).deciding[0].compared
-    assert bounded_words(found) in disturbed
-    assert "with all bounds of disturbance counted, on which" in disturbed
-    assert "with all bounds of disturbance counted, on which" not in quiet
-    p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if "percentile" in it.title)
-    assert all(within_a_block(row.value) in quiet for row in p99.rows)
+    quiet, interfered = page(runs.decided()), page(runs.interference())
+    (found,) = runs.seen(runs.interference()).deciding[0].compared
+    assert worst_case_words(found) in interfered
+    assert "its worst-case CI, which counts all interference" in interfered
+    assert "its worst-case CI, which counts all interference" not in quiet
+    p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if "p99" in it.title)
+    assert all(within_a_round(row.value) in quiet for row in p99.rows)
     assert "the percentile of one typical start lies" in quiet
 
 
 def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
-    run = runs.no_block()
+    run = runs.no_round()
     (tmp_path / "report.html").write_text("an older one")
     written = write_report(tmp_path, runs.seen(run))
     assert written == tmp_path / "report.html"
@@ -104,16 +104,16 @@ def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    run = runs.no_block()
+    run = runs.no_round()
     gone = tmp_path / "gone"
     with pytest.raises(OperationError, match=re.escape(str(gone))):
         write_report(gone, runs.seen(run))
 
 
 def test_half_a_character_in_a_record_does_not_cost_the_report(tmp_path: Path) -> None:
-    half = SimulatedArm(headers=(("ETag", "half \ud83d"),))
-    preflight = preflight_record({"nginx": SimulatedArm(), "apache": half})
-    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_block().head, [preflight])))
+    half = SimulatedVariant(headers=(("ETag", "half \ud83d"),))
+    preflight = preflight_record({"nginx": SimulatedVariant(), "apache": half})
+    page = write_report(tmp_path, runs.seen(SimulatedRun(runs.no_round().head, [preflight])))
     assert "half \\ud83d" in page.read_text()
 
 
@@ -126,7 +126,7 @@ def test_flags_are_code_that_is_not_broken() -> None:
 def test_each_point_of_a_sweep_is_there_folded() -> None:
     html = page(runs.two_factors())
     drawn = set(re.findall(r'data-chart="([^"]+)"', html))
-    assert {"ratios-0", "ratios-1", "rate_rps-1", "memory_mib-0"} <= drawn
+    assert {"ratios-0", "ratios-1", "throughput_rps-1", "memory_mib-0"} <= drawn
     assert {"point-0-latency", "point-5-slots", "point-5-host-servers"} <= drawn
     assert html.count('<details class="point">') == 6
 

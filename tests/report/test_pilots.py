@@ -7,7 +7,7 @@ import pytest
 
 from report import runs
 from webdyno.judge.validity import counting_share, excluded_slots, used_s
-from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.report.csv_files import summary_csv
 
 
@@ -15,11 +15,11 @@ def test_the_share_of_time_in_windows_that_count() -> None:
     data = runs.decided().data
     measured = [it for it in data.records if isinstance(it, SlotRecord) and it.phase == "measure"]
     windows_s = sum(it.load.measured_s for it in measured)
-    blocks_s = sum(it.took_s for it in data.records if isinstance(it, BlockRecord))
-    assert counting_share([data]) == pytest.approx(windows_s / blocks_s)
-    pilots_s, blocks, measured_anew = 5.0, 8, 2
+    rounds_s = sum(it.took_s for it in data.records if isinstance(it, RoundRecord))
+    assert counting_share([data]) == pytest.approx(windows_s / rounds_s)
+    pilots_s, rounds, measured_anew = 5.0, 8, 2
     assert counting_share([runs.piloted().data]) == pytest.approx(
-        windows_s * (blocks - measured_anew) / blocks / (blocks_s + pilots_s)
+        windows_s * (rounds - measured_anew) / rounds / (rounds_s + pilots_s)
     )
 
 
@@ -35,13 +35,13 @@ def test_points_are_counted_one_by_one() -> None:
     assert counting_share([data] * 2) == counting_share([data])
 
 
-def test_before_the_first_block_there_is_no_share() -> None:
-    assert counting_share([runs.no_block().data]) is None
+def test_before_the_first_round_there_is_no_share() -> None:
+    assert counting_share([runs.no_round().data]) is None
 
 
 def test_cold_figures_and_times_are_in_the_table() -> None:
     rows = list(csv.DictReader(StringIO(summary_csv(runs.seen(runs.piloted())))))
-    found = {(it["metric"], it["arm"]): it["estimate"] for it in rows if it["kind"] == "pilot"}
-    assert found["cold_first_answer_s", "nginx"] == "0.071"
+    found = {(it["metric"], it["variant"]): it["estimate"] for it in rows if it["kind"] == "pilot"}
+    assert found["cold_first_response_s", "nginx"] == "0.071"
     assert found["pilot_period_s", "apache-event"] == "0.6"
     assert ("pilot_period_s", "nginx") not in found

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
 from report.approved import assert_as_approved
 from webdyno.judge.runs import compare_sweeps
@@ -22,8 +22,8 @@ def printed(before: SimulatedRun, after: SimulatedRun, width: int) -> str:
 
 
 def slower_nginx() -> SimulatedRun:
-    slower = SimulatedArm(rate_rps=62_000, server_cpu_us=13.9, response_p50_us=960)
-    return simulated_run({"apache-event": runs.APACHE, "nginx": slower}, blocks=8, seed=7)
+    slower = SimulatedVariant(throughput_rps=62_000, server_cpu_us=13.9, latency_p50_us=960)
+    return simulated_run({"apache-event": runs.APACHE, "nginx": slower}, rounds=8, seed=7)
 
 
 @pytest.mark.parametrize("width", [80, 100])

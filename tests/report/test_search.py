@@ -9,16 +9,16 @@ from rich.console import Console
 
 from report import runs
 from report.approved import assert_as_approved
-from webdyno.model.knob import TunedSide, TuningStep
+from webdyno.model.setting import TunedVariant, TuningStep
 from webdyno.report.terminal import print_document
 from webdyno.report.tuning import MOST_STEPS, search_document, settings_toml
 
 NGINX, NODE = runs.tuned().head.experiment.tuning
 
 
-def printed(*sides: TunedSide, width: int = 80) -> str:
+def printed(*tuning: TunedVariant, width: int = 80) -> str:
     output = StringIO()
-    print_document(Console(file=output, width=width), search_document(sides))
+    print_document(Console(file=output, width=width), search_document(tuning))
     return output.getvalue()
 
 
@@ -33,17 +33,17 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(width: int) -> 
     assert max(map(cell_len, lines)) <= min(width, 100)
 
 
-def test_a_search_without_any_block_says_so() -> None:
+def test_a_search_without_any_round_says_so() -> None:
     began = NODE.model_copy(
-        update={"used_s": 0.0, "tried": 0, "blocks": 0, "measurements": 0, "steps": []}
+        update={"used_s": 0.0, "tried": 0, "rounds": 0, "measurements": 0, "steps": []}
     )
     said = printed(began)
-    assert "0 settings tried in 0 blocks, 0 measurements" in said
+    assert "0 combinations tried in 0 rounds, 0 measurements" in said
     assert "nothing better than the default" in said
     assert "Best so far" not in said
 
 
-def test_of_a_long_search_the_last_rounds_with_something_better_are_drawn() -> None:
+def test_of_a_long_search_the_last_batches_with_something_better_are_drawn() -> None:
     steps = [TuningStep(used_s=10.0 * n, gain=1 + n // 2 / 100) for n in range(1, 61)]
     said = printed(NGINX.model_copy(update={"steps": steps}))
     drawn = [line for line in said.splitlines() if "after" in line]
@@ -59,6 +59,6 @@ def test_a_best_that_proved_to_be_worse_than_the_default_has_no_bar() -> None:
 
 def test_settings_are_lines_that_can_be_pasted_whatever_a_side_is_called() -> None:
     found = {"workers": 4, "mode": 'a "b"', "share": 0.1234567, "cache": True}
-    side = NGINX.model_copy(update={"name": "rev:v1.2 again", "settings": found})
-    pasted = tomllib.loads(settings_toml(side))
-    assert pasted["arms"]["rev:v1.2 again"]["knobs"] == found | {"share": 0.123457}
+    tuned = NGINX.model_copy(update={"name": "rev:v1.2 again", "settings": found})
+    pasted = tomllib.loads(settings_toml(tuned))
+    assert pasted["variants"]["rev:v1.2 again"]["settings"] == found | {"share": 0.123457}

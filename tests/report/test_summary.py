@@ -14,20 +14,20 @@ def read(run: SimulatedRun) -> Lines:
     return list(csv.DictReader(StringIO(summary_csv(runs.seen(run)))))
 
 
-def test_each_metric_has_arms_ratios_and_their_blocks() -> None:
+def test_each_metric_has_variants_ratios_and_their_rounds() -> None:
     lines = read(runs.decided())
-    rate = [line for line in lines if line["metric"] == "rate_rps"]
+    rate = [line for line in lines if line["metric"] == "throughput_rps"]
     kinds = [line["kind"] for line in rate]
-    assert kinds.count("arm") == 2
-    assert kinds.count("arm-block") == 16
+    assert kinds.count("variant") == 2
+    assert kinds.count("variant-round") == 16
     assert kinds.count("ratio") == 1
-    assert kinds.count("ratio-block") == 8
+    assert kinds.count("ratio-round") == 8
     assert {line["metric"] for line in lines} == {
-        "rate_rps",
+        "throughput_rps",
         "server_cpu_us",
-        "response_p50_us",
-        "response_p99_us",
-        "answer_bytes",
+        "latency_p50_us",
+        "latency_p99_us",
+        "response_bytes",
     }
 
 
@@ -35,16 +35,20 @@ def test_a_ratio_carries_its_interval_and_verdict() -> None:
     [ratio] = [
         line
         for line in read(runs.decided())
-        if (line["kind"], line["metric"]) == ("ratio", "rate_rps")
+        if (line["kind"], line["metric"]) == ("ratio", "throughput_rps")
     ]
-    assert (ratio["arm"], ratio["baseline"], ratio["unit"]) == ("nginx", "apache-event", "ratio")
+    assert (ratio["variant"], ratio["baseline"], ratio["unit"]) == (
+        "nginx",
+        "apache-event",
+        "ratio",
+    )
     assert float(ratio["low"]) < float(ratio["estimate"]) < float(ratio["high"])
-    assert (ratio["confidence"], ratio["verdict"], ratio["block"]) == ("0.95", "faster", "")
+    assert (ratio["confidence"], ratio["verdict"], ratio["round"]) == ("0.95", "faster", "")
 
 
 def test_names_with_commas_and_quotes_survive() -> None:
     run = runs.hostile()
-    assert {line["arm"] for line in read(run)} == set(run.head.experiment.arms)
+    assert {line["variant"] for line in read(run)} == set(run.head.experiment.variants)
 
 
 @pytest.mark.parametrize("make", runs.ALL, ids=lambda make: make.__name__)
@@ -56,6 +60,6 @@ def test_every_kind_of_run_gives_whole_lines(make: runs.Make) -> None:
 
 def test_each_factor_is_a_column() -> None:
     lines = read(runs.two_factors())
-    ratios = [it for it in lines if it["kind"] == "ratio" and it["metric"] == "rate_rps"]
+    ratios = [it for it in lines if it["kind"] == "ratio" and it["metric"] == "throughput_rps"]
     levels = [(it["load.connections"], it["load.keepalive"]) for it in ratios]
     assert levels == [(n, kept) for n in ("1", "8", "64") for kept in ("always", "never")]

@@ -39,15 +39,15 @@ def test_lines_are_never_longer_than_the_terminal_or_100_columns(
     "make",
     [
         runs.decided,
-        runs.disturbed,
+        runs.interference,
         runs.piloted,
-        runs.league,
+        runs.ranking,
         runs.tuned,
         runs.capacities,
         runs.two_factors,
         runs.invalid,
         runs.broken_point,
-        runs.no_block,
+        runs.no_round,
     ],
     ids=lambda make: make.__name__,
 )
@@ -69,7 +69,7 @@ def test_a_verdict_comes_with_its_evidence() -> None:
 def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
     report = printed(runs.decided())
     answer, beside = report.split("Other metrics")
-    assert "Requests per second" in answer
+    assert "Throughput" in answer
     assert "Server CPU" not in answer
     assert "better" in beside
     assert not set("▲▼") & set(beside)
@@ -83,14 +83,14 @@ def test_the_same_figures_in_sentence_and_table() -> None:
     assert f"{said[1]} {said[2]} ▲ faster" in report
 
 
-def test_the_interval_with_all_bounds_stands_beside_the_one_as_measured() -> None:
-    disturbed = printed(runs.disturbed())
-    assert re.search(r"ratio +95% interval +all bounds +verdict", disturbed)
-    assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", disturbed)
-    assert "all bounds" not in printed(runs.decided())
+def test_the_interval_of_the_worst_case_stands_beside_that_of_sampling() -> None:
+    interfered = printed(runs.interference())
+    assert re.search(r"ratio +95% interval +worst case +verdict", interfered)
+    assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", interfered)
+    assert "worst case" not in printed(runs.decided())
 
 
-def test_what_arms_answered_differently_is_told() -> None:
+def test_what_variants_answered_differently_is_told() -> None:
     report = printed(runs.decided())
     assert "Differences found in the pre-flight check" in report
     assert re.search(r'ETag +apache-event: "d-64d0"; nginx: —', report)
@@ -99,7 +99,7 @@ def test_what_arms_answered_differently_is_told() -> None:
 def test_invalid_names_cause_and_fix() -> None:
     report = printed(runs.invalid())
     assert "NO RESULT" in report
-    assert "arm apache" in report.lower()
+    assert "variant apache" in report.lower()
     assert "404" in report
     assert "→" in report
 

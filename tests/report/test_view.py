@@ -2,11 +2,11 @@
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, simulated_run
+from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
-from webdyno.model.judgement import ArmValue, QuantileRange, Verdict
+from webdyno.model.judgement import QuantileRange, VariantValue, Verdict
 from webdyno.report.view import why_no_figures
-from webdyno.report.words import within_a_block
+from webdyno.report.words import within_a_round
 
 
 def test_a_plain_run_is_a_sweep_of_one_point() -> None:
@@ -15,7 +15,7 @@ def test_a_plain_run_is_a_sweep_of_one_point() -> None:
     assert [answer.tone for answer in view.answers] == [Verdict.FASTER]
     assert view.sentences == []
     assert view.points[0].deciding == view.deciding[0]
-    assert "rate_rps" not in {table.metric.name for table in view.points[0].beside}
+    assert "throughput_rps" not in {table.metric.name for table in view.points[0].beside}
 
 
 def test_the_verdicts_name_is_not_said_twice() -> None:
@@ -25,17 +25,22 @@ def test_the_verdicts_name_is_not_said_twice() -> None:
 
 
 def test_where_the_client_was_the_limit_of_both_the_answer_is_what_the_run_was_judged_by() -> None:
-    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm(server_cpu_us=40, busy=0.97)}
-    view = runs.seen(simulated_run(arms, blocks=8))
+    variants = {
+        "nginx": SimulatedVariant(busy=0.97),
+        "apache": SimulatedVariant(server_cpu_us=40, busy=0.97),
+    }
+    view = runs.seen(simulated_run(variants, rounds=8))
     (answer,) = view.answers
     assert answer.tone is view.points[0].judgement.verdict is Verdict.SLOWER
     assert "oth apache and nginx were client-limited" in answer.further[0]
 
 
-def test_each_arm_that_was_asked_about_has_an_answer() -> None:
-    view = runs.seen(runs.several_arms())
-    asked = [found for found in view.points[0].judgement.comparisons if found.metric == "rate_rps"]
-    assert len(view.answers) == len([found for found in asked if not found.same_arm])
+def test_each_variant_that_was_asked_about_has_an_answer() -> None:
+    view = runs.seen(runs.several_variants())
+    asked = [
+        found for found in view.points[0].judgement.comparisons if found.metric == "throughput_rps"
+    ]
+    assert len(view.answers) == len([found for found in asked if not found.same_variant])
 
 
 @pytest.mark.parametrize(
@@ -43,18 +48,18 @@ def test_each_arm_that_was_asked_about_has_an_answer() -> None:
     [
         ([(6_100, 6_500), (6_200, 6_540), (5_000, 9_000)], "6,100–6,540"),
         ([(6_100, None), (6_200, None), (5_000, 9_000)], "above 6,100"),
-        ([(None, None)], "too few answers in a block"),
+        ([(None, None)], "too few responses in a round"),
         ([], ""),
     ],
 )
-def test_a_percentile_of_a_typical_block(
+def test_a_percentile_of_a_typical_round(
     ends: list[tuple[float | None, float | None]], said: str
 ) -> None:
     ranges = [QuantileRange(low=low, high=high) for low, high in ends]
-    value = ArmValue(
-        arm="a", metric="response_p99_us", by_block=[], interval=None, within_blocks=ranges
+    value = VariantValue(
+        variant="a", metric="latency_p99_us", by_round=[], interval=None, within_rounds=ranges
     )
-    assert within_a_block(value) == said
+    assert within_a_round(value) == said
 
 
 def test_warnings_of_several_points_are_told_once() -> None:
@@ -81,15 +86,15 @@ def test_a_factor_with_a_single_level_is_a_plain_run() -> None:
     assert dict(view.how)["Varied"] == "connections: 64"
 
 
-def test_blocks_in_which_no_slot_counts_are_not_told_as_none() -> None:
-    wrong = SimulatedArm(wrong_status=404)
-    view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, blocks=6))
+def test_rounds_in_which_no_slot_counts_are_not_told_as_none() -> None:
+    wrong = SimulatedVariant(wrong_status=404)
+    view = runs.seen(simulated_run({"nginx": wrong, "apache": wrong}, rounds=6))
     assert view.deciding == []
     assert (
         why_no_figures(view.points)
         == "No slot counts for what decides: each broke a rule, as the warnings say."
     )
-    assert "ended before" in why_no_figures(runs.seen(runs.no_block()).points)
+    assert "ended before" in why_no_figures(runs.seen(runs.no_round()).points)
 
 
 def test_nothing_measured_is_no_error() -> None:

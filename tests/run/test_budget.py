@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
-from webdyno.own.arms import resolve
+from webdyno.own.variants import resolve
 from webdyno.run.budget import (
     OWN_S,
     estimate_text,
@@ -99,7 +99,7 @@ EXPERIMENT = Experiment.model_validate(
         "title": "",
         "question": "",
         "site": "static",
-        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
+        "variants": {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}},
     }
 )
 CATALOGUE = Catalogue.load()
@@ -128,14 +128,14 @@ def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
 
 
 def test_more_services_take_longer_to_start() -> None:
-    arms = {"a": {"stack": "nginx-phpfpm"}, "b": {"stack": "nginx"}}
-    php = EXPERIMENT.model_validate(EXPERIMENT.model_dump() | {"arms": arms})
+    variants = {"a": {"stack": "nginx-phpfpm"}, "b": {"stack": "nginx"}}
+    php = EXPERIMENT.model_validate(EXPERIMENT.model_dump() | {"variants": variants})
     assert least_s(php, CATALOGUE) > least_s(EXPERIMENT, CATALOGUE)
 
 
 def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_long() -> None:
-    arms = {"one": {"stack": "cmd:./a $PORT"}, "two": {"stack": "cmd:./b $PORT"}}
-    told = CommandLine({"title": "t", "question": "q", "arms": arms}, {})
+    variants = {"one": {"stack": "cmd:./a $PORT"}, "two": {"stack": "cmd:./b $PORT"}}
+    told = CommandLine({"title": "t", "question": "q", "variants": variants}, {})
     draft, catalogue = resolve(
         Draft.of(told, []), CATALOGUE, Path.cwd(), lambda _: None, lambda _: None
     )
@@ -145,10 +145,10 @@ def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_l
     assert "or more where a start takes longer than" in estimate_text(own, catalogue)
 
 
-def test_a_first_block_that_took_longer_is_told() -> None:
+def test_a_first_round_that_took_longer_is_told() -> None:
     points = [plan.experiment for plan in plan_points(with_budget(40, [1, 8]))]
-    assert overrun_warning(points, first_block_s=3) is None
-    assert overrun_warning(points, first_block_s=10) == (
+    assert overrun_warning(points, first_round_s=3) is None
+    assert overrun_warning(points, first_round_s=10) == (
         "the first round took 10 s: a verdict takes about 2 min, longer than the 40 s it was given"
     )
 

@@ -14,17 +14,17 @@ from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
 from webdyno.run import pilot_looks
 from webdyno.run.pilot_looks import PIECE_S, WINDOW_S, PilotLook
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint
 
 SLOW, FAST = (38, 40, 42, 40), (80, 78, 82, 80)
-"""Answers in windows."""
+"""Responses in windows."""
 Looking = Callable[..., BurstsLook | None]
 
 
 @dataclass
 class Server:
-    """Each start begins anew; compiled code is `fast`."""
+    """Each start begins again; compiled code is `fast`."""
 
     pauses_needed: int
     slow: Sequence[int] = SLOW
@@ -46,7 +46,7 @@ class Server:
     def watch(self, seen: PilotLook, load_s: float) -> None:
         """Answer for so long."""
         kind = self.fast if self.had >= self.pauses_needed else self.slow
-        seen.answers += [*kind] * round(load_s / WINDOW_S / len(kind))
+        seen.responses += [*kind] * round(load_s / WINDOW_S / len(kind))
         self.loads_s.append(load_s)
 
 
@@ -54,7 +54,7 @@ class Server:
 def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
     """Look at a server; continuous load showed `slow` answers."""
     monkeypatch.setattr(pilot_looks, "prepared", lambda *_: nullcontext())
-    monkeypatch.setattr(pilot_looks, "RunningBlock", lambda *_: nullcontext())
+    monkeypatch.setattr(pilot_looks, "RunningRound", lambda *_: nullcontext())
 
     def run(
         server: Server, *, works_on: bool = True, most_s: float = 5.0, **asked: object
@@ -64,10 +64,10 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Looking:
         measure = Measure.model_validate(asked)
         point = SimpleNamespace(experiment=SimpleNamespace(measure=measure))
         needs = Needs(0.001, None, 2, most_warmup_s=most_s, most_slot_s=5.0)
-        before = [PilotLook(answers=[*server.slow] * 10)]
-        arm = cast("PlannedArm", None)
+        before = [PilotLook(responses=[*server.slow] * 10)]
+        variant = cast("PlannedVariant", None)
         return pilot_looks.look_in_bursts(
-            cast("RunningPoint", point), arm, needs, before, works_on=works_on
+            cast("RunningPoint", point), variant, needs, before, works_on=works_on
         )
 
     return run

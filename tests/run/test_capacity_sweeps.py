@@ -44,10 +44,10 @@ def test_the_sweeps_are_experiments_that_share_the_time() -> None:
     rates, connections = found["rates"], found["connections"]
     assert rates.load.loop == "open"
     assert plan_points(rates)[1].experiment.load.rate_per_s == 7_500
-    assert rates.measure.decide_on == "response_p99_us"
+    assert rates.measure.decide_on == "latency_p99_us"
     assert connections.load.loop == "closed"
     assert connections.factors == {"load.connections": [1, 8, 64]}
-    assert connections.measure.decide_on == "rate_rps"
+    assert connections.measure.decide_on == "throughput_rps"
 
 
 def test_levels_are_excluded_where_time_is_short() -> None:

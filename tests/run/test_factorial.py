@@ -1,4 +1,7 @@
-"""Which settings make the difference of two arms: their designs, and the arms made of them."""
+"""Which settings make the difference of two variants.
+
+Their designs, and the variants made of them.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +9,7 @@ import pytest
 from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.measure import Measure
 from webdyno.model.run import RunHead
 from webdyno.model.why import Design
@@ -14,14 +17,14 @@ from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level
 from webdyno.run.why import interventions, limits_experiment
 
 
-def experiment(**arms: Arm) -> Experiment:
+def experiment(**variants: Variant) -> Experiment:
     made = run_head({"a": "nginx", "b": "nginx"}).experiment
-    return made.model_copy(update={"arms": arms})
+    return made.model_copy(update={"variants": variants})
 
 
-def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
-    before = Arm(stack="nginx", knobs={"workers": 1, "sendfile": True})
-    after = Arm(stack="nginx", knobs={"workers": 4, "access_log": True}, memory=2**26)
+def test_variants_have_each_setting_as_in_the_one_or_the_other() -> None:
+    before = Variant(stack="nginx", settings={"workers": 1, "sendfile": True})
+    after = Variant(stack="nginx", settings={"workers": 4, "access_log": True}, memory=2**26)
     asked = factorial_experiment("a", "b", experiment(a=before, b=after))
     assert asked.design is not None
     assert asked.design.settings == [
@@ -30,14 +33,14 @@ def test_arms_have_each_setting_as_in_the_one_or_the_other() -> None:
         "workers: 1 → 4",
         "memory: no limit → 64 MiB",
     ]
-    assert len(asked.arms) == 8
-    assert asked.arms["a"] == before
-    for name, arm in asked.arms.items():
+    assert len(asked.variants) == 8
+    assert asked.variants["a"] == before
+    for name, variant in asked.variants.items():
         log, sendfile, workers, memory = asked.design.levels[name]
-        assert arm.knobs.get("access_log") == (True if log else None)
-        assert arm.knobs.get("sendfile") == (None if sendfile else True)
-        assert arm.knobs["workers"] == (4 if workers else 1)
-        assert arm.memory == (2**26 if memory else None)
+        assert variant.settings.get("access_log") == (True if log else None)
+        assert variant.settings.get("sendfile") == (None if sendfile else True)
+        assert variant.settings["workers"] == (4 if workers else 1)
+        assert variant.memory == (2**26 if memory else None)
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 
 
@@ -52,13 +55,13 @@ def test_why_a_run_is_fast_that_told_what_settings_do_is_no_such_run_itself() ->
 
 def test_without_quotas_the_rest_is_tried() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
-    few = Arm(stack="nginx", knobs={"workers": 4})
-    made = head.experiment.model_copy(update={"arms": {"a": few, "b": Arm(stack="nginx")}})
+    few = Variant(stack="nginx", settings={"workers": 4})
+    made = head.experiment.model_copy(update={"variants": {"a": few, "b": Variant(stack="nginx")}})
     catalogue, split = Catalogue.load(), head.machine.split
     asked = limits_experiment("a", made, catalogue, split, cpu_time_is_ours=False)
-    assert list(asked.arms) == ["a", "a, fewer connections", "a, workers = 2"]
-    alone = Arm(stack="redis", site="keys", load={"connections": 1})
-    made = made.model_copy(update={"arms": {"a": alone, "b": alone}})
+    assert list(asked.variants) == ["a", "a, fewer connections", "a, workers = 2"]
+    alone = Variant(stack="redis", site="keys", load={"connections": 1})
+    made = made.model_copy(update={"variants": {"a": alone, "b": alone}})
     with pytest.raises(OperationError, match="a: nothing can be taken"):
         limits_experiment("a", made, catalogue, split, cpu_time_is_ours=False)
 
@@ -66,21 +69,23 @@ def test_without_quotas_the_rest_is_tried() -> None:
 @pytest.mark.parametrize(
     ("after", "said"),
     [
-        (Arm(stack="nginx"), "differ in 0 settings"),
-        (Arm(stack="caddy"), "differ in their stack"),
-        (Arm(stack="nginx", knobs={f"k{n}": n for n in range(16)}), "differ in 16 settings"),
+        (Variant(stack="nginx"), "differ in 0 settings"),
+        (Variant(stack="caddy"), "differ in their stack"),
+        (Variant(stack="nginx", settings={f"k{n}": n for n in range(16)}), "differ in 16 settings"),
     ],
 )
-def test_what_settings_alone_do_not_tell_apart_is_refused(after: Arm, said: str) -> None:
+def test_what_settings_alone_do_not_tell_apart_is_refused(after: Variant, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        factorial_experiment("a", "b", experiment(a=Arm(stack="nginx"), b=after))
+        factorial_experiment("a", "b", experiment(a=Variant(stack="nginx"), b=after))
 
 
 def test_what_there_is_can_be_taken() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
-    arm = Arm(stack="nginx", knobs={"workers": 4}, memory=2**30, bench={"link": 1e8})
-    bench = head.experiment.bench.model_copy(update={"kind": "netns"})
-    made = head.experiment.model_copy(update={"arms": {"a": arm, "b": arm}, "bench": bench})
+    variant = Variant(stack="nginx", settings={"workers": 4}, memory=2**30, testbed={"link": 1e8})
+    testbed = head.experiment.testbed.model_copy(update={"kind": "netns"})
+    made = head.experiment.model_copy(
+        update={"variants": {"a": variant, "b": variant}, "testbed": testbed}
+    )
     found = {
         it.resource: (it.share, changed)
         for it, changed in interventions("a", made, Catalogue.load(), head.machine.split)
@@ -96,13 +101,13 @@ def test_what_there_is_can_be_taken() -> None:
     assert found["connections"][0] == pytest.approx(45 / 64)
     assert found["connections"][1].load == {"connections": 45}
     assert found["servers' CPU"][1].cpus == pytest.approx(0.7 * len(head.machine.split.servers))
-    assert found["client's CPU"][1].bench["client_cpus"] == pytest.approx(
+    assert found["client's CPU"][1].testbed["client_cpus"] == pytest.approx(
         0.8 * len(head.machine.split.client)
     )
-    assert found["link"][1].bench["link"] == pytest.approx(7e7)
+    assert found["link"][1].testbed["link"] == pytest.approx(7e7)
     assert found["memory"][1].memory == round(0.8 * 2**30)
     assert found["workers"][0] == 0.5
-    assert found["workers"][1].knobs["workers"] == 2
+    assert found["workers"][1].settings["workers"] == 2
 
 
 def test_how_a_run_was_measured_is_kept_where_it_was_said() -> None:
@@ -112,10 +117,10 @@ def test_how_a_run_was_measured_is_kept_where_it_was_said() -> None:
     assert (asked.measure.slot_s, asked.measure.budget_s, asked.measure.patience) == (2, 30, 1)
 
 
-def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
+def test_the_experiment_compares_a_variant_with_itself_that_has_less() -> None:
     head = run_head({"a": "nginx", "b": "nginx"})
     asked = limits_experiment("b", head.experiment, Catalogue.load(), head.machine.split)
-    assert list(asked.arms) == [
+    assert list(asked.variants) == [
         "b",
         "b, less servers' CPU",
         "b, less client's CPU",
@@ -123,7 +128,7 @@ def test_the_experiment_compares_an_arm_with_itself_that_has_less() -> None:
         "b, workers = 1",
     ]
     assert asked.interventions["b, less servers' CPU"].resource == "servers' CPU"
-    assert asked.arms["b"] == head.experiment.arms["b"]
+    assert asked.variants["b"] == head.experiment.variants["b"]
     assert (asked.measure.precision, asked.measure.patience) == (0.05, 2)
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 

@@ -25,12 +25,12 @@ REQUESTS: list[dict[str, Any]] = [
 
 
 def of_a_log(requests: Sequence[Mapping[str, object]], **load: object) -> Experiment:
-    arms = {"one": {"stack": "nginx"}, "two": {"stack": "nginx"}}
+    variants = {"one": {"stack": "nginx"}, "two": {"stack": "nginx"}}
     told = {
         "title": "t",
         "question": "q?",
         "site": "static",
-        "arms": arms,
+        "variants": variants,
         "requests": list(requests),
         "load": load,
         "workload": {"requests": 1_000, "excluded": {"of other methods": 3}},
@@ -38,10 +38,10 @@ def of_a_log(requests: Sequence[Mapping[str, object]], **load: object) -> Experi
     return read_experiment(CommandLine(told, {}), [], CATALOGUE)
 
 
-def test_all_arms_are_asked_for_everything_once() -> None:
+def test_all_variants_are_asked_for_everything_once() -> None:
     (found,) = unlike_requests(of_a_log(REQUESTS), CATALOGUE)
     assert found.number == 31
-    assert found.why.startswith("arm one answered 404 to /gone.html, 200 was expected")
+    assert found.why.startswith("variant one answered 404 to /gone.html, 200 was expected")
     assert found.share == pytest.approx(1 / 33)
 
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder, is_held
 
-RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_bad_line_elsewhere_is_a_mistake_with_its_place(folder: RunFolder) -> 
     folder.append(RUN.records[0])
     with (folder.path / "slots.jsonl").open("a") as file:
         file.write('{"kind": "slot"}\n')
-    with pytest.raises(UserError, match=r"slots\.jsonl:2: .*block"):
+    with pytest.raises(UserError, match=r"slots\.jsonl:2: .*round"):
         folder.records()
 
 
@@ -189,10 +189,10 @@ def test_what_is_no_file_of_a_run_is_refused_and_never_waited_for(
             folder.hold()
 
 
-def test_a_block_s_folder_stays_inside_the_run(folder: RunFolder, tmp_path: Path) -> None:
-    (folder.path / "blocks").symlink_to(tmp_path / "elsewhere")
+def test_a_round_s_folder_stays_inside_the_run(folder: RunFolder, tmp_path: Path) -> None:
+    (folder.path / "rounds").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="leads out of"):
-        folder.block_folder(0, 1, "nginx")
+        folder.round_folder(0, 1, "nginx")
 
 
 def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None:
@@ -249,20 +249,20 @@ def test_a_folder_without_a_readable_head_is_refused(
         RunFolder.open(tmp_path)
 
 
-@given(arm=st.text(min_size=1, max_size=20), block=st.integers(0, 5_000))
+@given(variant=st.text(min_size=1, max_size=20), round_number=st.integers(0, 5_000))
 @settings(max_examples=50)
-def test_arm_folders_stay_inside_the_run(
-    tmp_path_factory: pytest.TempPathFactory, arm: str, block: int
+def test_variant_folders_stay_inside_the_run(
+    tmp_path_factory: pytest.TempPathFactory, variant: str, round_number: int
 ) -> None:
-    path = tmp_path_factory.mktemp("arms")
-    made = RunFolder(path, RUN.head).block_folder(0, block, arm)
+    path = tmp_path_factory.mktemp("variants")
+    made = RunFolder(path, RUN.head).round_folder(0, round_number, variant)
     assert made.is_dir()
-    assert made.resolve().parent.parent == (path / "blocks").resolve()
+    assert made.resolve().parent.parent == (path / "rounds").resolve()
 
 
-def test_arms_have_folders_of_their_own(folder: RunFolder) -> None:
+def test_variants_have_folders_of_their_own(folder: RunFolder) -> None:
     names = ["a", "a/b", ".", "..", "%2E", ".a"]
-    assert len({folder.block_folder(0, 1, name) for name in names}) == len(names)
+    assert len({folder.round_folder(0, 1, name) for name in names}) == len(names)
 
 
 def test_blank_lines_cost_no_more_than_their_bytes(folder: RunFolder) -> None:

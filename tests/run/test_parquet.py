@@ -6,12 +6,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.model.errors import OperationError
 from webdyno.model.records import SlotRecord
 from webdyno.run.parquet import write_parquet
 
-RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=2)
+RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=2)
 SLOTS = [record for record in RUN.records if isinstance(record, SlotRecord)]
 
 
@@ -21,14 +21,14 @@ def test_every_slot_is_a_row_with_its_figures(tmp_path: Path) -> None:
     rows = (
         duckdb.read_parquet(str(path))
         .project(
-            'arm, phase, "load.requests.completed", "load.rate_rps", "servers.cpu_user_s", '
+            'variant, phase, "load.requests.completed", "load.rate_rps", "servers.cpu_user_s", '
             "epoch(started_at)"
         )
         .fetchall()
     )
     assert rows == [
         (
-            slot.arm,
+            slot.variant,
             slot.phase,
             slot.load.requests.completed,
             slot.load.rate_rps,
@@ -44,7 +44,7 @@ def test_columns_have_types(tmp_path: Path) -> None:
     write_parquet(RUN.records, path)
     table = duckdb.read_parquet(str(path))
     types = dict(zip(table.columns, map(str, table.types), strict=True))
-    assert types["block"] == "BIGINT"
+    assert types["round"] == "BIGINT"
     assert types["load.rate_rps"] == "DOUBLE"
     assert types["load.keepalive.asked"] == "VARCHAR"
     assert types["started_at"] == "TIMESTAMP WITH TIME ZONE"

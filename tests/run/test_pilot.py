@@ -3,19 +3,21 @@
 import numpy as np
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.judge import question_of
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
 from webdyno.run.pilot import _cold, _needs, needs_pilot
 from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 
 
 def experiment(**measure: float) -> Experiment:
-    return simulated_run(ARMS, blocks=1, measure=Measure.model_validate(measure)).head.experiment
+    return simulated_run(
+        VARIANTS, rounds=1, measure=Measure.model_validate(measure)
+    ).head.experiment
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ def experiment(**measure: float) -> Experiment:
     [
         ({}, True),
         ({"slot_s": 1.0}, True),
-        ({"lead_in_s": 0.1}, True),
+        ({"ramp_up_s": 0.1}, True),
         ({"slot_s": 1.0, "warmup_s": 1.0}, False),
     ],
 )
@@ -36,12 +38,16 @@ def test_instruments_that_know_no_windows_have_no_pilot() -> None:
     assert not needs_pilot(by_ab)
 
 
-def test_one_pilot_serves_both_arms_of_a_gates_base() -> None:
-    gate = GateSettings(worse_than={"rate_rps": 0.05}, base="a", head="b")
-    arms = {"base": Arm(stack="nginx"), "again": Arm(stack="nginx"), "head": Arm(stack="caddy")}
-    gated = experiment().model_copy(update={"gate": gate, "arms": arms})
-    assert question_of(gated).piloted_arms == ["base", "head"]
-    assert question_of(experiment()).piloted_arms == [*ARMS]
+def test_one_pilot_serves_both_variants_of_a_gates_baseline() -> None:
+    gate = GateSettings(worse_than={"throughput_rps": 0.05}, baseline="a", head="b")
+    variants = {
+        "baseline": Variant(stack="nginx"),
+        "again": Variant(stack="nginx"),
+        "head": Variant(stack="caddy"),
+    }
+    gated = experiment().model_copy(update={"gate": gate, "variants": variants})
+    assert question_of(gated).piloted_variants == ["baseline", "head"]
+    assert question_of(experiment()).piloted_variants == [*VARIANTS]
 
 
 def test_cpu_time_is_shared_out_to_windows() -> None:
@@ -51,28 +57,28 @@ def test_cpu_time_is_shared_out_to_windows() -> None:
 
 
 def test_cpu_time_per_answer_stands_beside_the_rate() -> None:
-    seen = PilotLook(answers=[100] * 40, cpu_s=[0.01] * 40)
+    seen = PilotLook(responses=[100] * 40, cpu_s=[0.01] * 40)
     rate, cost = seen.series()
     assert np.exp(rate.logs) == pytest.approx(4000, rel=0.01)
     assert np.exp(cost.logs) == pytest.approx(1e-4, rel=0.01)
-    assert len(PilotLook(answers=[100] * 40).series()) == 1
+    assert len(PilotLook(responses=[100] * 40).series()) == 1
 
 
 def test_cold_figures_end_where_the_rate_is_nearly_steady() -> None:
     from webdyno.model.pilot import Pilot
 
     found = Pilot(
-        warmup_s=0.1, lead_in_s=0.0, window_s=0.5, period_s=None, steady=True, why="level"
+        warmup_s=0.1, ramp_up_s=0.0, window_s=0.5, period_s=None, steady=True, why="level"
     )
-    seen = PilotLook(answers=[50, 80, 95, 100, 100, 100, 100, 100], cpu_s=[0.02] * 8)
+    seen = PilotLook(responses=[50, 80, 95, 100, 100, 100, 100, 100], cpu_s=[0.02] * 8)
     cold = _cold(seen, found, ready_s=0.3, until_ready_s=0.05)
-    assert cold.first_answer_s == 0.3
-    assert cold.full_rate_s == pytest.approx(0.3 + 3 * WINDOW_S)
+    assert cold.first_response_s == 0.3
+    assert cold.full_throughput_s == pytest.approx(0.3 + 3 * WINDOW_S)
     assert cold.cpu_s == pytest.approx(0.05 + 3 * 0.02)
 
 
-def test_quick_arms_get_slots_of_which_six_blocks_fit_into_a_third_of_the_budget() -> None:
-    needs = _needs(experiment(budget_s=90.0), start_s=0.4, response_s=0.002)
+def test_quick_variants_get_slots_of_which_six_rounds_fit_into_a_third_of_the_budget() -> None:
+    needs = _needs(experiment(budget_s=90.0), start_s=0.4, latency_s=0.002)
     assert 6 * 2 * (0.4 + 2 * needs.most_slot_s) <= 30
-    slow = _needs(experiment(budget_s=90.0), start_s=0.4, response_s=0.2)
+    slow = _needs(experiment(budget_s=90.0), start_s=0.4, latency_s=0.2)
     assert slow.most_slot_s > needs.most_slot_s

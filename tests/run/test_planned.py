@@ -1,4 +1,4 @@
-"""What an arm is asked for: spelled out, named, filled in; and what stays out of the folder."""
+"""What a variant is asked for: spelled out, named, filled in; and what stays out of the folder."""
 
 import json
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from webdyno.definitions import Catalogue, CommandLine, read_experiment, settings
+from webdyno.definitions import Catalogue, CommandLine, read_experiment, read_overrides
 from webdyno.generator.interface import Expectation
 from webdyno.model.errors import UserError
 from webdyno.model.load import Load
@@ -20,12 +20,12 @@ from webdyno.run.planned import planned_requests, secrets_of
 from webdyno.run.redact import hide_in_files, line_of
 
 SITE = Catalogue.load().site("static")
-ARMS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
 
 
 def read(*overrides: str, **more: object) -> object:
-    data = {"title": "t", "question": "q?", "site": "static", "arms": ARMS, **more}
-    return read_experiment(CommandLine(data, {}), settings(overrides), Catalogue.load())
+    data = {"title": "t", "question": "q?", "site": "static", "variants": VARIANTS, **more}
+    return read_experiment(CommandLine(data, {}), read_overrides(overrides), Catalogue.load())
 
 
 def test_patterns_share_their_weight_and_pages_have_the_site_s_answer() -> None:
@@ -84,19 +84,23 @@ def test_no_text_shows_a_secret_however_it_is_cut(text: str, secret: str, cut: i
 
 def test_records_and_files_hide_what_others_said(tmp_path: Path) -> None:
     incident = IncidentRecord(
-        block=1, arm="arm", happened_at=datetime.now(UTC), what='said "arm"', log_tail=["an arm"]
+        round=1,
+        variant="variant",
+        happened_at=datetime.now(UTC),
+        what='said "variant"',
+        log_tail=["a variant"],
     )
-    line = json.loads(line_of(incident, {"arm"}))
-    assert (line["arm"], line["what"]) == ("arm", f'said "{HIDDEN}"')
-    assert line["log_tail"] == [f"an {HIDDEN}"]
+    line = json.loads(line_of(incident, {"variant"}))
+    assert (line["variant"], line["what"]) == ("variant", f'said "{HIDDEN}"')
+    assert line["log_tail"] == [f"a {HIDDEN}"]
     (tmp_path / "sub").mkdir()
     log, other = tmp_path / "sub" / "log", tmp_path / "other"
-    log.write_bytes(b"\xffarm\n")
-    other.write_text("arm")
+    log.write_bytes(b"\xffvariant\n")
+    other.write_text("variant")
     (tmp_path / "sub" / "link").symlink_to(other)
-    hide_in_files(tmp_path / "sub", {"arm"})
+    hide_in_files(tmp_path / "sub", {"variant"})
     assert log.read_bytes() == b"\xff" + HIDDEN.encode() + b"\n"
-    assert other.read_text() == "arm"
+    assert other.read_text() == "variant"
 
 
 def changes(file: Path) -> tuple[int, ...]:
@@ -153,8 +157,8 @@ def test_requests_and_paths_exclude_each_other_and_other_generators_say_what_the
     with pytest.raises(UserError, match="zipf and the requests' weights"):
         read(requests=both, load={"zipf": 1.0})
     for entry, told in [
-        ({"path": "/", "method": "POST"}, "is asked for GET only here, not POST"),
-        ({"path": "/", "contains": "x"}, "looks into no answer"),
+        ({"path": "/", "method": "POST"}, "is requested GET only here, not POST"),
+        ({"path": "/", "contains": "x"}, "looks into no response"),
         ({"path": "/", "headers": {"A": "${env:B}"}}, "would show secrets"),
     ]:
         for generator in ("ab", "wrk"):
@@ -167,10 +171,10 @@ def test_a_protocol_that_a_stack_does_not_speak_is_refused_with_those_that_do() 
     with pytest.raises(
         UserError, match=r"stack varnish-front can't be asked over h2.*nginx"
     ) as told:
-        read("load.protocol=h2", arms=phps)
+        read("load.protocol=h2", variants=phps)
     assert "--set load.protocol=h2" in str(told.value)
     with pytest.raises(UserError, match=r"give load\.protocol instead"):
-        read("arms.a.knobs.protocol=h2")
+        read("variants.a.settings.protocol=h2")
     with pytest.raises(UserError, match="streams needs HTTP/2"):
         read("load.streams=2")
     with pytest.raises(UserError, match=r"plain HTTP/1\.1 only"):

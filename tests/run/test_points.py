@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SimulatedArm, run_head, simulated_run
+from builders import SimulatedVariant, run_head, simulated_run
 from webdyno.lab.lines import LineProgress
 from webdyno.model.experiment import Experiment, Level
 from webdyno.model.point import plan_points
@@ -25,7 +25,7 @@ BASE = Experiment.model_validate(
         "question": "q",
         "site": "static",
         "measure": {"budget_s": 60, "seed": 1},
-        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
+        "variants": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
     }
 )
 
@@ -66,11 +66,11 @@ def test_only_a_single_point_is_given_more_time() -> None:
         assert [plan.experiment.measure.patience for plan in plan_points(it)] == [1, 1]
 
 
-def test_a_factor_reaches_knobs_that_no_arm_had_set_and_leaves_the_rest() -> None:
-    (one, two) = plan_points(varied({"arms.a.knobs.workers": [1, 2]}))
-    assert one.experiment.arms["a"].knobs == {"workers": 1}
-    assert two.experiment.arms["a"].knobs == {"workers": 2}
-    assert two.experiment.arms["b"] == BASE.arms["b"]
+def test_a_factor_reaches_settings_that_no_variant_had_set_and_leaves_the_rest() -> None:
+    (one, two) = plan_points(varied({"variants.a.settings.workers": [1, 2]}))
+    assert one.experiment.variants["a"].settings == {"workers": 1}
+    assert two.experiment.variants["a"].settings == {"workers": 2}
+    assert two.experiment.variants["b"] == BASE.variants["b"]
     assert two.experiment.factors == {}
 
 
@@ -80,30 +80,33 @@ def test_an_experiment_without_factors_is_one_point() -> None:
     assert plan.point.levels == {}
 
 
-@pytest.mark.parametrize(("blocks", "stops"), [(6, True), (8, True), (9, False), (0, True)])
-def test_a_point_is_measured_until_it_has_the_blocks_asked_for_however_precise_it_is(
-    tmp_path: Path, blocks: int, stops: bool
+@pytest.mark.parametrize(("rounds", "stops"), [(6, True), (8, True), (9, False), (0, True)])
+def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_it_is(
+    tmp_path: Path, rounds: int, stops: bool
 ) -> None:
-    arms = {"a": SimulatedArm(rate_rps=20_000), "b": SimulatedArm(rate_rps=40_000)}
-    simulated = simulated_run(arms, blocks=8, restart_sd=0.001, slot_sd=0.001)
+    variants = {
+        "a": SimulatedVariant(throughput_rps=20_000),
+        "b": SimulatedVariant(throughput_rps=40_000),
+    }
+    simulated = simulated_run(variants, rounds=8, restart_sd=0.001, slot_sd=0.001)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         point = RunningPoint(
             data=simulated.data,
-            arms=[],
+            variants=[],
             testbed=NOWHERE,
             calibrations={},
             folder=folder,
             progress=LineProgress(simulated.head, print),
             used_s=1e6,
         )
-        point.ask_for(blocks)
+        point.ask_for(rounds)
         assert point.stops() is stops
 
 
 def test_the_time_of_pilots_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    simulated = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=0)
+    simulated = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=0)
     now_s = [0.0]
 
     def run_pilots(point: RunningPoint) -> None:
@@ -113,18 +116,18 @@ def test_the_time_of_pilots_is_counted_once(
     def look_first(point: RunningPoint) -> None:
         """Nothing is started here."""
 
-    def run_block(point: RunningPoint, number: int) -> None:
+    def run_round(point: RunningPoint, number: int) -> None:
         now_s[0] += 3
         point.has_stopped = number == 1
 
     monkeypatch.setattr(session, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr(session, "look_first", look_first)
     monkeypatch.setattr(session, "run_pilots", run_pilots)
-    monkeypatch.setattr(session, "run_block", run_block)
+    monkeypatch.setattr(session, "run_round", run_round)
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         point = RunningPoint(
             data=simulated.data,
-            arms=[],
+            variants=[],
             testbed=NOWHERE,
             calibrations={},
             folder=folder,

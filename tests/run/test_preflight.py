@@ -23,7 +23,7 @@ ENCODED = {
 
 
 class Site(BaseHTTPRequestHandler):
-    """Answers /hello well and as asked for, resets /gone, and is not found elsewhere."""
+    """Answers /hello well and as requested, resets /gone, and is not found elsewhere."""
 
     protocol_version = "HTTP/1.1"
 
@@ -58,16 +58,16 @@ def url() -> Iterator[str]:
 
 def test_an_answer_is_written_down_with_hash_and_head(url: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
-    (answer,) = ask_all(url, [PlannedRequest("/hello", expect)], Load())
-    assert (answer.status, answer.body_sha256) == (200, expect.body_sha256)
-    assert answer.headers == [("Content-Length", "13")]
-    assert answer.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
-    assert answer.http_version == "HTTP/1.1"
+    (response,) = ask_all(url, [PlannedRequest("/hello", expect)], Load())
+    assert (response.status, response.body_sha256) == (200, expect.body_sha256)
+    assert response.headers == [("Content-Length", "13")]
+    assert response.head_bytes == len(b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n")
+    assert response.http_version == "HTTP/1.1"
 
 
 def test_an_error_page_keeps_its_beginning(url: str) -> None:
-    (answer,) = ask_all(url, [PlannedRequest("/missing", Expectation(200))], Load())
-    assert (answer.status, answer.body_start) == (404, "not here")
+    (response,) = ask_all(url, [PlannedRequest("/missing", Expectation(200))], Load())
+    assert (response.status, response.body_start) == (404, "not here")
 
 
 def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: str) -> None:
@@ -82,25 +82,25 @@ def test_no_answer_is_an_answer_with_its_reason_and_the_next_one_is_asked(url: s
 
 
 def test_nobody_listening_is_told() -> None:
-    (answer,) = ask_all("http://127.0.0.1:9", [PlannedRequest("/", Expectation(200))], Load())
-    assert answer.status is None
-    assert "refused" in (answer.error or "")
+    (response,) = ask_all("http://127.0.0.1:9", [PlannedRequest("/", Expectation(200))], Load())
+    assert response.status is None
+    assert "refused" in (response.error or "")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_compressed_body_is_kept_as_the_page_that_it_is(url: str, encoding: str) -> None:
     expect = Expectation(200, len(BODY), hashlib.sha256(BODY).hexdigest())
     load = Load(headers={"Accept-Encoding": encoding})
-    (answer,) = ask_all(url, [PlannedRequest("/hello", expect)], load)
-    assert (answer.encoding, answer.wire_bytes) == (encoding, len(ENCODED[encoding]))
-    assert (answer.body_bytes, answer.body_sha256) == (len(BODY), expect.body_sha256)
+    (response,) = ask_all(url, [PlannedRequest("/hello", expect)], load)
+    assert (response.encoding, response.wire_bytes) == (encoding, len(ENCODED[encoding]))
+    assert (response.body_bytes, response.body_sha256) == (len(BODY), expect.body_sha256)
 
 
 def test_an_encoding_that_nobody_can_read_is_no_answer(url: str) -> None:
     load = Load(headers={"Accept-Encoding": "gzip, deflate"})  # the server takes it literally
-    (answer,) = ask_all(url, [PlannedRequest("/hello", Expectation(200))], load)
-    assert answer.status is None
-    assert "encoding" in (answer.error or "")
+    (response,) = ask_all(url, [PlannedRequest("/hello", Expectation(200))], load)
+    assert response.status is None
+    assert "encoding" in (response.error or "")
 
 
 def test_bodies_that_are_cut_off_or_never_end_are_no_pages(

@@ -9,13 +9,13 @@ from time import sleep
 
 import pytest
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.records import Record
 from webdyno.run.folder import RunFolder
 from webdyno.run.records_file import MOST_OBJECTS, records_of
 
-RUN = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=20)
+RUN = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=20)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_two_threads_don_t_count_each_other_s_memory(
         yield from ()
 
     monkeypatch.setattr("webdyno.run.folder.records_of", slowly)
-    head = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=1).head
+    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
     folders = [RunFolder(tmp_path / name, head) for name in "ab"]
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(RunFolder.records, folders)) == [[], []]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from judge.stretches import Truth, stretch
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.catalogue import BUILT_IN
@@ -18,7 +18,7 @@ from webdyno.judge.point_data import RunData
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
-from webdyno.model.records import BlockRecord, SessionRecord, StopRecord
+from webdyno.model.records import RoundRecord, SessionRecord, StopRecord
 from webdyno.run.folder import RunFolder
 from webdyno.run.repeat import kept_catalogue
 from webdyno.run.session import begin_run, is_finished, resume_run, rounds_are_over
@@ -27,7 +27,7 @@ DUEL = {
     "title": "t",
     "question": "q",
     "site": "static",
-    "arms": {"nginx": {"stack": "nginx"}, "apache": {"stack": "apache-prefork-modphp"}},
+    "variants": {"nginx": {"stack": "nginx"}, "apache": {"stack": "apache-prefork-modphp"}},
 }
 
 
@@ -100,8 +100,8 @@ def test_a_folder_repeats_its_experiment_with_what_it_holds(tmp_path: Path) -> N
     catalogue = kept_catalogue(folder.path)
     again = read_experiment(TomlFile(folder.path / "experiment.toml"), [], catalogue)
     assert again == folder.head.experiment
-    for arm in again.arms.values():
-        for part in catalogue.stack(arm.stack).services.values():
+    for variant in again.variants.values():
+        for part in catalogue.stack(variant.stack).services.values():
             assert part.service.folder.is_relative_to(folder.path)
             for template in part.service.files.values():
                 beside = part.service.folder, part.service.folder.parent
@@ -122,8 +122,8 @@ def test_a_catalogue_of_ones_own_is_kept_with_all_that_varies(tmp_path: Path) ->
     (own / "sites/letters/root").symlink_to(own / "sites/letters/drafts")
     experiment = DUEL | {
         "site": "letters",
-        "arms": {"a": {"stack": "mine"}, "b": {"stack": "nginx"}},
-        "factors": {"arms.a.stack": ["mine", "other"]},
+        "variants": {"a": {"stack": "mine"}, "b": {"stack": "nginx"}},
+        "factors": {"variants.a.stack": ["mine", "other"]},
     }
     folder = begun(tmp_path / "run", experiment, Catalogue.load([own]))
     shutil.rmtree(own)
@@ -157,7 +157,7 @@ def test_the_copy_of_a_catalogue_is_known_again(tmp_path: Path) -> None:
     assert foreign(kept) == foreign(mine)
 
 
-ARMS = {"a": SimulatedArm(), "b": SimulatedArm()}
+VARIANTS = {"a": SimulatedVariant(), "b": SimulatedVariant()}
 
 
 def finished(run: SimulatedRun) -> bool:
@@ -165,21 +165,23 @@ def finished(run: SimulatedRun) -> bool:
 
 
 def test_a_run_is_finished_where_the_stop_rule_holds_or_held() -> None:
-    many = Measure(seed=1, max_blocks=8, budget_s=1000, precision=0.0001)
-    assert finished(simulated_run(ARMS, blocks=8, measure=many))
-    seven = simulated_run(ARMS, blocks=7, measure=many)
+    many = Measure(seed=1, max_rounds=8, budget_s=1000, precision=0.0001)
+    assert finished(simulated_run(VARIANTS, rounds=8, measure=many))
+    seven = simulated_run(VARIANTS, rounds=7, measure=many)
     assert not finished(seven)
-    stop = StopRecord(block=7, stopped_at=START, reason="budget", why="")
+    stop = StopRecord(round=7, stopped_at=START, reason="budget", why="")
     stopped = SimulatedRun(seven.head, [*seven.records, stop])
     assert rounds_are_over(stopped.whole)
     assert not finished(stopped)  # long looks are to follow
-    looks = [stretch(Truth(), arm=arm) for arm in ARMS]
+    looks = [stretch(Truth(), variant=variant) for variant in VARIANTS]
     assert finished(SimulatedRun(seven.head, [*stopped.records, *looks]))
 
 
-def test_a_budget_is_used_up_by_the_blocks_on_record() -> None:
-    run = simulated_run(ARMS, blocks=10, measure=Measure(seed=1, budget_s=1000, precision=0.0001))
-    used_s = sum(it.took_s for it in run.records if isinstance(it, BlockRecord))
+def test_a_budget_is_used_up_by_the_rounds_on_record() -> None:
+    run = simulated_run(
+        VARIANTS, rounds=10, measure=Measure(seed=1, budget_s=1000, precision=0.0001)
+    )
+    used_s = sum(it.took_s for it in run.records if isinstance(it, RoundRecord))
     assert not finished(run)
     measure = run.head.experiment.measure.model_copy(update={"budget_s": used_s + 1})
     experiment = run.head.experiment.model_copy(update={"measure": measure})
@@ -188,7 +190,7 @@ def test_a_budget_is_used_up_by_the_blocks_on_record() -> None:
 
 
 def test_a_sweep_is_finished_when_all_of_its_points_are() -> None:
-    run = simulated_run(ARMS, blocks=8, measure=Measure(seed=1, max_blocks=8))
+    run = simulated_run(VARIANTS, rounds=8, measure=Measure(seed=1, max_rounds=8))
     factors = {"load.connections": [1, 2]}
     experiment: Experiment = run.head.experiment.model_copy(update={"factors": factors})
     head = run.head.model_copy(update={"experiment": experiment})

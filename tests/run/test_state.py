@@ -1,4 +1,4 @@
-"""Commands before and after each block."""
+"""Commands before and after each round."""
 
 import os
 import time
@@ -7,32 +7,32 @@ from unittest.mock import Mock
 
 import pytest
 
-from builders import SimulatedArm, point_data, simulated_run
+from builders import SimulatedVariant, point_data, simulated_run
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import State
 from webdyno.run.folder import RunFolder
 from webdyno.run.point import RunningPoint, in_state, prepared
 
 
-def test_commands_run_in_order_around_the_block_and_are_logged(tmp_path: Path) -> None:
+def test_commands_run_in_order_around_the_round_and_are_logged(tmp_path: Path) -> None:
     said = tmp_path / "said"
     state = State(
-        before_block=[f"echo one >> {said}", f"echo two >> {said}; echo done"],
-        after_block=[f"echo after >> {said}"],
+        before_round=[f"echo one >> {said}", f"echo two >> {said}; echo done"],
+        after_round=[f"echo after >> {said}"],
     )
     log = tmp_path / "new" / "state.log"
     with in_state(state, log, None):
         assert said.read_text().split() == ["one", "two"]
     assert said.read_text().split() == ["one", "two", "after"]
     assert "done" in log.read_text()
-    assert f"after_block: echo after >> {said}" in log.read_text()
+    assert f"after_round: echo after >> {said}" in log.read_text()
 
 
-def test_what_fails_in_the_block_is_told_and_the_commands_after_it_run(tmp_path: Path) -> None:
+def test_what_fails_in_the_round_is_told_and_the_commands_after_it_run(tmp_path: Path) -> None:
     said = tmp_path / "said"
-    state = State(after_block=[f"touch {said}", "false"])
-    with pytest.raises(ValueError, match="the block"), in_state(state, tmp_path / "log", None):
-        raise ValueError("the block")
+    state = State(after_round=[f"touch {said}", "false"])
+    with pytest.raises(ValueError, match="the round"), in_state(state, tmp_path / "log", None):
+        raise ValueError("the round")
     assert said.exists()
 
 
@@ -46,13 +46,13 @@ def test_what_fails_in_the_block_is_told_and_the_commands_after_it_run(tmp_path:
 def test_a_failing_command_is_told_with_what_it_said(
     tmp_path: Path, command: str, told: str
 ) -> None:
-    state = State(before_block=[command], within_s=0.2 if "sleep" in command else 20.0)
+    state = State(before_round=[command], within_s=0.2 if "sleep" in command else 20.0)
     with (
         pytest.raises(OperationError, match=told) as error,
         in_state(state, tmp_path / "log", None),
     ):
-        pytest.fail("the block has begun")
-    assert "state.before_block" in str(error.value)
+        pytest.fail("the round has begun")
+    assert "state.before_round" in str(error.value)
     assert "no database" in str(error.value) + (tmp_path / "log").read_text()
 
 
@@ -62,22 +62,22 @@ def test_in_another_one_s_folder_root_runs_them_as_that_one(
 ) -> None:
     monkeypatch.delenv("SUDO_UID", raising=False)
     monkeypatch.setenv("SECRET", "ours")
-    run = simulated_run({"nginx": SimulatedArm(), "apache": SimulatedArm()}, blocks=1)
+    run = simulated_run({"nginx": SimulatedVariant(), "apache": SimulatedVariant()}, rounds=1)
     with RunFolder.create(open_folder / "run", run.head) as folder:
         os.chown(folder.path, 12345, 12345)
         experiment = run.head.experiment.model_copy(
-            update={"state": State(before_block=["id -u; id -G; echo [$SECRET]"])}
+            update={"state": State(before_round=["id -u; id -G; echo [$SECRET]"])}
         )
         point = RunningPoint(
             data=point_data([], experiment),
-            arms=[],
+            variants=[],
             testbed=Mock(),
             calibrations={},
             folder=folder,
             progress=Mock(),
         )
         with prepared(point, 1):
-            said = folder.block_log(point.number, 1, "state.log").read_text()
+            said = folder.round_log(point.number, 1, "state.log").read_text()
     assert said.splitlines()[1:] == ["12345", "12345", "[]"]
 
 
@@ -86,15 +86,15 @@ def test_a_log_that_leads_elsewhere_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "log").symlink_to(tmp_path / "kept")
     with (
         pytest.raises(OperationError, match="log: can't be written"),
-        in_state(State(before_block=["echo said"]), tmp_path / "log", None),
+        in_state(State(before_round=["echo said"]), tmp_path / "log", None),
     ):
-        pytest.fail("the block has begun")
+        pytest.fail("the round has begun")
     assert (tmp_path / "kept").read_text() == "kept"
 
 
 def test_nothing_that_a_command_left_in_the_background_stays(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    with in_state(State(before_block=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log", None):
+    with in_state(State(before_round=[f"sleep 60 & echo $! > {pid}"]), tmp_path / "log", None):
         number = int(pid.read_text())
     stat = Path(f"/proc/{number}/stat")
     while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":

@@ -2,24 +2,24 @@
 
 from pathlib import Path
 
-from builders import SimulatedArm, simulated_run
+from builders import SimulatedVariant, simulated_run
 from webdyno.definitions import Catalogue
-from webdyno.model.experiment import Arm
-from webdyno.model.knob import KnobValue
+from webdyno.model.experiment import Variant
 from webdyno.model.measure import Measure
+from webdyno.model.setting import SettingValue
 from webdyno.run.tuning import DEFAULT, Contender
 
 
-def first_tried(folder: Path, measure: Measure) -> list[dict[str, KnobValue]]:
-    """The settings of a search's first round."""
+def first_tried(folder: Path, measure: Measure) -> list[dict[str, SettingValue]]:
+    """The settings of a search's first batch."""
     made = simulated_run(
-        {it: SimulatedArm() for it in ("nginx", "apache")}, blocks=0
+        {it: SimulatedVariant() for it in ("nginx", "apache")}, rounds=0
     ).head.experiment
     asked = made.model_copy(update={"measure": measure})
-    side = Contender("nginx", Arm(stack="nginx"), asked, Catalogue.load(), folder)
-    first = side.next_round()
+    contender = Contender("nginx", Variant(stack="nginx"), asked, Catalogue.load(), folder)
+    first = contender.next_batch()
     assert first
-    return [arm.knobs for name, arm in first.arms.items() if name != DEFAULT]
+    return [variant.settings for name, variant in first.variants.items() if name != DEFAULT]
 
 
 def test_each_search_begins_elsewhere_unless_its_seed_is_set(tmp_path: Path) -> None:

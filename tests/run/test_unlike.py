@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
 from webdyno.model.request import Ignored
 from webdyno.run.preflight import with_differences, without_ignored
 
@@ -38,8 +38,8 @@ def test_what_cannot_be_ignored_is_told(wrong: str) -> None:
         TypeAdapter(Ignored).validate_python(wrong)
 
 
-def answer(body: bytes) -> Answer:
-    return Answer(
+def response(body: bytes) -> Response:
+    return Response(
         path="/",
         expected_status=200,
         expected_sha256=None,
@@ -51,13 +51,13 @@ def answer(body: bytes) -> Answer:
 
 def test_differences_are_lines_of_a_diff_and_bodies_are_not_kept() -> None:
     one, other = (json.dumps({"shop": "open", "items": n}).encode() for n in (1, 2))
-    told = with_differences({"a": [answer(one)], "b": [answer(other)], "c": []})
+    told = with_differences({"a": [response(one)], "b": [response(other)], "c": []})
     assert told["a"][0].unlike == []
     assert told["b"][0].unlike == ['-  "items": 1', '+  "items": 2']
     assert told["b"][0].body == b""
-    assert "body" not in json.loads(answer(one).model_dump_json())
+    assert "body" not in json.loads(response(one).model_dump_json())
     long = (b"a" * 500 + b"b" * 500, b"a" * 500 + b"c" * 500)
-    lines = with_differences({"a": [answer(long[0])], "b": [answer(long[1])]})["b"][0].unlike
+    lines = with_differences({"a": [response(long[0])], "b": [response(long[1])]})["b"][0].unlike
     assert [line[:2] for line in lines] == ["- ", "+ "]
     assert all("ab" in line or "ac" in line for line in lines)
     assert all(len(line) < 110 for line in lines)

@@ -1,10 +1,10 @@
-"""Which settings of an arm are suspected, what is tried, and how what came of it is told."""
+"""Which settings of a variant are suspected, what is tried, and how what came of it is told."""
 
 from dataclasses import replace
 
 import pytest
 
-from builders import SimulatedArm, SimulatedRun, run_head, simulated_run
+from builders import SimulatedRun, SimulatedVariant, run_head, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.definitions import Catalogue
 from webdyno.judge import judge
@@ -17,103 +17,105 @@ from webdyno.judge.questions.interventions import (
     worth_trying,
 )
 from webdyno.model.capacity import CapacitySettings
-from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.knob import KnobValue
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
+from webdyno.model.setting import SettingValue
 from webdyno.model.why import Advice
 from webdyno.run.why import advice_experiment, advice_for
 
 CATALOGUE = Catalogue.load()
-SHOWN = AdviceEvidence(answer_bytes=13, keeps_connections=True, busy=1.0)
+SHOWN = AdviceEvidence(response_bytes=13, keeps_connections=True, busy=1.0)
 
 
 def suspected(
-    arm: Arm, shown: AdviceEvidence = SHOWN, **load: object
-) -> dict[tuple[str, KnobValue], Advice]:
+    variant: Variant, shown: AdviceEvidence = SHOWN, **load: object
+) -> dict[tuple[str, SettingValue], Advice]:
     head = run_head({"a": "nginx", "b": "nginx"})
     made = head.experiment.model_copy(
         update={
-            "arms": {"a": arm, "b": arm},
+            "variants": {"a": variant, "b": variant},
             "load": head.experiment.load.model_copy(update=load),
         }
     )
     found = advice_for("a", made, CATALOGUE, head.machine.split, shown)
-    return {(it.knob, it.tried): it for it in found}
+    return {(it.setting, it.tried): it for it in found}
 
 
 def test_only_what_is_not_yet_better_is_tried() -> None:
-    found = suspected(Arm(stack="apache-event", knobs={"allow_override": True}))
+    found = suspected(Variant(stack="apache-event", settings={"allow_override": True}))
     assert found["allow_override", False].now is True
     assert found["allow_override", False].vendor.startswith("https://httpd.apache.org/")
     assert ("access_log", False) not in found
-    assert ("allow_override", False) not in suspected(Arm(stack="apache-event"))
+    assert ("allow_override", False) not in suspected(Variant(stack="apache-event"))
 
 
 def test_numbers_are_tried_larger_and_smaller_within_their_range() -> None:
-    few = suspected(Arm(stack="nginx-phpfpm", site="hello-php", knobs={"children": 2}))
-    assert {value for knob, value in few if knob == "children"} == {8, 1}
-    most = suspected(Arm(stack="nginx-phpfpm", site="hello-php", knobs={"children": 1000}))
-    assert {value for knob, value in most if knob == "children"} == {250}
-    workers = suspected(Arm(stack="nginx", knobs={"workers": 64}))
+    few = suspected(Variant(stack="nginx-phpfpm", site="hello-php", settings={"children": 2}))
+    assert {value for setting, value in few if setting == "children"} == {8, 1}
+    most = suspected(Variant(stack="nginx-phpfpm", site="hello-php", settings={"children": 1000}))
+    assert {value for setting, value in most if setting == "children"} == {250}
+    workers = suspected(Variant(stack="nginx", settings={"workers": 64}))
     cpus = len(run_head({"a": "nginx", "b": "nginx"}).machine.split.servers)
-    assert {value for knob, value in workers if knob == "workers"} == {cpus}
+    assert {value for setting, value in workers if setting == "workers"} == {cpus}
 
 
 def test_a_run_has_to_show_what_a_setting_needs_to_matter() -> None:
-    slow = Arm(stack="nginx", knobs={"sendfile": False, "gzip": True, "gzip_level": 9})
+    slow = Variant(stack="nginx", settings={"sendfile": False, "gzip": True, "gzip_level": 9})
     assert not {("sendfile", True), ("gzip_level", 1)} & suspected(slow).keys()
-    large = AdviceEvidence(answer_bytes=1e6, keeps_connections=True, busy=1.0)
+    large = AdviceEvidence(response_bytes=1e6, keeps_connections=True, busy=1.0)
     assert ("sendfile", True) in suspected(slow, large)
     assert ("gzip_level", 1) in suspected(slow, headers={"accept-encoding": "gzip"})
-    never = AdviceEvidence(answer_bytes=13, keeps_connections=False, busy=1.0)
-    assert ("backlog", 4096) in suspected(Arm(stack="nginx"), never)
-    assert ("backlog", 4096) not in suspected(Arm(stack="nginx"))
+    never = AdviceEvidence(response_bytes=13, keeps_connections=False, busy=1.0)
+    assert ("backlog", 4096) in suspected(Variant(stack="nginx"), never)
+    assert ("backlog", 4096) not in suspected(Variant(stack="nginx"))
 
 
 @pytest.mark.parametrize("sign", SIGNS)
 def test_each_sign_is_shown_by_some_runs_only(sign: str) -> None:
-    shown = AdviceEvidence(answer_bytes=1e6, keeps_connections=False, busy=0.3)
-    nothing = AdviceEvidence(answer_bytes=None, keeps_connections=True, busy=None)
+    shown = AdviceEvidence(response_bytes=1e6, keeps_connections=False, busy=0.3)
+    nothing = AdviceEvidence(response_bytes=None, keeps_connections=True, busy=None)
     assert SIGNS[sign](shown)  # type: ignore[index]
     assert not SIGNS[sign](nothing)  # type: ignore[index]
 
 
 def test_evidence_is_read_from_slots() -> None:
     made = simulated_run(
-        {"a": SimulatedArm(rate_rps=20_000, server_cpu_us=25.0), "b": SimulatedArm()}, blocks=2
+        {"a": SimulatedVariant(throughput_rps=20_000, server_cpu_us=25.0), "b": SimulatedVariant()},
+        rounds=2,
     )
     found = advice_evidence(made.data, "a")
     assert found.busy == pytest.approx(0.5 / len(made.head.machine.split.servers), rel=0.1)
     assert found.keeps_connections
-    assert found.answer_bytes is not None
+    assert found.response_bytes is not None
 
 
-def test_each_piece_of_advice_has_an_arm_of_its_own() -> None:
-    arm = Arm(stack="apache-event", knobs={"allow_override": True, "access_log": True})
+def test_each_piece_of_advice_has_a_variant_of_its_own() -> None:
+    variant = Variant(stack="apache-event", settings={"allow_override": True, "access_log": True})
     head = run_head({"a": "nginx", "b": "nginx"})
     asked = advice_experiment(
         "a",
-        head.experiment.model_copy(update={"arms": {"a": arm, "b": arm}}),
-        list(suspected(arm).values()),
+        head.experiment.model_copy(update={"variants": {"a": variant, "b": variant}}),
+        list(suspected(variant).values()),
     )
-    assert asked.arms["a"] == arm
-    assert asked.arms["a, access_log = false"].knobs == {
+    assert asked.variants["a"] == variant
+    assert asked.variants["a, access_log = false"].settings == {
         "allow_override": True,
         "access_log": False,
     }
-    assert set(asked.advice) == set(asked.arms) - {"a"}
+    assert set(asked.advice) == set(asked.variants) - {"a"}
     Experiment.model_validate(asked.model_dump(exclude_none=True))
 
 
 def tried(**gains: float) -> SimulatedRun:
-    arms = {"a": SimulatedArm()} | {
-        name: SimulatedArm(rate_rps=SimulatedArm().rate_rps * gain) for name, gain in gains.items()
+    variants = {"a": SimulatedVariant()} | {
+        name: SimulatedVariant(throughput_rps=SimulatedVariant().throughput_rps * gain)
+        for name, gain in gains.items()
     }
-    made = simulated_run(arms, blocks=10, restart_sd=0.005, slot_sd=0.005)
+    made = simulated_run(variants, rounds=10, restart_sd=0.005, slot_sd=0.005)
     advice = {
-        name: Advice(knob=name, now=True, tried=False, says="waits", vendor="https://x.org/")
+        name: Advice(setting=name, now=True, tried=False, says="waits", vendor="https://x.org/")
         for name in gains
     }
     experiment = made.head.experiment.model_copy(update={"advice": advice})
@@ -131,10 +133,10 @@ def test_only_sure_gains_are_claimed_the_largest_first() -> None:
     assert rest.startswith("a: no gain is sure of none = false (0.9")
 
 
-def test_a_gain_from_too_few_blocks_is_not_called_none() -> None:
+def test_a_gain_from_too_few_rounds_is_not_called_none() -> None:
     made = tried(cache=3.0)
     found = judge(
-        PointData.of(made.head, [it for it in made.records if (it.block or 0) <= 3])
+        PointData.of(made.head, [it for it in made.records if (it.round or 0) <= 3])
     ).gains
     (told,) = what_settings_are_worth(found)
     assert told.startswith("a: more time (--budget) would tell of cache = false (2.9")
@@ -145,7 +147,8 @@ def test_a_gain_in_what_is_better_low_is_above_one() -> None:
     measure = made.head.experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
     experiment = made.head.experiment.model_copy(update={"measure": measure})
     slow = simulated_run(
-        {"a": SimulatedArm(server_cpu_us=20), "log": SimulatedArm(server_cpu_us=10)}, blocks=8
+        {"a": SimulatedVariant(server_cpu_us=20), "log": SimulatedVariant(server_cpu_us=10)},
+        rounds=8,
     )
     (found,) = judge(
         PointData.of(made.head.model_copy(update={"experiment": experiment}), slow.records)
@@ -154,23 +157,23 @@ def test_a_gain_in_what_is_better_low_is_above_one() -> None:
     assert found.ratio.low < 2 < found.ratio.high
 
 
-def with_full_queues(made: SimulatedRun, arm: str) -> SimulatedRun:
-    """The listen queue of that arm is full in each slot."""
+def with_full_queues(made: SimulatedRun, variant: str) -> SimulatedRun:
+    """The listen queue of that variant is full in each slot."""
     full, quiet = (readings_with(network={"dropped": n, "listen_drops": n}) for n in (5, 0))
     records = [
-        (full if it.arm == arm else quiet)(it) if isinstance(it, SlotRecord) else it
+        (full if it.variant == variant else quiet)(it) if isinstance(it, SlotRecord) else it
         for it in made.records
     ]
     return SimulatedRun(made.head, records)
 
 
 def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
-    plain = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=2)
+    plain = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=2)
     full = with_full_queues(plain, "a").data
     shown = advice_evidence(full, "a")
     assert shown.broken == {"listen-overflow"}
     never = replace(shown, keeps_connections=False)
-    found = suspected(Arm(stack="nginx", knobs={"access_log": True}), never)
+    found = suspected(Variant(stack="nginx", settings={"access_log": True}), never)
     assert list(found) == [("backlog", 4096)]
     advice = found["backlog", 4096]
     experiment = plain.head.experiment
@@ -184,8 +187,8 @@ def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
     head = made.head.model_copy(
         update={"experiment": made.head.experiment.model_copy(update=update)}
     )
-    for arm, sure in (("a", True), ("backlog", False)):
-        (gain,) = judge(PointData.of(head, with_full_queues(made, arm).records)).gains
+    for variant, sure in (("a", True), ("backlog", False)):
+        (gain,) = judge(PointData.of(head, with_full_queues(made, variant).records)).gains
         assert gain.is_sure is sure
         (told,) = what_settings_are_worth([gain])
         assert told.startswith(
@@ -194,7 +197,7 @@ def test_what_fixes_a_broken_rule_is_tried_alone_and_claimed_first() -> None:
 
 
 def test_what_was_not_tried_is_only_worth_trying() -> None:
-    advice = Advice(knob="log", now=True, tried=False, says="waits", vendor="https://x.org/")
+    advice = Advice(setting="log", now=True, tried=False, says="waits", vendor="https://x.org/")
     (told,) = worth_trying("a", [advice])
     assert told == "a: worth trying is log = false: with true it waits (https://x.org/)."
     (none,) = worth_trying("a", [])
@@ -202,8 +205,8 @@ def test_what_was_not_tried_is_only_worth_trying() -> None:
 
 
 def test_what_only_matters_over_tls_is_tried_where_the_load_speaks_it() -> None:
-    slow = Arm(stack="nginx", knobs={"tls_resumption": False})
-    never = AdviceEvidence(answer_bytes=13, keeps_connections=False, busy=1.0)
+    slow = Variant(stack="nginx", settings={"tls_resumption": False})
+    never = AdviceEvidence(response_bytes=13, keeps_connections=False, busy=1.0)
     assert ("tls_resumption", True) in suspected(slow, never, protocol="https")
     assert ("tls_resumption", True) not in suspected(slow, never)
 
@@ -211,6 +214,8 @@ def test_what_only_matters_over_tls_is_tried_where_the_load_speaks_it() -> None:
 def test_gains_are_of_the_metric_that_the_run_decides_on() -> None:
     experiment = run_head({"a": "nginx", "b": "nginx"}).experiment
     measure = experiment.measure.model_copy(update={"decide_on": "server_cpu_us"})
-    advice = Advice(knob="access_log", now=True, tried=False, says="waits", vendor="https://x.org/")
+    advice = Advice(
+        setting="access_log", now=True, tried=False, says="waits", vendor="https://x.org/"
+    )
     asked = advice_experiment("a", experiment.model_copy(update={"measure": measure}), [advice])
     assert asked.measure.decide_on == "server_cpu_us"

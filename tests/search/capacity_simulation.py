@@ -10,7 +10,7 @@ from math import exp, log
 import numpy as np
 
 from rig.queues import capacity_of_md1, capacity_of_mm1
-from search.queues import LEAD_IN, Queue, search
+from search.queues import RAMP_UP, Queue, search
 from webdyno.model.capacity import CapacitySettings, Trial, by_rate, capacity_of, ends
 
 NOISE = 0.05
@@ -55,7 +55,7 @@ def main(searches: int) -> None:
             rng = np.random.default_rng(seed)
             queue = Queue(service_s, exponential, rng, slower=noise_of(rng, noise))
             found.append(search(queue, CapacitySettings(slo=[slo]), 1 / service_s))
-        took_s = np.mean([sum(it.length_s * (1 + LEAD_IN) for it in each) for each in found])
+        took_s = np.mean([sum(it.length_s * (1 + RAMP_UP) for it in each) for each in found])
         print(  # noqa: T201
             f"| {name} | {errors(found, capacity_of, truth_rps)} "
             f"| {errors(found, middle_of_bracket, truth_rps)} "

@@ -10,7 +10,7 @@ from webdyno.model.capacity import CapacitySettings, Trial
 from webdyno.run.capacity import Ask, next_trial
 
 Times = NDArray[np.float64]
-LEAD_IN = 0.25
+RAMP_UP = 0.25
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Queue:
     slower: Callable[[], float] = lambda: 1.0
     """By what factor it is slower in a trial: the noise of its machine."""
     collapses_at: float | None = None
-    """Requests per second after which it serves ten times as slowly, until it is started anew."""
+    """Requests per second after which it serves ten times as slowly, until it is started again."""
     collapsed: bool = field(default=False, init=False)
 
     def sojourns_s(self, rate_rps: float, length_s: float) -> Times:
-        """Give response times of the requests that are due in a window, a lead-in before it."""
-        lead_s = LEAD_IN * length_s
+        """Give latency of the requests that are due in a window, a ramp-up before it."""
+        lead_s = RAMP_UP * length_s
         asked = self.rng.poisson(rate_rps * (lead_s + length_s))
         arrivals = np.sort(self.rng.uniform(0, lead_s + length_s, asked))
         if self.collapses_at is not None and rate_rps > self.collapses_at:

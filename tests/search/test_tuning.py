@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.tuning_simulation import SPACE, cost, gain, search, whole
-from webdyno.model.knob import Knob, KnobValue, NumberKnob, Tuned
+from webdyno.model.setting import NumberSetting, Setting, SettingValue, Tuned
 from webdyno.search.tuning import TriedSettings, best_of, key_of, next_settings, shares_of, space_of
 
 
-def test_only_knobs_that_may_be_tuned_and_have_an_effect_are_turned() -> None:
-    there: dict[str, Knob] = {
+def test_only_settings_that_may_be_tuned_and_have_an_effect_are_changed() -> None:
+    there: dict[str, Setting] = {
         "workers": whole(1, 8),
-        "timeout": NumberKnob(type="whole", min=0, max=9, default=5, help=""),
+        "timeout": NumberSetting(type="whole", min=0, max=9, default=5, help=""),
         "threads": whole(1, 8).model_copy(update={"when": {"mpm": ["event"]}}),
         "children": whole(1, 8),
     }
@@ -23,7 +23,7 @@ def test_only_knobs_that_may_be_tuned_and_have_an_effect_are_turned() -> None:
 
 
 def test_the_range_that_is_tuned_may_be_narrower() -> None:
-    knob = NumberKnob(
+    setting = NumberSetting(
         type="whole",
         min=1,
         max=1024,
@@ -31,9 +31,9 @@ def test_the_range_that_is_tuned_may_be_narrower() -> None:
         help="",
         tune=Tuned(vendor="https://example.org", max=16),
     )
-    assert knob.tuned_range == (1, 16)
+    assert setting.tuned_range == (1, 16)
     with pytest.raises(ValueError, match="tune should be between 1 and 8"):
-        NumberKnob(
+        NumberSetting(
             type="whole",
             min=1,
             max=8,
@@ -66,8 +66,8 @@ def test_first_ones_are_spread_over_the_whole_range() -> None:
 
 
 def test_a_small_space_comes_to_an_end() -> None:
-    small: dict[str, Knob] = {"cache": SPACE["cache"], "workers": whole(1, 2)}
-    everything: list[dict[str, KnobValue]] = [
+    small: dict[str, Setting] = {"cache": SPACE["cache"], "workers": whole(1, 2)}
+    everything: list[dict[str, SettingValue]] = [
         {"cache": cache, "workers": workers} for cache, workers in product((False, True), (1, 2))
     ]
     found = next_settings(small, [], 8, seed=3)
@@ -76,14 +76,14 @@ def test_a_small_space_comes_to_an_end() -> None:
     assert next_settings(small, tried, 8, seed=4) == []
 
 
-def test_half_of_what_is_tried_is_the_best_with_one_knob_turned() -> None:
+def test_half_of_what_is_tried_is_the_best_with_one_setting_changed() -> None:
     tried = [TriedSettings(it, (gain(it),)) for it in next_settings(SPACE, [], 8, seed=1)]
     best = max(tried, key=lambda it: it.gain).settings
     found = next_settings(SPACE, tried, 8, seed=2)
-    turned = [[knob for knob in SPACE if it[knob] != best[knob]] for it in found]
-    near = [knobs for knobs in turned if len(knobs) == 1]
+    turned = [[setting for setting in SPACE if it[setting] != best[setting]] for it in found]
+    near = [settings for settings in turned if len(settings) == 1]
     assert len(near) == 4
-    assert {knob for (knob,) in near} == set(SPACE)
+    assert {setting for (setting,) in near} == set(SPACE)
 
 
 def test_a_planted_optimum_is_found() -> None:
@@ -109,14 +109,14 @@ def test_the_best_of_much_noise_is_not_taken_for_better() -> None:
     assert best_of([]) is None
 
 
-def test_the_knobs_that_matter_are_told_first() -> None:
-    near: dict[str, Knob] = SPACE | {"size": whole(24, 160)}
+def test_the_settings_that_matter_are_told_first() -> None:
+    near: dict[str, Setting] = SPACE | {"size": whole(24, 160)}
     rng = np.random.default_rng(11)
     spread = next_settings(near, [], 48, seed=11)
     tried = [TriedSettings(it, (gain(it) + float(rng.normal(0, 0.01)),)) for it in spread]
     shares = shares_of(near, tried, seed=0)
-    assert {it.knob for it in shares} == set(SPACE)
-    assert {it.knob for it in shares[:2]} == {"size", "mode"}
+    assert {it.setting for it in shares} == set(SPACE)
+    assert {it.setting for it in shares[:2]} == {"size", "mode"}
     assert sum(it.share for it in shares) == pytest.approx(1)
     assert all(0 <= it.low <= it.share <= it.high <= 1 for it in shares)
     assert shares_of(near, tried[:4], seed=0) == []

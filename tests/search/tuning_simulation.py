@@ -10,23 +10,23 @@ from math import log
 
 import numpy as np
 
-from webdyno.model.knob import ChoiceKnob, Knob, NumberKnob, SwitchKnob, Tuned
+from webdyno.model.setting import ChoiceSetting, NumberSetting, Setting, SwitchSetting, Tuned
 from webdyno.search.tuning import Settings, TriedSettings, best_of, key_of, next_settings
 
 VENDOR = Tuned(vendor="https://example.org")
 
 
-def whole(low: int, high: int) -> NumberKnob:
-    return NumberKnob(type="whole", min=low, max=high, default=low, help="", tune=VENDOR)
+def whole(low: int, high: int) -> NumberSetting:
+    return NumberSetting(type="whole", min=low, max=high, default=low, help="", tune=VENDOR)
 
 
-SPACE: dict[str, Knob] = {
+SPACE: dict[str, Setting] = {
     "size": whole(1, 512),
-    "mode": ChoiceKnob(
+    "mode": ChoiceSetting(
         type="choice", choices=["plain", "fast", "odd"], default="plain", help="", tune=VENDOR
     ),
-    "cache": SwitchKnob(type="switch", default=True, help="", tune=VENDOR),
-    "weight": NumberKnob(type="real", min=0, max=1, default=0.5, help="", tune=VENDOR),
+    "cache": SwitchSetting(type="switch", default=True, help="", tune=VENDOR),
+    "weight": NumberSetting(type="real", min=0, max=1, default=0.5, help="", tune=VENDOR),
 }
 
 
@@ -43,8 +43,8 @@ def gain(settings: Settings) -> float:
     return log(cost({"size": 16, "mode": "plain"}) / cost(settings))
 
 
-def search(rounds: int, noise: float, seed: int) -> list[TriedSettings]:
-    """What rounds of eight settings tell, of which half leave after each block."""
+def search(batches: int, noise: float, seed: int) -> list[TriedSettings]:
+    """What batches of eight settings tell, of which half leave after each round."""
     rng = np.random.default_rng(seed)
     gains: dict[object, list[float]] = {}
     settings: dict[object, Settings] = {}
@@ -52,7 +52,7 @@ def search(rounds: int, noise: float, seed: int) -> list[TriedSettings]:
     def known() -> list[TriedSettings]:
         return [TriedSettings(settings[key], tuple(it)) for key, it in gains.items()]
 
-    for number in range(rounds):
+    for number in range(batches):
         best = sorted(known(), key=lambda it: -it.gain)[:1]
         racing = [it.settings for it in best] + next_settings(SPACE, known(), 8, seed + number)[:7]
         while racing:
@@ -69,14 +69,14 @@ def search(rounds: int, noise: float, seed: int) -> list[TriedSettings]:
 def main() -> None:
     """Print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 150
-    print("noise  rounds  tried  within 5%  within 10%  median")  # noqa: T201
+    print("noise  batches  tried  within 5%  within 10%  median")  # noqa: T201
     for noise in (0.002, 0.03):
-        for rounds in (4, 6, 8):
-            searches = [search(rounds, noise, seed * 100) for seed in range(count)]
+        for batches in (4, 6, 8):
+            searches = [search(batches, noise, seed * 100) for seed in range(count)]
             found = [best_of(tried) for tried in searches]
             costs = np.array([cost(it.settings) if it else np.inf for it in found])
             print(  # noqa: T201
-                f"{noise:5.1%}  {rounds:6}  {len(searches[0]):5}  {np.mean(costs <= 1.05):10.0%}"
+                f"{noise:5.1%}  {batches:6}  {len(searches[0]):5}  {np.mean(costs <= 1.05):10.0%}"
                 f"  {np.mean(costs <= 1.1):11.0%}  {np.median(costs):6.3f}",
                 flush=True,
             )

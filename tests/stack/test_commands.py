@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import (
@@ -22,13 +22,13 @@ from webdyno.stack.commands import (
 
 
 def run(script: str) -> None:
-    bench = Bench()
+    testbed = Testbed()
     with Workspace() as workspace:
         run_checked(
             ["sh", "-c", script],
             cwd=workspace.path,
             environment=PLAIN_ENVIRONMENT,
-            bench=bench,
+            testbed=testbed,
             workspace=workspace,
         )
 
@@ -40,23 +40,23 @@ def test_its_own_words_are_told_when_it_fails() -> None:
 
 
 def test_a_version_is_asked_for_as_the_servers_user() -> None:
-    bench = Bench()
+    testbed = Testbed()
     with Workspace() as workspace:
         words = ["sh", "-c", "id -u; echo whatever the exit code; exit 1"]
-        said = version_output(words, bench, workspace)
-    assert said == f"{uid_of(bench.user)}\nwhatever the exit code\n"
+        said = version_output(words, testbed, workspace)
+    assert said == f"{uid_of(testbed.user)}\nwhatever the exit code\n"
 
 
 DRIVER = """
 import sys
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.stack.commands import PLAIN_ENVIRONMENT, run_checked
-bench = Bench()
+testbed = Testbed()
 with Workspace() as workspace:
     run_checked(
         ["sh", "-c", f"(sleep 87654 &); echo up > {sys.argv[1]}; sleep 87654"],
-        cwd=workspace.path, environment=PLAIN_ENVIRONMENT, bench=bench, workspace=workspace,
+        cwd=workspace.path, environment=PLAIN_ENVIRONMENT, testbed=testbed, workspace=workspace,
     )
 """
 

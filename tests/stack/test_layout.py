@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import server_user
 from webdyno.model.errors import OperationError
-from webdyno.stack.layout import bench_of
+from webdyno.stack.layout import testbed_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as somebody else")
 
@@ -28,13 +28,13 @@ def test_what_another_one_s_run_names_runs_as_that_one(
 ) -> None:
     """Its folder may be any, such as one of root's."""
     monkeypatch.delenv("SUDO_UID", raising=False)
-    bench = Bench()
-    assert bench_of(service(tmp_path / "ours", 0), bench).user is None
-    theirs = bench_of(service(tmp_path / "theirs", 12345), bench).user
+    testbed = Testbed()
+    assert testbed_of(service(tmp_path / "ours", 0), testbed).user is None
+    theirs = testbed_of(service(tmp_path / "theirs", 12345), testbed).user
     assert theirs is not None
     assert theirs.uid == 12345
     with pytest.raises(OperationError, match=r"containers are started as root, and .* user 12345"):
-        bench_of(service(tmp_path / "theirs", 12345, container_port=80), bench)
-    bench_of(service(tmp_path / "ours", 0, container_port=80), bench)
+        testbed_of(service(tmp_path / "theirs", 12345, container_port=80), testbed)
+    testbed_of(service(tmp_path / "ours", 0, container_port=80), testbed)
     catalogue = SimpleNamespace(folder=tmp_path / "theirs", own=None)
-    assert bench_of(catalogue, bench).user == server_user()  # type: ignore[arg-type]
+    assert testbed_of(catalogue, testbed).user == server_user()  # type: ignore[arg-type]

@@ -9,10 +9,10 @@ import pytest
 from manners import HELLO, Manners, page, saying, serving
 from webdyno.stack.ready import (
     Address,
-    FirstAnswer,
     FirstRequest,
+    FirstResponse,
     Starting,
-    wait_for_answer,
+    wait_for_response,
     why_silent,
 )
 
@@ -33,7 +33,7 @@ def wait(
     is_patient: bool = False,
     headers: dict[str, str] | None = None,
     within_s: float | None = LONG_S,
-) -> FirstAnswer | None:
+) -> FirstResponse | None:
     with serving(manners) as port:
         server = Starting(
             Address("127.0.0.1", port, None, 0),
@@ -45,7 +45,7 @@ def wait(
         request = FirstRequest(
             "/items", lambda status, _: status == 200, headers or {}, is_patient=is_patient
         )
-        return wait_for_answer(server, request)
+        return wait_for_response(server, request)
 
 
 def test_the_request_that_will_be_measured_is_sent() -> None:
@@ -81,14 +81,14 @@ def test_a_wrong_answer_given_long_enough_is_the_first_answer() -> None:
 
 
 def test_a_wrong_answer_is_known_though_the_last_request_had_none() -> None:
-    answers = iter([page(b"no", "502 Bad Gateway")])
+    responses = iter([page(b"no", "502 Bad Gateway")])
 
     def say(connection: socket.socket) -> None:
         connection.recv(65_536)
-        if (answer := next(answers, None)) is None:
+        if (response := next(responses, None)) is None:
             connection.recv(65_536)  # nothing until the client gives up
         else:
-            connection.sendall(answer)
+            connection.sendall(response)
 
     found = wait(say, is_patient=True, within_s=1.0)
     assert found is not None
@@ -105,7 +105,7 @@ def trickling(connection: socket.socket) -> None:
 
 
 def test_an_answer_without_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webdyno.stack.ready.ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr("webdyno.stack.ready.RESPONSE_WITHIN_S", 0.2)
     monkeypatch.setattr("webdyno.stack.ready.ENDS_WITHIN_S", 0.4)
     found = wait(trickling)
     assert found is not None
@@ -114,7 +114,7 @@ def test_an_answer_without_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_answer_that_takes_longer_once_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webdyno.stack.ready.ANSWER_WITHIN_S", 0.2)
+    monkeypatch.setattr("webdyno.stack.ready.RESPONSE_WITHIN_S", 0.2)
     manners = iter([trickling])
     found = wait(lambda connection: next(manners, saying(HELLO))(connection))
     assert found is not None
@@ -169,7 +169,7 @@ def test_a_server_that_says_nothing_is_refused_with_all_questions_in_the_usual_t
 def test_what_came_of_no_answer_is_told() -> None:
     with serving(silent) as port:
         why = why_silent(Address("127.0.0.1", port, None, 0), FirstRequest("/", lambda *_: True))
-    assert why == "no byte of an answer came within 1.5 s"
+    assert why == "no byte of a response came within 1.5 s"
 
 
 class Clock:

@@ -35,9 +35,9 @@ def test_a_neighbours_template_can_be_used(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_is_refused_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "x.conf.j2").write_text("one\ntwo {{ knobs.nope }}\n")
+    (tmp_path / "x.conf.j2").write_text("one\ntwo {{ settings.nope }}\n")
     with pytest.raises(UserError, match=r"x\.conf\.j2:2: .*no attribute 'nope'"):
-        filled(tmp_path, {}, "x.conf.j2", knobs={"a": 1})
+        filled(tmp_path, {}, "x.conf.j2", settings={"a": 1})
 
 
 def test_a_broken_template_is_refused_with_its_line(tmp_path: Path) -> None:

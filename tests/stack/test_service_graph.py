@@ -1,4 +1,4 @@
-"""Which services run, in which order, with which knobs."""
+"""Which services run, in which order, with which settings."""
 
 from pathlib import Path
 
@@ -30,8 +30,8 @@ LISTEN = {"type": "choice", "choices": ["unix", "tcp"], "default": "unix", "help
 
 
 def stack(**more: object) -> Stack:
-    web = service("web", links={"app": "runs pages"}, knobs={"workers": WORKERS})
-    app = service("app", knobs={"workers": WORKERS, "listen": LISTEN})
+    web = service("web", links={"app": "runs pages"}, settings={"workers": WORKERS})
+    app = service("app", settings={"workers": WORKERS, "listen": LISTEN})
     return Stack.model_validate(
         {
             "name": "mine",
@@ -51,31 +51,31 @@ def stack(**more: object) -> Stack:
 def test_links_start_first_and_defaults_follow_the_cpus() -> None:
     backend, web = resolve_stack(stack(), None, {}, server_cpus=3).roles
     assert (backend.name, web.name) == ("backend", "web")
-    assert web.knobs == {"workers": 3}
+    assert web.settings == {"workers": 3}
     assert backend.by_socket
     assert not web.by_socket
 
 
 def test_a_name_that_two_services_share_is_the_fronts() -> None:
-    assert set(stack().exposed_knobs()) == {"workers", "backend_workers", "listen"}
+    assert set(stack().exposed_settings()) == {"workers", "backend_workers", "listen"}
     backend, web = resolve_stack(
         stack(), None, {"workers": 1, "backend_workers": 9}, server_cpus=3
     ).roles
-    assert (web.knobs["workers"], backend.knobs["workers"]) == (1, 9)
+    assert (web.settings["workers"], backend.settings["workers"]) == (1, 9)
 
 
-def test_a_stacks_own_knob_turns_several_at_once() -> None:
-    both = stack(knobs={"size": {"sets": ["web.workers", "backend.workers"], "default": 5}})
-    assert set(both.exposed_knobs()) == {"size", "listen"}
+def test_a_stacks_own_setting_changes_several_at_once() -> None:
+    both = stack(settings={"size": {"sets": ["web.workers", "backend.workers"], "default": 5}})
+    assert set(both.exposed_settings()) == {"size", "listen"}
     backend, web = resolve_stack(both, None, {}, server_cpus=3).roles
-    assert (web.knobs["workers"], backend.knobs["workers"]) == (5, 5)
+    assert (web.settings["workers"], backend.settings["workers"]) == (5, 5)
     backend, web = resolve_stack(both, None, {"size": 7, "listen": "tcp"}, server_cpus=3).roles
-    assert (web.knobs["workers"], backend.knobs["workers"]) == (7, 7)
+    assert (web.settings["workers"], backend.settings["workers"]) == (7, 7)
     assert not backend.by_socket
 
 
-def test_wrong_knobs_are_refused() -> None:
-    with pytest.raises(UserError, match="no knob 'nope'"):
+def test_wrong_settings_are_refused() -> None:
+    with pytest.raises(UserError, match="no setting 'nope'"):
         resolve_stack(stack(), None, {"nope": 1}, server_cpus=1)
     with pytest.raises(UserError, match=r"listen should be one of unix, tcp, not 'udp'"):
         resolve_stack(stack(), None, {"listen": "udp"}, server_cpus=1)

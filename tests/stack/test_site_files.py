@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
 from webdyno.stack.site_files import made_text, prepare_site
@@ -24,7 +24,7 @@ def test_made_up_text_has_its_length(size: int) -> None:
 
 def test_the_static_site_is_what_its_definition_says() -> None:
     site = Catalogue.load().site("static")
-    prepared = prepare_site(site, Bench())
+    prepared = prepare_site(site, Testbed())
     prepared.release()
     root = prepared.root
     for written, page in site.paths.items():
@@ -56,8 +56,8 @@ def test_a_site_is_made_once_and_anew_when_it_changed(
         '[files]\n"many/{n}.txt" = { text = "x", count = 3 }\n'
     )
     site = Catalogue.load([tmp_path]).site("mine")
-    first = prepare_site(site, Bench())
-    again = prepare_site(site, Bench())  # both arms of a duel have the same site
+    first = prepare_site(site, Testbed())
+    again = prepare_site(site, Testbed())  # both variants of a duel have the same site
     assert again == first
     assert (first.root / "a.txt").read_text() == "one"
     assert sorted(path for path, _ in first.files()) == [
@@ -67,7 +67,7 @@ def test_a_site_is_made_once_and_anew_when_it_changed(
         "/many/3.txt",
     ]
     (folder / "root" / "a.txt").write_text("two")
-    second = prepare_site(site, Bench())
+    second = prepare_site(site, Testbed())
     assert second != first
     assert (second.root / "a.txt").read_text() == "two"
     for prepared in (first, again, second):
@@ -79,12 +79,12 @@ def test_old_files_are_swept_away_unless_they_are_in_use(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(open_folder))
     catalogue = Catalogue.load()
-    used = prepare_site(catalogue.site("static"), Bench())
-    unused = prepare_site(catalogue.site("hello-php"), Bench())
+    used = prepare_site(catalogue.site("static"), Testbed())
+    unused = prepare_site(catalogue.site("hello-php"), Testbed())
     unused.release()
     for prepared in (used, unused):
         os.utime(prepared.folder, (0, 0))
-    spin = prepare_site(catalogue.site("spin"), Bench())
+    spin = prepare_site(catalogue.site("spin"), Testbed())
     assert used.folder.exists()
     assert not unused.folder.exists()
     used.release()
@@ -107,5 +107,5 @@ def test_a_site_that_cannot_be_made_says_why(tmp_path: Path, line: str, says: st
     (folder / "site.toml").write_text(f'title = "t"\nneeds = ["static"]\n{line}\n')
     site = Catalogue.load([tmp_path]).site("mine")
     with pytest.raises(OperationError) as error:
-        prepare_site(site, Bench())
+        prepare_site(site, Testbed())
     assert says in str(error.value)

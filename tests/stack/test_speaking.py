@@ -1,4 +1,4 @@
-"""What a server may send instead of an answer: none of it takes memory or time without end."""
+"""What a server may send instead of a response: none of it takes memory or time without end."""
 
 import itertools
 import socket
@@ -11,7 +11,7 @@ from h2.events import RequestReceived
 
 from manners import HELLO, Manners, saying, serving
 from webdyno.stack import sockets
-from webdyno.stack.speaking import Conversation, NoAnswer, Said
+from webdyno.stack.speaking import Conversation, NoResponse, Said
 
 WITHIN_S = 5.0
 
@@ -25,13 +25,13 @@ def ask(manners: Manners, protocol: str = "http", within_s: float = WITHIN_S) ->
 
 
 def reason(manners: Manners, protocol: str = "http", within_s: float = WITHIN_S) -> str:
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(NoResponse) as caught:
         ask(manners, protocol, within_s)
     return str(caught.value)
 
 
 def test_a_body_that_is_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "MOST_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr(sockets, "MOST_RESPONSE_BYTES", 1 << 20)
     endless = b"HTTP/1.1 200 OK\r\nContent-Length: 3000000000\r\n\r\n" + bytes(2 << 20)
     assert "more than 1 MiB" in reason(saying(endless))
 
@@ -45,7 +45,7 @@ def test_a_body_shorter_than_its_length_is_no_answer(head: str) -> None:
         connection.recv(65_536)
         connection.sendall(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\nhello".encode())
 
-    assert "in the middle of its answer" in reason(say)
+    assert "in the middle of its response" in reason(say)
 
 
 @pytest.mark.parametrize("length", ["fffffffffffffffffffff", "-1", "-5", "x", "9" * 5000])
@@ -122,13 +122,13 @@ def test_a_connection_closed_without_an_answer_is_known_as_such(protocol: str) -
     def close(connection: socket.socket) -> None:
         connection.recv(65_536)
 
-    with pytest.raises(NoAnswer) as caught:
+    with pytest.raises(NoResponse) as caught:
         ask(close, protocol)
     assert caught.value.refused
 
 
 def test_nobody_listening_has_refused_no_connection() -> None:
-    with pytest.raises(NoAnswer) as caught, Conversation("127.0.0.1:9", "http", 1.0) as talk:
+    with pytest.raises(NoResponse) as caught, Conversation("127.0.0.1:9", "http", 1.0) as talk:
         talk.ask("GET", "/", {})
     assert not caught.value.refused
 
@@ -141,7 +141,7 @@ def test_a_server_that_does_not_take_the_body_is_named() -> None:
     with (
         serving(cheat) as port,
         Conversation(f"127.0.0.1:{port}", "http", WITHIN_S) as conversation,
-        pytest.raises(NoAnswer, match="body"),
+        pytest.raises(NoResponse, match="body"),
     ):
         conversation.ask("POST", "/upload", {}, bytes(64 << 20))
 

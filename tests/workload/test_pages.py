@@ -51,7 +51,7 @@ def test_what_was_taken_is_told(tmp_path: Path) -> None:
     assert found.pages.paths == 4
     assert found.pages.share == pytest.approx(7 / 11)
     assert found.pages.cpu_s == pytest.approx((4 * 0.04 + 0.01 + 0.02 + 0.005) / 7)
-    cost = next(it for it in found.fidelity if it.what == "ms to make an answer, mean")
+    cost = next(it for it in found.fidelity if it.what == "ms to make a response, mean")
     assert cost.load == pytest.approx((4 * 40 + 10 + 20 + 5) / 11)
     assert cost.log == pytest.approx((63 * 40 + 10 + 20 + 5 + 3 * 0.4 + 300) / 11)
     assert cost.agrees is False

@@ -1,4 +1,4 @@
-"""How long answers took, in the ways of each format."""
+"""How long responses took, in the ways of each format."""
 
 import json
 from pathlib import Path

@@ -20,7 +20,7 @@ BARE = {
     "title": "t",
     "question": "q?",
     "site": "static",
-    "arms": {"a": {"stack": "nginx", "paths": ["/x"]}, "b": {"stack": "nginx"}},
+    "variants": {"a": {"stack": "nginx", "paths": ["/x"]}, "b": {"stack": "nginx"}},
 }
 
 
@@ -55,7 +55,7 @@ def test_a_log_becomes_an_experiment_s_load(tmp_path: Path) -> None:
     assert workload.requests == 20_000
     agree = {it.what: it.agrees for it in workload.fidelity}
     assert agree["request mix, share alike"]
-    assert agree["bytes per answer, mean"]
+    assert agree["bytes per response, mean"]
     assert agree["other paths until one comes again, median"]
     assert agree["burstiness in windows of 1 s (1: independent)"] is False  # a steady beat
     assert agree["s between arrivals, p50"] is None  # whole seconds

@@ -63,7 +63,7 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
         "title": "t",
         "question": "q?",
         "site": "twin",
-        "arms": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
+        "variants": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
     }
     flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(requests=tmp_path / "t.toml")))
     experiment = read_experiment(CommandLine(data, {}), flags.overrides(), catalogue)

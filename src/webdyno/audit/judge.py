@@ -10,11 +10,11 @@ from webdyno.audit.rules import (
     AuditRule,
     Evidence,
     Violation,
-    answers,
     connections,
     figures,
-    sides,
+    responses,
     tables,
+    variants,
 )
 from webdyno.audit.tables import TextTable
 from webdyno.audit.unread import UnreadPart, outside
@@ -27,12 +27,12 @@ TABLE, COMMAND = "table", "command"
 
 Severity = Literal["serious", "note"]
 OUTPUT_RULES: tuple[AuditRule[Output], ...] = (
-    *answers.RULES,
+    *responses.RULES,
     *connections.OUTPUT_RULES,
     *figures.RULES,
 )
 DOCUMENT_RULES: tuple[AuditRule[AuditedText], ...] = (
-    *sides.RULES,
+    *variants.RULES,
     *tables.RULES,
     *connections.DOCUMENT_RULES,
 )
@@ -51,7 +51,7 @@ class AuditWarning(Model):
     tool: str | None
     """The tool whose output it is about; None for tables and prose."""
     what: str
-    """With figures: `987 of 1,000 answers had no 2xx status`."""
+    """With figures: `987 of 1,000 responses had no 2xx status`."""
     why: str
     """Why it matters."""
     instead: str
@@ -68,7 +68,7 @@ class Read(Model):
 
 
 class Audit(Model):
-    """The whole answer."""
+    """The whole response."""
 
     warnings: list[AuditWarning]
     """Serious ones first, then by line."""

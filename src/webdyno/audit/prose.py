@@ -95,7 +95,7 @@ _KERNELS = re.compile(
     r"(?:['\u2019]s)?\s+$",
     re.IGNORECASE,
 )
-"""Whose page cache holds files and not answers."""
+"""Whose page cache holds files and not responses."""
 _PIPELINED = re.compile(
     r"[\W_]{0,10}pipelin(?:e|ing)(?: factor| depth)?[\s*_`]{0,6}[:=|][\s*_`]{0,6}(\d{1,5})\b",
     re.IGNORECASE,
@@ -256,7 +256,7 @@ def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | 
 
 
 def _cache_in_use(text: str) -> str | None:
-    """Name a cache of answers, unless the sentence says that it isn't there."""
+    """Name a cache of responses, unless the sentence says that it isn't there."""
     for found in _PAGE_CACHE.finditer(text):
         before, behind = text[max(0, found.start() - 120) : found.start()], text[found.end() :]
         kernels = found[0].lower().startswith("page") and _KERNELS.search(before)

@@ -100,18 +100,18 @@ class TextTable:
     @property
     def turned(self) -> "TextTable | None":
         """The table whose columns are its rows; None where it has no headings or many rows."""
-        labels, *sides = self.columns
-        if len(labels.cells) > MOST_COLUMNS or not all(side.heading for side in sides):
+        labels, *variants = self.columns
+        if len(labels.cells) > MOST_COLUMNS or not all(variant.heading for variant in variants):
             return None
-        rows = zip(*(side.cells for side in sides), strict=True)
+        rows = zip(*(variant.cells for variant in variants), strict=True)
         columns = [
             TextColumn(label, cells, labels.decimal_comma)
             for label, cells in zip(labels.cells, rows, strict=True)
         ]
         return replace(
             self,
-            columns=(TextColumn("", tuple(side.heading for side in sides)), *columns),
-            row_lines=(self.first_line,) * len(sides),
+            columns=(TextColumn("", tuple(variant.heading for variant in variants)), *columns),
+            row_lines=(self.first_line,) * len(variants),
         )
 
     def named(self, heading: str) -> TextColumn | None:

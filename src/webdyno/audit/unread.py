@@ -64,7 +64,7 @@ class UnreadPart:
     counted: int = 0
     """Lines of it with a label and a figure."""
     rates: int = 0
-    """Those of them that are a rate or a time: counts alone are in any text."""
+    """Those of them that are throughput or a time: counts alone are in any text."""
 
     @property
     def is_result(self) -> bool:

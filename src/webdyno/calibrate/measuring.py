@@ -1,7 +1,7 @@
 """A whole calibration, step by step, against a server that does nothing.
 
-Ceilings are the most that the client reaches: rate, bandwidth, new connections, exactness of times.
-The last step is how small a difference can be seen here.
+Ceilings are the most that the client reaches: throughput, bandwidth, new connections, exactness of
+times. The last step is how small a difference can be seen here.
 """
 
 import ctypes
@@ -20,21 +20,21 @@ import numpy as np
 
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
-from webdyno.host.netns import open_bench
+from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.judge.interval import t_quantile
 from webdyno.judge.validity.client import BUSY_LIMIT
 from webdyno.judge.validity.network import LINK_LIMIT
-from webdyno.model.bench import BenchSettings
 from webdyno.model.errors import OperationError
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import Calibration, Lag, Limit, MeasuredCeiling, Noise
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import counted_answers
+from webdyno.model.metrics import counted_responses
+from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.cpu import tree_cpu
 from webdyno.probe.network import NetworkReading
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
@@ -46,7 +46,7 @@ CONFIDENCE = 0.95
 NOISE_WARMUP_S, NOISE_SLOT_S = 0.2, 0.5
 """As a pilot usually finds them for servers that are quick and steady."""
 BODY_BYTES = 100
-FEWEST_BLOCKS = 3
+FEWEST_ROUNDS = 3
 RUN_LENGTHS_S = {"1 min": 60.0, "5 min": 300.0, "20 min": 1200.0}
 ABBA = (0, 1, 1, 0)
 CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
@@ -70,33 +70,33 @@ class NullServer:
 
 
 @contextmanager
-def null_server(bench: Bench, body_bytes: int) -> Iterator[NullServer]:
+def null_server(testbed: Testbed, body_bytes: int) -> Iterator[NullServer]:
     """Run a null server on the servers' CPUs; raise OperationError when it doesn't start."""
     workspace = Workspace()
     process: ServerProcess | None = None
     try:
         # The servers' user may not get to where the engine is installed.
         program = shutil.copy(find_loadgen(), workspace.path / "loadgen")
-        port = free_port(bench.servers_socket)
-        process = bench.spawn(
+        port = free_port(testbed.servers_socket)
+        process = testbed.spawn(
             [
-                *(str(program), PROGRAM, f"--listen={bench.host}:{port}", f"--body={body_bytes}"),
-                *(f"--cpus={','.join(map(str, bench.split.servers))}", "--allow-remote"),
+                *(str(program), PROGRAM, f"--listen={testbed.host}:{port}", f"--body={body_bytes}"),
+                *(f"--cpus={','.join(map(str, testbed.split.servers))}", "--allow-remote"),
             ],
             cwd=workspace.path,
             env=PLAIN_ENVIRONMENT,
             log=workspace.path / "log",
             workspace=workspace,
         )
-        _wait(process, Address(bench.host, port, None, uid_of(bench.user)), bench)
-        yield NullServer(process, f"http://{bench.host}:{port}/", body_bytes)
+        _wait(process, Address(testbed.host, port, None, uid_of(testbed.user)), testbed)
+        yield NullServer(process, f"http://{testbed.host}:{port}/", body_bytes)
     finally:
         if process is not None:
             process.stop()
         workspace.remove()
 
 
-def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
+def _wait(process: ServerProcess, address: Address, testbed: Testbed) -> None:
     def check_alive() -> None:
         if process.poll() is not None:
             raise OperationError(f"the null server ended: {process.log.read_text().strip()}")
@@ -104,14 +104,14 @@ def _wait(process: ServerProcess, address: Address, bench: Bench) -> None:
     def is_own() -> bool:
         return process.listens(address.port, address.socket)
 
-    if not wait_for_listener(address, check_alive, is_own, bench.client_socket):
+    if not wait_for_listener(address, check_alive, is_own, testbed.client_socket):
         raise OperationError("the null server has not accepted connections in time")
 
 
 def measure_calibration(
     bodies: Sequence[int],
     connections: Sequence[int],
-    settings: BenchSettings,
+    settings: TestbedSettings,
     budget_s: float,
     tell: Callable[[str], None],
 ) -> Calibration:
@@ -121,25 +121,25 @@ def measure_calibration(
     """
     began = time.monotonic()
     made_at = datetime.now().astimezone()
-    with open_bench(settings, find_loadgen()) as bench:
+    with open_testbed(settings, find_loadgen()) as testbed:
         ceilings = []
         for count in connections:
             for body_bytes in bodies:
-                tell(f"answers of {body_bytes:,} bytes over {count} connections")
-                ceilings.append(measure_ceiling(bench, body_bytes, count, "always"))
+                tell(f"responses of {body_bytes:,} bytes over {count} connections")
+                ceilings.append(measure_ceiling(testbed, body_bytes, count, "always"))
             tell(f"new connections, {count} at a time")
-            ceilings.append(measure_ceiling(bench, min(bodies), count, "never"))
+            ceilings.append(measure_ceiling(testbed, min(bodies), count, "never"))
         tell("how late timers and requests are")
-        timer_lag = measure_timer_lag(bench)
-        send_lag = measure_send_lag(bench, max(connections))
+        timer_lag = measure_timer_lag(testbed)
+        send_lag = measure_send_lag(testbed, max(connections))
         left_s = budget_s - (time.monotonic() - began)
-        noise = measure_noise(bench, max(connections), left_s, tell)
+        noise = measure_noise(testbed, max(connections), left_s, tell)
         return Calibration(
             made_at=made_at,
             webdyno_version=version("webdyno"),
             load_generator=loadgen_version(),
-            machine=bench.describe(),
-            bench=settings,
+            machine=testbed.describe(),
+            testbed=settings,
             ceilings=ceilings,
             timer_lag=timer_lag,
             send_lag=send_lag,
@@ -148,98 +148,98 @@ def measure_calibration(
 
 
 def measure_noise(
-    bench: Bench, connections: int, budget_s: float, tell: Callable[[str], None]
+    testbed: Testbed, connections: int, budget_s: float, tell: Callable[[str], None]
 ) -> list[Noise]:
-    """Run blocks of two equal arms, as long as they fit into the budget but three at least."""
+    """Run rounds of two equal variants, as long as they fit into the budget but three at least."""
     usual = Measure()
     load = Load(connections=connections)
     began = time.monotonic()
     ratios: list[tuple[float, float]] = []
     while True:
-        tell(f"the same arm against itself, block {len(ratios) + 1}")
-        ratios.append(_block(bench, load, usual))
+        tell(f"the same variant against itself, round {len(ratios) + 1}")
+        ratios.append(_round(testbed, load, usual))
         took_s = (time.monotonic() - began) / len(ratios)
         left_s = budget_s - (time.monotonic() - began)
-        if len(ratios) >= FEWEST_BLOCKS and left_s < took_s:
+        if len(ratios) >= FEWEST_ROUNDS and left_s < took_s:
             break
-    block_s = took_s
-    rate, cpu = (np.array(values) for values in zip(*ratios, strict=True))
+    round_s = took_s
+    throughput, cpu = (np.array(values) for values in zip(*ratios, strict=True))
     return [
-        describe_noise("rate_rps", float(rate.std(ddof=1)), len(ratios), block_s),
-        describe_noise("server_cpu_us", float(cpu.std(ddof=1)), len(ratios), block_s),
+        describe_noise("throughput_rps", float(throughput.std(ddof=1)), len(ratios), round_s),
+        describe_noise("server_cpu_us", float(cpu.std(ddof=1)), len(ratios), round_s),
     ]
 
 
-def describe_noise(metric: str, block_sd: float, blocks: int, block_s: float) -> Noise:
-    """Extrapolate to runs of some lengths: half-width t(n - 1) · sd / √n for n blocks."""
+def describe_noise(metric: str, round_sd: float, rounds: int, round_s: float) -> Noise:
+    """Extrapolate to runs of some lengths: half-width t(n - 1) · sd / √n for n rounds."""
     visible = {}
     for length, length_s in RUN_LENGTHS_S.items():
-        n = max(int(length_s / block_s), Measure().min_blocks)
-        visible[length] = expm1(t_quantile(n, CONFIDENCE) * block_sd / n**0.5)
-    return Noise(metric=metric, blocks=blocks, block_sd=block_sd, block_s=block_s, visible=visible)
+        n = max(int(length_s / round_s), Measure().min_rounds)
+        visible[length] = expm1(t_quantile(n, CONFIDENCE) * round_sd / n**0.5)
+    return Noise(metric=metric, rounds=rounds, round_sd=round_sd, round_s=round_s, visible=visible)
 
 
-def _block(bench: Bench, load: Load, measure: Measure) -> tuple[float, float]:
-    """Start both arms anew; give the log ratios of rate and of server CPU time per request."""
-    rounds = measure.first_slots_per_arm // 2
-    answers, cpu_s = [0, 0], [0.0, 0.0]
+def _round(testbed: Testbed, load: Load, measure: Measure) -> tuple[float, float]:
+    """Start both variants again; give the log ratios of throughput and CPU time per request."""
+    repeats = measure.first_slots_per_variant // 2
+    responses, cpu_s = [0, 0], [0.0, 0.0]
     with ExitStack() as exits:
-        arms = [exits.enter_context(null_server(bench, BODY_BYTES)) for _ in range(2)]
-        client = exits.enter_context(Loadgen(bench.split.client, bench.client_entry()))
-        for arm in arms:
-            client.slot(arm.order(load, NOISE_WARMUP_S))
-        for which in ABBA * rounds:
-            slot = _slot(bench, client, arms[which], load, NOISE_SLOT_S)
-            answers[which] += slot.result.requests.completed
+        variants = [exits.enter_context(null_server(testbed, BODY_BYTES)) for _ in range(2)]
+        client = exits.enter_context(Loadgen(testbed.split.client, testbed.client_entry()))
+        for variant in variants:
+            client.slot(variant.order(load, NOISE_WARMUP_S))
+        for which in ABBA * repeats:
+            slot = _slot(testbed, client, variants[which], load, NOISE_SLOT_S)
+            responses[which] += slot.result.requests.completed
             cpu_s[which] += slot.server_cpu_s
-    if not all(answers) or not all(cpu_s):
+    if not all(responses) or not all(cpu_s):
         raise OperationError(
-            "the client got no answers from the null server; is this machine very busy?"
+            "the client got no responses from the null server; is this machine very busy?"
         )
-    rate = log(answers[0] / answers[1])
-    return rate, log(cpu_s[0] / cpu_s[1]) - rate
+    throughput = log(responses[0] / responses[1])
+    return throughput, log(cpu_s[0] / cpu_s[1]) - throughput
 
 
 def measure_ceiling(
-    bench: Bench, body_bytes: int, connections: int, keepalive: Literal["always", "never"]
+    testbed: Testbed, body_bytes: int, connections: int, keepalive: Literal["always", "never"]
 ) -> MeasuredCeiling:
-    """Give the largest rate of a few slots: noise can only take away from a ceiling."""
+    """Give the largest throughput of a few slots: noise can only take away from a ceiling."""
     load = Load(connections=connections, keepalive=keepalive)
-    with null_server(bench, body_bytes) as server, _client(bench) as client:
+    with null_server(testbed, body_bytes) as server, _client(testbed) as client:
         client.slot(server.order(load, CEILING_WARMUP_S))
-        slots = [_slot(bench, client, server, load, CEILING_SLOT_S) for _ in range(CEILING_SLOTS)]
-    best = max(slots, key=lambda slot: _rate_rps(slot.result))
+        slots = [_slot(testbed, client, server, load, CEILING_SLOT_S) for _ in range(CEILING_SLOTS)]
+    best = max(slots, key=lambda slot: _throughput_rps(slot.result))
     result = best.result
     if not result.requests.completed:
         raise OperationError(
-            f"the client got no answer of {body_bytes} bytes from the null server: "
+            f"the client got no response of {body_bytes} bytes from the null server: "
             f"{'; '.join(result.failure_samples) or 'the link may be too slow for it'}"
         )
     return MeasuredCeiling(
         body_bytes=body_bytes,
         connections=connections,
         keepalive=keepalive,
-        rate_rps=_rate_rps(result),
+        throughput_rps=_throughput_rps(result),
         client_busy=result.client.busy,
         limited_by=_limit(best),
     )
 
 
-def measure_send_lag(bench: Bench, connections: int) -> Lag:
+def measure_send_lag(testbed: Testbed, connections: int) -> Lag:
     """Send requests by a timetable that leaves the client idle most of the time."""
     load = Load(
         loop="open", rate_per_s=LAG_RATE_PER_S, arrivals="constant", connections=connections
     )
-    with null_server(bench, 100) as server, _client(bench) as client:
+    with null_server(testbed, 100) as server, _client(testbed) as client:
         client.slot(server.order(load, CEILING_WARMUP_S))
         lag = client.slot(server.order(load, CEILING_SLOT_S * CEILING_SLOTS)).send_lag_us
     return Lag(p50_us=lag.p50 or 0.0, p99_us=lag.p99 or 0.0, max_us=lag.max or 0.0)
 
 
-def measure_timer_lag(bench: Bench) -> Lag:
+def measure_timer_lag(testbed: Testbed) -> Lag:
     """Sleep on the client's CPUs and see how much longer it took than asked."""
     late_us = []
-    with _as_the_client(bench):
+    with _as_the_client(testbed):
         for _ in range(SLEEPS):
             began = time.monotonic()
             time.sleep(SLEEP_S)
@@ -248,8 +248,8 @@ def measure_timer_lag(bench: Bench) -> Lag:
     return Lag(p50_us=float(p50), p99_us=float(p99), max_us=max(late_us))
 
 
-def _client(bench: Bench) -> Loadgen:
-    return Loadgen(bench.split.client, bench.client_entry())
+def _client(testbed: Testbed) -> Loadgen:
+    return Loadgen(testbed.split.client, testbed.client_entry())
 
 
 @dataclass(frozen=True)
@@ -264,25 +264,27 @@ class _Slot:
     """Share of what the link carries; 0 where it has no limit."""
 
 
-def _slot(bench: Bench, client: Loadgen, server: NullServer, load: Load, slot_s: float) -> _Slot:
+def _slot(
+    testbed: Testbed, client: Loadgen, server: NullServer, load: Load, slot_s: float
+) -> _Slot:
     wardens = [server.process.warden_pid]
-    cpu, network = tree_cpu(wardens), NetworkReading.read_both(*bench.network_pids)
+    cpu, network = tree_cpu(wardens), NetworkReading.read_both(*testbed.network_pids)
     began = time.monotonic()
     result = client.slot(server.order(load, slot_s))
     took_s = time.monotonic() - began
     cpu_s = tree_cpu(wardens).since(cpu).cpu_s
-    carried = NetworkReading.read_both(*bench.network_pids).since(network)
+    carried = NetworkReading.read_both(*testbed.network_pids).since(network)
     busier_way = max(carried.sent_bytes, carried.received_bytes) / took_s
     return _Slot(
         result=result,
         server_cpu_s=cpu_s,
-        server_busy=cpu_s / took_s / len(bench.split.servers),
-        link_share=busier_way / bench.link_bytes_per_s if bench.link_bytes_per_s else 0.0,
+        server_busy=cpu_s / took_s / len(testbed.split.servers),
+        link_share=busier_way / testbed.link_bytes_per_s if testbed.link_bytes_per_s else 0.0,
     )
 
 
-def _rate_rps(result: LoadResult) -> float:
-    answered, took_s = counted_answers(result)
+def _throughput_rps(result: LoadResult) -> float:
+    answered, took_s = counted_responses(result)
     return answered / took_s
 
 
@@ -295,11 +297,11 @@ def _limit(slot: _Slot) -> Limit:
 
 
 @contextmanager
-def _as_the_client(bench: Bench) -> Iterator[None]:
+def _as_the_client(testbed: Testbed) -> Iterator[None]:
     """Be on the client's CPUs, with timers as exact as the engine's."""
     libc, cpus = ctypes.CDLL(None), os.sched_getaffinity(0)
     slack_ns = libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    os.sched_setaffinity(0, bench.split.client)
+    os.sched_setaffinity(0, testbed.split.client)
     libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Calibrations on disk: one file per machine and bench, in the user's state folder."""
+"""Calibrations on disk: one file per machine and testbed, in the user's state folder."""
 
 import hashlib
 import os
@@ -6,17 +6,17 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from webdyno.model.bench import BenchSettings
 from webdyno.model.files import write_whole, writing
 from webdyno.model.machine import Calibration, Machine
+from webdyno.model.testbed import TestbedSettings
 
 
-def calibration_file(machine: Machine, bench: BenchSettings) -> Path:
+def calibration_file(machine: Machine, testbed: TestbedSettings) -> Path:
     """Name the file; whatever changes what the client can do gives another one."""
     what_counts = machine.model_dump_json(
         include={"cpu_model", "cpus", "physical_cores", "memory_bytes", "kernel", "split"}
     )
-    content = (what_counts + bench.model_dump_json()).encode()
+    content = (what_counts + testbed.model_dump_json()).encode()
     return state_folder() / f"calibration-{hashlib.sha256(content).hexdigest()[:16]}.json"
 
 
@@ -29,17 +29,17 @@ def state_folder() -> Path:
 
 def save_calibration(calibration: Calibration) -> Path:
     """Write a calibration for later runs on this machine; raise OperationError when that fails."""
-    path = calibration_file(calibration.machine, calibration.bench)
+    path = calibration_file(calibration.machine, calibration.testbed)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, calibration.model_dump_json(indent=2) + "\n")
     return path
 
 
-def load_calibration(machine: Machine, bench: BenchSettings) -> Calibration | None:
-    """Give the calibration of this machine and bench; None without one that can be read."""
+def load_calibration(machine: Machine, testbed: TestbedSettings) -> Calibration | None:
+    """Give the calibration of this machine and testbed; None without one that can be read."""
     try:
-        text = calibration_file(machine, bench).read_text(encoding="utf-8")
+        text = calibration_file(machine, testbed).read_text(encoding="utf-8")
         return Calibration.model_validate_json(text)
     except (OSError, ValidationError):
         return None

@@ -8,27 +8,27 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from webdyno.cli.console import plain_console, print_table
-from webdyno.cli.experiment_flags import THIS_BENCH, BenchFlags
+from webdyno.cli.experiment_flags import THIS_TESTBED, TestbedFlags
 from webdyno.cli.flags import USUAL_TIME, BudgetFlag, Json, parse_connections, parse_size
 from webdyno.model.machine import Calibration, MeasuredCeiling
 
 BODIES = ("100B", "10KB", "100KB", "1MB")
 CONNECTIONS = ("64",)
 SMALLEST = 100
-"""Bytes of the answers that new connections are measured with."""
+"""Bytes of the responses that new connections are measured with."""
 USUAL_BUDGET_S = 60.0
 
 
 def calibrate(
     *,
     body: Annotated[
-        Sequence[str], Parameter(help="Length of answers, such as 10KB; may be given again.")
+        Sequence[str], Parameter(help="Length of responses, such as 10KB; may be given again.")
     ] = BODIES,
     connections: Annotated[
         Sequence[str], Parameter(help="Connections; may be given again.")
     ] = CONNECTIONS,
     budget: BudgetFlag = USUAL_TIME,
-    bench: BenchFlags = THIS_BENCH,
+    testbed: TestbedFlags = THIS_TESTBED,
     json: Json = False,
 ) -> None:
     """Measure what this client can do at most against a server that does nothing, and the noise.
@@ -42,7 +42,7 @@ def calibrate(
 
         webdyno calibrate --budget 5m --body 100KB --connections 16
 
-        webdyno calibrate --bench netns --link 100mbit
+        webdyno calibrate --testbed netns --link 100mbit
     """
     from webdyno.calibrate import save_calibration
     from webdyno.calibrate.measuring import measure_calibration
@@ -58,7 +58,7 @@ def calibrate(
             if not console.is_terminal:
                 print(doing, file=sys.stderr)  # noqa: T201
 
-        calibration = measure_calibration(bodies, counts, bench.settings(), budget_s, tell)
+        calibration = measure_calibration(bodies, counts, testbed.settings(), budget_s, tell)
     path = save_calibration(calibration)
     if json:
         print(calibration.model_dump_json(indent=2))  # noqa: T201
@@ -70,7 +70,7 @@ def calibrate(
 
 def _show(out: Console, calibration: Calibration) -> None:
     out.print("The most that this client reaches, against a server that does nothing\n")
-    headings = ("body", "connections", "requests/s", "Mbit/s", "client busy", "limit")
+    headings = ("body", "connections", "req/s", "Mbit/s", "client busy", "limit")
     print_table(headings, map(_ceiling, calibration.ceilings), headings[:-1])
     out.print()
     lags = (("timers", calibration.timer_lag), ("requests", calibration.send_lag))
@@ -81,15 +81,15 @@ def _show(out: Console, calibration: Calibration) -> None:
     print_table(("late by, µs", *percentiles), late, percentiles)
     out.print()
     lengths = list(calibration.noise[0].visible)
-    labels = {"rate_rps": "requests per second", "server_cpu_us": "server CPU per request"}
+    labels = {"throughput_rps": "throughput", "server_cpu_us": "server CPU per request"}
     noise = [
         (labels[it.metric], *(f"{it.visible[length]:.1%}" for length in lengths))
         for it in calibration.noise
     ]
     print_table(("differences seen after", *lengths), noise, lengths)
-    blocks = calibration.noise[0].blocks
+    rounds = calibration.noise[0].rounds
     out.print(
-        f"extrapolated from {blocks} blocks of the null server against itself, by t · sd / √n; "
+        f"extrapolated from {rounds} rounds of the null server against itself, by t · sd / √n; "
         "real servers may be noisier",
         style="dim",
     )
@@ -100,7 +100,7 @@ def _ceiling(found: MeasuredCeiling) -> tuple[str, ...]:
     return (
         f"{found.body_bytes:,} B",
         f"{found.connections}{kept}",
-        f"{found.rate_rps:,.0f}",
+        f"{found.throughput_rps:,.0f}",
         f"{found.body_bytes_per_s * 8 / 1e6:,.0f}",
         f"{found.client_busy:.0%}",
         found.limited_by,

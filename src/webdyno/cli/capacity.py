@@ -9,7 +9,7 @@ from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, parse_duration_s
 from webdyno.cli.progress import at_terminal
 from webdyno.cli.result import measure_and_show, sweeps_afterwards
-from webdyno.definitions import Catalogue, CommandLine, settings
+from webdyno.definitions import Catalogue, CommandLine, read_overrides
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import USUAL_OBJECTIVES, arranged
@@ -28,15 +28,15 @@ def capacity(
     slo: Annotated[
         Sequence[str],
         Parameter(
-            help="What has to hold: a percentile of response times, as 'p99<50ms', or "
+            help="What has to hold: a percentile of latency, as 'p99<50ms', or "
             "'failures<0.1%'; may be given again, then all have to."
         ),
     ] = USUAL_OBJECTIVES,
     sweep: Annotated[
         str | None,
         Parameter(
-            help="Afterwards, for so long, such as 10m: response times at rates around the "
-            "capacities, and rates at numbers of connections."
+            help="Afterwards, for so long, such as 10m: latency at arrival rates around the "
+            "capacities, and throughput at numbers of connections."
         ),
     ] = None,
     asked: AskedFlags = NOTHING_SAID,
@@ -45,8 +45,8 @@ def capacity(
 ) -> Exit:
     """Find the highest load that one or two stacks carry while objectives hold.
 
-    Requests come as from independent users, whether or not the servers keep up. In each block the
-    servers are started anew, and each one's capacity is searched for anew: it takes a while.
+    Requests come as from independent users, whether or not the servers keep up. In each round the
+    servers are started again, and each one's capacity is searched for again: it takes a while.
 
     For example
 
@@ -96,8 +96,8 @@ def capacity(
 
 
 def refuse_loop(given: Sequence[str]) -> None:
-    """Raise UserError for a loop that is asked for where the search brings its own."""
-    for setting in settings(given):
+    """Raise UserError for a loop that is requested where the search brings its own."""
+    for setting in read_overrides(given):
         if setting.key == ("load", "loop"):
             raise UserError(
                 f"{setting.flag}: the search for a capacity sets the rate of an open loop by "

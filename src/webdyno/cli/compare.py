@@ -32,7 +32,7 @@ def compare(
 ) -> Exit:
     """Say what changed between two runs of the same experiment; nothing is measured.
 
-    The exit code is for scripts, by the deciding metric of all arms: 0 no change or better, 4
+    The exit code is for scripts, by the deciding metric of all variants: 0 no change or better, 4
     worse, 5 too close to call, 1 one of the runs can't be believed or they aren't the same
     experiment.
 

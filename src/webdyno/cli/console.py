@@ -1,7 +1,8 @@
 """The consoles that commands print to: whatever is printed is text, whoever wrote it.
 
-Names of arms, levels, paths, titles, what servers answered and logged: square brackets in them are
-no markup, and control characters, which could move a terminal's cursor, are shown as what they are.
+Names of variants, levels, paths, titles, what servers answered and logged: square brackets in them
+are no markup, and control characters, which could move a terminal's cursor, are shown as what they
+are.
 """
 
 from collections.abc import Collection, Iterable, Sequence

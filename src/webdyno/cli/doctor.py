@@ -28,14 +28,14 @@ class Check(NamedTuple):
 
 def doctor(*, catalog: CatalogDirs = ()) -> None:
     """Look at this machine: cores, limits, packages, and what they mean for results."""
-    from webdyno.host.this_machine import Bench
+    from webdyno.host.this_machine import Testbed
 
-    bench = Bench()
-    machine = bench.describe()
+    testbed = Testbed()
+    machine = testbed.describe()
     checks = [
         *_cpu_checks(machine),
         *_limit_checks(machine),
-        _server_user(bench.user.name if bench.user else None),
+        _server_user(testbed.user.name if testbed.user else None),
         _cpu_accounting(),
         _engine(),
         *_package_checks(Catalogue.load(catalog)),
@@ -60,7 +60,7 @@ def _cpu_checks(machine: Machine) -> Iterator[Check]:
         yield Check(
             "machine",
             machine.virtualisation,
-            "neighbours can disturb: expect wider intervals, more blocks",
+            "neighbors can interfere: expect wider intervals, more rounds",
             good=False,
         )
     if machine.governor not in {None, "performance"}:

@@ -37,7 +37,7 @@ def duel(
 
         webdyno duel nginx apache-prefork --site static --path /100KB.txt
 
-        webdyno duel nginx apache-event --path /100KB.txt --bench netns --link 100mbit
+        webdyno duel nginx apache-event --path /100KB.txt --testbed netns --link 100mbit
 
         webdyno duel nginx apache-event --question "not-slower-by 5%"
 

@@ -1,4 +1,4 @@
-"""What of an experiment can be said on the command line: its bench, its traffic, its settings."""
+"""What of an experiment can be said on the command line: its testbed, its traffic, its settings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ from webdyno.cli.flags import (
     USUAL_TIME,
     BudgetFlag,
     Ignore,
+    Overrides,
     OwnFlags,
     SameBodies,
-    Settings,
     compared_bodies,
 )
-from webdyno.definitions import Override, factors, settings
+from webdyno.definitions import Override, factors, read_overrides
 from webdyno.definitions.validation import build, written_value
 from webdyno.generator.interface import programs
 from webdyno.lab.systems import AskedSystems
 from webdyno.lab.traffic import AskedTraffic
-from webdyno.model.bench import BenchSettings
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.testbed import TestbedSettings
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class BenchFlags:
+class TestbedFlags:
     """Where an experiment runs."""
 
-    bench: Annotated[
+    testbed: Annotated[
         Literal["this-machine", "netns", "cluster"] | None,
         Parameter(
-            help="netns: client and servers in network namespaces, joined by a cable. cluster: on "
+            help="netns: client and servers in network namespaces, joined by a link. cluster: on "
             "hosts of a Ray cluster."
         ),
     ] = None
@@ -45,31 +45,32 @@ class BenchFlags:
         Parameter(help="Cores for the servers; the client has the others. Half unless given."),
     ] = None
     link: Annotated[
-        str | None, Parameter(help="With --bench netns: what the cable carries, such as 100mbit.")
+        str | None, Parameter(help="With --testbed netns: what the link carries, such as 100mbit.")
     ] = None
     delay: Annotated[
-        str | None, Parameter(help="With --bench netns: added to a round trip, such as 20ms.")
+        str | None, Parameter(help="With --testbed netns: added to a round trip, such as 20ms.")
     ] = None
     loss: Annotated[
-        str | None, Parameter(help="With --bench netns: packets lost each way, such as 0.1%.")
+        str | None, Parameter(help="With --testbed netns: packets lost each way, such as 0.1%.")
     ] = None
 
     def overrides(self) -> list[Override]:
         """Give the flags as settings of the experiment."""
         return [
-            Override(("bench", key), value, self._flag(key)) for key, value in self._given().items()
+            Override(("testbed", key), value, self._flag(key))
+            for key, value in self._given().items()
         ]
 
-    def settings(self) -> BenchSettings:
-        """Give the settings of a bench on this machine; raise UserError, naming the flag."""
-        if self.bench == "cluster":
-            raise UserError("--bench cluster: that is for runs; this one is about this machine")
-        return build(BenchSettings, self._given(), lambda where: self._flag(*where))
+    def settings(self) -> TestbedSettings:
+        """Give the settings of a testbed on this machine; raise UserError, naming the flag."""
+        if self.testbed == "cluster":
+            raise UserError("--testbed cluster: that is for runs; this one is about this machine")
+        return build(TestbedSettings, self._given(), lambda where: self._flag(*where))
 
     def _given(self) -> dict[str, object]:
         cores = self.server_cores
         flags: dict[str, object] = {
-            "kind": self.bench,
+            "kind": self.testbed,
             "server_cores": cores and written_value(cores, f"--server-cores {cores}"),
             "link": self.link,
             "delay": self.delay,
@@ -78,33 +79,33 @@ class BenchFlags:
         return {key: value for key, value in flags.items() if value is not None}
 
     def _flag(self, key: str | int = "kind") -> str:
-        name = "bench" if key == "kind" else str(key).replace("_", "-")
+        name = "testbed" if key == "kind" else str(key).replace("_", "-")
         return f"--{name} {self._given().get(str(key), 'this-machine')}"
 
 
-THIS_BENCH = BenchFlags()
+THIS_TESTBED = TestbedFlags()
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TrafficFlags:
-    """What is asked for, instead of what the experiment says: docs/requests.md."""
+    """What is requested, instead of what the experiment says: docs/requests.md."""
 
     curl: Annotated[
         Sequence[str],
         Parameter(
-            help="A curl command, as browsers copy it: what is asked for, instead of paths; may be "
+            help="A curl command, as browsers copy it: what is requested, instead of paths; may be "
             "given again."
         ),
     ] = ()
     har: Annotated[
-        Path | None, Parameter(help="A HAR file that a browser saved: what is asked for.")
+        Path | None, Parameter(help="A HAR file that a browser saved: what is requested.")
     ] = None
     requests: Annotated[
         Path | None,
         Parameter(
             help="A .http file, one with a JSON object a line, or what `webdyno workload` wrote: "
-            "what is asked for."
+            "what is requested."
         ),
     ] = None
 
@@ -119,11 +120,11 @@ NO_TRAFFIC = TrafficFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class SetupFlags:
-    """Where something is measured, what is asked for, how answers are compared, what is set."""
+    """Where something is measured, what is requested, how responses are compared, what is set."""
 
-    bench: BenchFlags = THIS_BENCH
+    testbed: TestbedFlags = THIS_TESTBED
     traffic: TrafficFlags = NO_TRAFFIC
-    set_: Settings = ()
+    set_: Overrides = ()
     ignore: Ignore = ()
     same_bodies: SameBodies = False
 
@@ -132,9 +133,9 @@ class SetupFlags:
 
         Those that are given as `more` count before what a file of traffic says.
         """
-        own = [*settings(self.set_), *more]
+        own = [*read_overrides(self.set_), *more]
         return [
-            *self.bench.overrides(),
+            *self.testbed.overrides(),
             *self.traffic.read().overrides(own, tell),
             *compared_bodies(self.ignore, same=self.same_bodies),
             *own,
@@ -157,14 +158,14 @@ class ExperimentFlags:
     soak: Annotated[
         str | None,
         Parameter(
-            help="Load each arm for so long without a break afterwards, such as 10m: stalls, "
+            help="Load each variant for so long without a break afterwards, such as 10m: stalls, "
             "drifts and leaks show."
         ),
     ] = None
     question: Annotated[
         str | None,
         Parameter(
-            help="Ask one thing of each arm, and stop when it is answered: 'faster', or "
+            help="Ask one thing of each variant, and stop when it is answered: 'faster', or "
             "'not-slower-by 5%'."
         ),
     ] = None
@@ -218,7 +219,7 @@ class AskedFlags:
         str | None, Parameter(help="What all of them serve; else the first that all can serve.")
     ] = None
     path: Annotated[
-        str | None, Parameter(help="The path that is asked for; else the site's first.")
+        str | None, Parameter(help="The path that is requested; else the site's first.")
     ] = None
     own: OwnFlags = NOTHING_OF_OWN
     flags: ExperimentFlags = AS_WRITTEN

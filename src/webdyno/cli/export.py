@@ -24,7 +24,7 @@ def export(
 ) -> Exit:
     """Write a run's slots as one Parquet table: a row for each slot, warm-ups included.
 
-    A sweep of demanded rates can be written as autobench's CSV instead, with arms for hosts.
+    A sweep of demanded rates can be written as autobench's CSV instead, with variants for hosts.
 
     For example
 
@@ -32,7 +32,7 @@ def export(
 
         webdyno export runs/2026-11-21-093000-deathmatch --autobench deathmatch.csv
 
-        duckdb -c 'select arm, median("load.rate_rps") from "slots.parquet" group by arm'
+        duckdb -c 'select variant, median("load.rate_rps") from "slots.parquet" group by variant'
     """
     from webdyno.run.parquet import PARQUET_FILE, write_parquet
 

@@ -38,8 +38,9 @@ LoadsOtherMachines = Annotated[
         "are loaded, too; --yes doesn't agree to that.",
     ),
 ]
-KnobSettings = Annotated[
-    Sequence[str], Parameter(name="--set", help="KNOB=VALUE: turn a knob; may be given again.")
+StackSettings = Annotated[
+    Sequence[str],
+    Parameter(name="--set", help="SETTING=VALUE: change a setting; may be given again."),
 ]
 Out = Annotated[
     Path | None,
@@ -49,7 +50,7 @@ Out = Annotated[
 Cluster = Annotated[
     str | None, Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS.")
 ]
-Settings = Annotated[
+Overrides = Annotated[
     Sequence[str],
     Parameter(
         name="--set", help="KEY=VALUE: change a setting of the experiment; may be given again."
@@ -59,7 +60,7 @@ FailOn = Annotated[
     Sequence[str],
     Parameter(
         name="--fail-on",
-        help="'ARM.METRIC > +5%': exit code 4 if that arm has that much more of a metric "
+        help="'VARIANT.METRIC > +5%': exit code 4 if that variant has that much more of a metric "
         "than the baseline (95% confidence), 5 if inconclusive; may be given again.",
     ),
 ]
@@ -76,12 +77,14 @@ Report = Annotated[
 Json = Annotated[bool, Parameter(name="--json", help="Print everything as JSON.")]
 Why = Annotated[
     bool,
-    Parameter(name="--why", help="Afterwards find what limits each side, as `webdyno why` does."),
+    Parameter(
+        name="--why", help="Afterwards find what limits each variant, as `webdyno why` does."
+    ),
 ]
 Ignore = Annotated[
     Sequence[str],
     Parameter(
-        help="What may differ between the sides' answers: a regular expression, or a place in "
+        help="What may differ between the variants' responses: a regular expression, or a place in "
         "JSON such as '$.items[*].id'; may be given again."
     ),
 ]
@@ -90,7 +93,7 @@ Ignore = Annotated[
 SameBodies = Annotated[
     bool,
     Parameter(
-        help="Refuse to compare revisions whose answers have other bodies; else that is reported."
+        help="Refuse to compare revisions whose responses have other bodies; else that is reported."
     ),
 ]
 
@@ -178,7 +181,7 @@ PLAIN_NEW_RUN = NewRunFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnFlags:
-    """What is said of systems of the user's own: of both sides, if both are."""
+    """What is said of systems of the user's own: of both, if both are."""
 
     dir: Annotated[
         Path | None, Parameter(help="Where the commands of a system of your own run; else here.")
@@ -209,7 +212,7 @@ class OwnFlags:
 
     host: Annotated[
         str | None,
-        Parameter(help="The host that is asked for, such as example.com (Host header, TLS's SNI)."),
+        Parameter(help="The host that is requested, such as example.com (Host header, TLS's SNI)."),
     ] = None
 
     @property
@@ -218,7 +221,7 @@ class OwnFlags:
         return {"headers": {"Host": self.host}} if self.host else {}
 
     def keys(self) -> dict[str, object]:
-        """Give the flags as keys of an arm."""
+        """Give the flags as keys of a variant."""
         keys = {
             "dir": self.dir and str(self.dir),
             "environment": dict(_pair("--env", "NAME=VALUE", text) for text in self.env),

@@ -62,9 +62,9 @@ def gate(
     worse_than: Annotated[
         Sequence[str],
         Parameter(
-            help="How much worse is tolerated: 5% (CPU time per request and rate; the 99th "
-            "percentile five times that), or of one metric: cpu=3%, rate=10%, p99=20%, p99=off; "
-            "may be given again."
+            help="How much worse is tolerated: 5% (CPU time per request and throughput; the 99th "
+            "percentile five times that), or of one metric: cpu=3%, throughput=10%, p99=20%, "
+            "p99=off; may be given again."
         ),
     ] = (),
     path: Annotated[
@@ -83,7 +83,7 @@ def gate(
     catalog: CatalogDirs = (),
     run: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Tell whether head is worse than base by more than is tolerated, and nothing else.
+    """Tell whether head is worse than the baseline by more than is tolerated.
 
     Three answers, each with an exit code: 0 pass (not worse), 4 fail (worse, 95% confidence), 5
     inconclusive in the time given. It stops as soon as the answer is known. Each is wrong in at
@@ -138,7 +138,7 @@ def gate(
 
 
 def leave_behind(answer: GateJudgement, ci: CiFlags) -> None:
-    """Leave behind what was asked for, and what GitHub's runner reads where it is one."""
+    """Leave behind what was requested, and what GitHub's runner reads where it is one."""
     from webdyno.judge.questions.gate import baseline_of
     from webdyno.report.gate import (
         annotations,

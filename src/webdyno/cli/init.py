@@ -160,7 +160,7 @@ def app_toml(found: "FoundApp") -> str:
     if found.connections:
         lines += [
             "# Its server lets hardly more wait: others would try again after a second, and no",
-            "# rate could be believed. Leave this out (64) for a server that is made for load.",
+            "# result could be valid. Leave this out (64) for a server that is made for load.",
             "[load]",
             _pair("connections", found.connections),
             "",

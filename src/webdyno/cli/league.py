@@ -1,4 +1,4 @@
-"""`webdyno league`: the places of several stacks, and how sure each of them is."""
+"""`webdyno league`: the ranks of several stacks, and how sure each of them is."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -13,7 +13,7 @@ from webdyno.definitions import Catalogue, CommandLine
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import arranged
 from webdyno.model.errors import UserError
-from webdyno.model.race import FEWEST_IN_RACE, LEAGUE
+from webdyno.model.race import FEWEST_IN_RACE, RANKING
 
 USUAL_SITE = "static"
 
@@ -30,11 +30,11 @@ def league(
     out: Out = None,
     run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
-    """Rank stacks: each against every other, with the places that are sure.
+    """Rank stacks: each against every other, with the ranks that are sure.
 
-    Stacks that can't be distinguished share places: "2–4" is where one of them may stand. All
-    places hold together with 95% confidence. Stacks whose place is settled leave the race, so that
-    the time goes where places are open. For several tasks there is a table each, and no total.
+    Stacks that can't be distinguished share ranks: "2–4" is where one of them may stand. All
+    ranks hold together with 95% confidence. Stacks whose rank is settled leave the race, so that
+    the time goes where ranks are open. For several tasks there is a table each, and no total.
 
     For example
 
@@ -55,9 +55,9 @@ def league(
         stacks, asked = tuple(it.name for it in fitting), replace(asked, site=served)
     if len(stacks) < FEWEST_IN_RACE:
         raise UserError(
-            f"a league has {FEWEST_IN_RACE} stacks at least, and these are "
+            f"a ranking has {FEWEST_IN_RACE} stacks at least, and these are "
             f"{', '.join(stacks) or 'none'}; two are compared by `webdyno duel`"
         )
-    more = CommandLine({"race": LEAGUE}, {("race",): "league"})
+    more = CommandLine({"race": RANKING}, {("race",): "league"})
     name, experiment, catalogue = arranged(stacks, asked.read(), known, at_terminal(run.how), more)
     return measure_and_show(name, experiment, catalogue, out, run.how, fail_on=run.fail_on)

@@ -22,7 +22,7 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.lines import LineProgress
 from webdyno.model.format import count, duration, level, percent
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, SlotRecord
+from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -89,38 +89,38 @@ class LiveProgress(LineProgress):
         """Take the live view away."""
         self._live.stop()
 
-    def pilot_begins(self, point: Point, arm: str) -> None:
-        """Show that an arm is looked at alone."""
-        super().pilot_begins(point, arm)
-        self._show(point, f"{arm} alone: what times it needs")
+    def pilot_begins(self, point: Point, variant: str) -> None:
+        """Show that a variant is looked at alone."""
+        super().pilot_begins(point, variant)
+        self._show(point, f"{variant} alone: what times it needs")
 
-    def block_begins(self, point: Point, block: int, slots: int) -> None:
-        """Show the new block."""
-        super().block_begins(point, block, slots)
+    def round_begins(self, point: Point, round_number: int, slots: int) -> None:
+        """Show the new round."""
+        super().round_begins(point, round_number, slots)
         self._show(point, "starting servers")
-        self._view.block_begins(block, slots)
+        self._view.round_begins(round_number, slots)
 
-    def slot_begins(self, arm: str, phase: str) -> None:
-        """Show which arm is under load."""
-        super().slot_begins(arm, phase)
-        self._view.doing = f"warming up {arm}" if phase == "warmup" else arm
+    def slot_begins(self, variant: str, phase: str) -> None:
+        """Show which variant is under load."""
+        super().slot_begins(variant, phase)
+        self._view.doing = f"warming up {variant}" if phase == "warmup" else variant
 
     def slot_ends(self, record: SlotRecord) -> None:
         """Move the bars on."""
         self._view.slot_ends(record)
         super().slot_ends(record)
 
-    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
+    def long_look_begins(self, point: Point, variant: str, look_s: float) -> None:
         """Show which variant is under load, and for how long."""
-        super().long_look_begins(point, arm, look_s)
-        self._show(point, f"{arm}, for {duration(look_s)} without a break")
+        super().long_look_begins(point, variant, look_s)
+        self._show(point, f"{variant}, for {duration(look_s)} without a break")
 
-    def block_ends(self, block: BlockRecord, data: "PointData") -> None:
+    def round_ends(self, this_round: RoundRecord, data: "PointData") -> None:
         """Show how sure the answer is by now."""
         from webdyno.judge import question_of
 
-        super().block_ends(block, data)
-        self._view.block_ends(question_of(data.experiment).so_far(data), data)
+        super().round_ends(this_round, data)
+        self._view.round_ends(question_of(data.experiment).so_far(data), data)
 
     def _show(self, point: Point, doing: str) -> None:
         self._view.point = ", ".join(map(level, point.levels.values()))
@@ -129,7 +129,7 @@ class LiveProgress(LineProgress):
 
 @dataclass
 class Usage:
-    """How busy servers and client were in an arm's last slot, as shares of their CPUs."""
+    """How busy servers and client were in a variant's last slot, as shares of their CPUs."""
 
     servers: float
     client: float
@@ -137,7 +137,7 @@ class Usage:
 
 @dataclass
 class LiveView:
-    """Drawn anew some times a second; whoever measures says what has changed."""
+    """Drawn again some times a second; whoever measures says what has changed."""
 
     head: RunHead
     began_s: float = field(default_factory=time.monotonic)
@@ -145,43 +145,45 @@ class LiveView:
     doing: str = "starting"
     slots: int = 0
     ended: int = 0
-    block: int = 0
+    round_number: int = 0
     ratios: str = ""
     left: str = ""
-    """How many blocks and how much time it will take, about."""
+    """How many rounds and how much time it will take, about."""
     scale: Text | None = None
     usage: dict[str, Usage] = field(default_factory=dict)
     excluded: str = ""
 
-    def block_begins(self, block: int, slots: int) -> None:
-        """A block's servers are started."""
-        self.block, self.slots, self.ended = block, slots, 0
+    def round_begins(self, round_number: int, slots: int) -> None:
+        """A round's servers are started."""
+        self.round_number, self.slots, self.ended = round_number, slots, 0
 
     def slot_ends(self, record: SlotRecord) -> None:
         """A slot was measured."""
         self.ended += 1
         length_s = record.load.all_of_it.length_s
-        cpus = self.head.experiment.arms[record.arm].cpus or len(self.head.machine.split.servers)
+        cpus = self.head.experiment.variants[record.variant].cpus or len(
+            self.head.machine.split.servers
+        )
         if length_s:
             servers = record.servers.cpu_s / (length_s * cpus)
-            self.usage[record.arm] = Usage(min(servers, 1.0), min(record.load.client.busy, 1.0))
+            self.usage[record.variant] = Usage(min(servers, 1.0), min(record.load.client.busy, 1.0))
 
-    def block_ends(self, ratios: str, data: "PointData") -> None:
-        """A block was measured: see how sure the answer is by now, and what is still lacking."""
+    def round_ends(self, ratios: str, data: "PointData") -> None:
+        """A round was measured: see how sure the answer is by now, and what is still lacking."""
         from webdyno.judge import foresee
         from webdyno.judge.validity import excluded_words
 
         self.ratios, self.excluded = ratios, excluded_words(data)
         foreseen = foresee(data)
         if foreseen is None:
-            self.left, self.scale = f"{count(len(data.blocks), 'block')} so far", None
+            self.left, self.scale = f"{count(len(data.rounds), 'round')} so far", None
             return
-        self.left = f"of about {foreseen.blocks} · {duration(round(foreseen.left_s))} left"
+        self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
         found, wanted = foreseen.found, foreseen.wanted
         self.scale = interval_scale(found.low - found.centre, found.high - found.centre, wanted)
         self.scale.append(
-            f"  {foreseen.arm}: known to ±{percent(expm1(found.half_width))}, "
-            f"asked for are ±{percent(expm1(wanted))}"
+            f"  {foreseen.variant}: known to ±{percent(expm1(found.half_width))}, "
+            f"requested are ±{percent(expm1(wanted))}"
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -194,17 +196,21 @@ class LiveView:
         first.width = width
         first.add_column(ratio=1, no_wrap=True)
         first.add_column(justify="right", no_wrap=True)
-        where = " · ".join(filter(None, (self.point, f"block {self.block}" if self.block else "")))
+        where = " · ".join(
+            filter(None, (self.point, f"round {self.round_number}" if self.round_number else ""))
+        )
         first.add_row(Text(f"{where or 'pilot'} {self.left}"), Text(passed, style="dim"))
         yield first
         now = Table.grid(padding=(0, 1))
         done = ProgressBar(total=max(self.slots, 1), completed=self.ended, width=BAR)
         now.add_row(done, Text(self.doing))
         yield now
-        for arm, used in list(self.usage.items()):  # another thread draws
+        for variant, used in list(self.usage.items()):  # another thread draws
             busy = Table.grid(padding=(0, 1))
             busy.add_row(
-                *_bar("servers", used.servers), *_bar("client", used.client), Text(arm, style="dim")
+                *_bar("servers", used.servers),
+                *_bar("client", used.client),
+                Text(variant, style="dim"),
             )
             yield busy
         if self.ratios:
@@ -224,7 +230,7 @@ def _bar(name: str, share: float) -> tuple[Text, ProgressBar, Text]:
 
 
 def interval_scale(low: float, high: float, wanted: float) -> Text:
-    """Draw an interval (ln, about its estimate) beside the width that is asked for.
+    """Draw an interval (ln, about its estimate) beside the width that is requested.
 
     `░` is what it may span for the run to stop. The scale grows with the interval, up to fourfold
     each way.

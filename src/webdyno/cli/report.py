@@ -41,7 +41,7 @@ def report(
         Parameter(help="Print the report to this file, by the Chromium that is installed."),
     ] = None,
 ) -> Exit:
-    """Judge a run again and write its report anew; nothing is measured.
+    """Judge a run again and write its report again; nothing is measured.
 
     Of points that were spread over hosts (`run --spread`) each is told with its machine.
 

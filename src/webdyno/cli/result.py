@@ -48,7 +48,7 @@ def measure_and_show(
     show: Show | None = None,
     afterwards: Afterwards | None = None,
 ) -> Exit:
-    """Run an experiment from its first block on, and show what came of it."""
+    """Run an experiment from its first round on, and show what came of it."""
     limits = _limits(fail_on, experiment)
     measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)

@@ -18,12 +18,12 @@ def resume(
     budget: BudgetFlag = USUAL_TIME,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't repeated.
+    """Go on with a run after Ctrl-C, a crash or a full disk; finished rounds aren't repeated.
 
     Everything comes from the run's folder, its part of the catalogue included. On another machine,
-    or with other versions of servers and tools, the run is refused: begin it anew there. The folder
-    of several hosts (--replicates, --spread) goes on where its runs were begun, and on other hosts
-    where it must. --budget counts from now on, and measures even if the run had ended.
+    or with other versions of servers and tools, the run is refused: begin it again there. The
+    folder of several hosts (--replicates, --spread) goes on where its runs were begun, and on other
+    hosts where it must. --budget counts from now on, and measures even if the run had ended.
 
     For example
 

@@ -57,9 +57,9 @@ def run(
 
         webdyno run static-hello --generator ab --set measure.slot_s=1
 
-        webdyno run static-hello --bench netns --link 100mbit --delay 20ms
+        webdyno run static-hello --testbed netns --link 100mbit --delay 20ms
 
-        webdyno run mine.toml --set load.connections=16 --set arms.nginx.knobs.workers=1
+        webdyno run mine.toml --set load.connections=16 --set variants.nginx.settings.workers=1
 
         webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
 

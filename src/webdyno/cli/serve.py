@@ -19,7 +19,7 @@ from webdyno.model.errors import OperationError, UserError
 
 HIGHEST_PORT = 65_535
 ANSWERED_WITHIN_S = 3
-"""So long answers are waited for when it is to end."""
+"""So long responses are waited for when it is to end."""
 
 
 def serve(

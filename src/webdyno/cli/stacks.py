@@ -1,4 +1,4 @@
-"""`webdyno stacks`: what can be compared, and with which knobs."""
+"""`webdyno stacks`: what can be compared, and with which settings."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from webdyno.cli.console import plain_console, print_table
 from webdyno.cli.flags import CatalogDirs
 from webdyno.definitions import Catalogue
 from webdyno.model.format import setting_value
-from webdyno.model.knob import Knob, NumberKnob
+from webdyno.model.setting import NumberSetting, Setting
 from webdyno.model.stack import Stack
 
 
@@ -19,7 +19,7 @@ def stacks(
     *,
     catalog: CatalogDirs = (),
 ) -> None:
-    """List all stacks, or show one with its knobs and the sites that it can serve.
+    """List all stacks, or show one with its settings and the sites that it can serve.
 
     For example
 
@@ -32,7 +32,7 @@ def stacks(
     if name is None:
         rows = [(it.name, it.title, _sites(catalogue, it)) for it in catalogue.stacks.values()]
         print_table(("stack", "what it is", "sites"), rows)
-        console.print("\n'webdyno stacks NAME' shows a stack's knobs.", style="dim")
+        console.print("\n'webdyno stacks NAME' shows a stack's settings.", style="dim")
     else:
         _show_stack(catalogue, catalogue.stack(name), console)
 
@@ -45,12 +45,12 @@ def _show_stack(catalogue: Catalogue, stack: Stack, console: Console) -> None:
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {_sites(catalogue, stack)}\n")
-    knobs = {name: target.knob for name, target in stack.exposed_knobs().items()}
+    settings = {name: target.setting for name, target in stack.exposed_settings().items()}
     print_table(
-        ("knob", "values", "default", "tuned", "what it does"),
+        ("setting", "values", "default", "tuned", "what it does"),
         [
             (name, it.range(), setting_value(it.default), _tuned(it), it.help)
-            for name, it in knobs.items()
+            for name, it in settings.items()
         ],
     )
 
@@ -59,11 +59,11 @@ def _sites(catalogue: Catalogue, stack: Stack) -> str:
     return ", ".join(site.name for site in catalogue.sites_for(stack))
 
 
-def _tuned(knob: Knob) -> str:
+def _tuned(setting: Setting) -> str:
     """Say where `webdyno tune` looks."""
-    if knob.tune is None:
+    if setting.tune is None:
         return ""
-    if not isinstance(knob, NumberKnob):
-        return ", ".join(knob.tune.choices or ["yes"])
-    low, high = knob.tuned_range
+    if not isinstance(setting, NumberSetting):
+        return ", ".join(setting.tune.choices or ["yes"])
+    low, high = setting.tuned_range
     return f"{low:g} to {high:g}"

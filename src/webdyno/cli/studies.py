@@ -44,7 +44,7 @@ def studies(
 ) -> Exit:
     """List the studies, or repeat some and judge their claims.
 
-    First each experiment gets the blocks that a verdict needs, at the levels that claims name; what
+    First each experiment gets the rounds that a verdict needs, at the levels that claims name; what
     is left of the time goes to claims that are inconclusive by then. What became of the claims is
     printed, and written beside the runs as a page and as Markdown. The exit code is 3 when an
     experiment failed, whatever became of the others. --budget is for all of it (90m).

@@ -1,4 +1,4 @@
-"""`webdyno tune`: what each side can do when both are tuned with equal effort."""
+"""`webdyno tune`: what each variant can do when both are tuned with equal effort."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,13 +19,15 @@ from webdyno.lab.tune import FINAL, Tuning, search_in_turns
 
 def tune(
     stack: Annotated[
-        str, Parameter(help="What is tuned: a stack, or a system of your own that has knobs.")
+        str, Parameter(help="What is tuned: a stack, or a system of your own that has settings.")
     ],
     baseline: Annotated[
         str | None, Parameter(help="What it is compared with, tuned for as long.")
     ] = None,
     *,
-    each: Annotated[str, Parameter(help="Time for the search of each side, such as 30m.")] = "15m",
+    each: Annotated[
+        str, Parameter(help="Time for the search of each variant, such as 30m.")
+    ] = "15m",
     slo: Annotated[
         Sequence[str],
         Parameter(
@@ -38,12 +40,12 @@ def tune(
     ] = None,
     run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
-    """Look for better settings of one or two stacks, then compare default and tuned afresh.
+    """Look for better settings of one or two stacks, then compare default and tuned again.
 
-    Both sides get the same time, and all knobs that their stacks have for it in the catalogue, each
-    with its range and the vendor's documentation. What the search thinks of its best isn't reported
-    as a result, since the best of many noisy values looks better than it is: fresh blocks judge it.
-    --budget is for these (5m).
+    Both variants get the same time, and all settings that their stacks have for it in the
+    catalogue, each with its range and the vendor's documentation. What the search thinks of its
+    best isn't reported as a result, since the best of many noisy values looks better than it is:
+    fresh rounds judge it. --budget is for these (5m).
 
     For example
 
@@ -55,7 +57,7 @@ def tune(
 
         webdyno tune nginx-phpfpm --site wordpress --slo 'p99<500ms' --each 1h
 
-    To leave a knob alone, set it: --set arms.nginx-phpfpm.knobs.children=16
+    To leave a setting alone, set it: --set variants.nginx-phpfpm.settings.children=16
     """
     from webdyno.report.terminal import print_document
     from webdyno.report.tuning import search_document
@@ -65,7 +67,7 @@ def tune(
     each_s = parse_duration_s(each, "--each")
     caller, known = at_terminal(run.how), Catalogue.load(run.catalog)
     tuning = Tuning.of(stack, baseline, slo, asked.read(), known, out, caller)
-    is_over = search_in_turns(tuning.sides, each_s, caller)
+    is_over = search_in_turns(tuning.contenders, each_s, caller)
     if not tuning.has_final:
         print_document(plain_console(), search_document(tuning.found()))
     if not is_over:

@@ -12,27 +12,27 @@ from webdyno.cli.console import plain_console
 from webdyno.cli.flags import (
     NOTHING_OF_OWN,
     CatalogDirs,
-    KnobSettings,
     LoadsOtherMachines,
     OwnFlags,
     RunFlags,
+    StackSettings,
     Yes,
 )
 from webdyno.cli.progress import at_terminal
-from webdyno.definitions import Catalogue, check_fit, read_knobs, settings
+from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
 from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
 from webdyno.lab.ending import Exit
 from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
 from webdyno.model.format import count
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
 from webdyno.model.request import header
 from webdyno.model.stack import Site, Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
 LOAD, PROTOCOL = "load.", "protocol="
-"""How settings begin of what is asked, and of the knob that this sets."""
+"""How settings begin of what is asked, and of the setting that this sets."""
 MOST_ASKED = 20
 
 
@@ -54,10 +54,10 @@ def up(
         ),
     ] = None,
     path: Annotated[
-        Sequence[str], Parameter(help="A path that is asked for once it runs; may be given again.")
+        Sequence[str], Parameter(help="A path that is requested once it runs; may be given again.")
     ] = (),
     own: OwnFlags = NOTHING_OF_OWN,
-    set_: KnobSettings = (),
+    set_: StackSettings = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
     loads_other_machines: LoadsOtherMachines = False,
@@ -74,7 +74,7 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
-    from webdyno.host.this_machine import Bench
+    from webdyno.host.this_machine import Testbed
     from webdyno.host.workspace import Workspace
     from webdyno.run.planned import first_request, planned_requests
     from webdyno.run.preflight import ask_all
@@ -85,7 +85,7 @@ def up(
     known = Catalogue.load(catalog)
     caller = at_terminal(RunFlags(yes=yes, loads_other_machines=loads_other_machines))
     load = {**own.load, **({"paths": list(path)} if path else {})}
-    system = one_system(stack, own.keys(), known, load, settings(of_load), caller)
+    system = one_system(stack, own.keys(), known, load, read_overrides(of_load), caller)
     wanted, catalogue = system.stack, system.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
@@ -100,21 +100,21 @@ def up(
     spoken = system.load.protocol
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
-    knobs = read_knobs(wanted, of_stack, served)
+    settings = read_settings(wanted, of_stack, served)
     refuse_other_machines([wanted], caller)
     agree_to_catalogues([wanted], [served], caller)
     provide_packages([wanted], [served], [], caller)
-    console, bench = plain_console(), Bench()
+    console, testbed = plain_console(), Testbed()
     with (
         Workspace() as scratch,
         start_stack(
             wanted,
-            knobs,
+            settings,
             served,
             folder=scratch.path / "kept",
-            bench=bench,
+            testbed=testbed,
             port=port,
-            asked=first and replace(first, is_right=_any_answer),
+            asked=first and replace(first, is_right=_any_response),
         ) as running,
     ):
         try:
@@ -130,8 +130,8 @@ def up(
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
-                for answer in ask_all(running.url, gets, system.load, bench.client_socket):
-                    console.print(f"  {_said(answer)}", markup=False, soft_wrap=True)
+                for response in ask_all(running.url, gets, system.load, testbed.client_socket):
+                    console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
             )
@@ -144,22 +144,22 @@ def up(
     return Exit.OK
 
 
-def _any_answer(status: int, body: bytes) -> bool:  # noqa: ARG001
+def _any_response(status: int, body: bytes) -> bool:  # noqa: ARG001
     """Take whatever is answered: to show that is what it was started for."""
     return True
 
 
-def _said(answer: Answer) -> str:
+def _said(response: Response) -> str:
     """Say what is answered to a GET: `/items: 200, 1,234 bytes`."""
-    if answer.status is None:
-        return f"{answer.path}: {answer.error}"
-    to = header(dict(answer.headers), "location")
+    if response.status is None:
+        return f"{response.path}: {response.error}"
+    to = header(dict(response.headers), "location")
     leads = f", leads to {to!r:.200}" if to else ""
-    return f"{answer.path}: {answer.status}, {count(answer.body_bytes, 'byte')}{leads}"
+    return f"{response.path}: {response.status}, {count(response.body_bytes, 'byte')}{leads}"
 
 
 def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
-    from webdyno.own.arms import OWN_SITE
+    from webdyno.own.variants import OWN_SITE
 
     if stack.is_own:
         return catalogue.site(OWN_SITE)

@@ -1,4 +1,4 @@
-"""`webdyno why`: what limits the arms of a run, and what would fix it, found by experiment."""
+"""`webdyno why`: what limits the variants of a run, and what would fix it, found by experiment."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,24 +32,24 @@ from webdyno.run.folder import RunFolder
 def why(
     run: Annotated[Path, Parameter(help="The folder of a run.")],
     *,
-    arm: Annotated[
+    variant: Annotated[
         Sequence[str],
         Parameter(
-            help="Of this arm alone, by its name or a part that no other has; may be given again. "
-            "Else of all."
+            help="Of this variant alone, by its name or a part that no other has; may be given "
+            "again. Else of all."
         ),
     ] = (),
     settings: Annotated[
         bool,
         Parameter(
-            help="Find which of the settings in which two arms differ make their difference."
+            help="Find which of the settings in which two variants differ make their difference."
         ),
     ] = False,
     advice: Annotated[
         bool,
         Parameter(
-            help="Name the settings of each arm that are known to make servers slow, and better "
-            "ones."
+            help="Name the settings of each variant that are known to make servers slow, and "
+            "better ones."
         ),
     ] = False,
     try_: Annotated[
@@ -66,34 +66,34 @@ def why(
     out: Annotated[
         Path | None,
         Parameter(
-            help="Folder of the new runs, one for each arm; what is in it already is gone on with. "
-            "Else `why` in the run's own."
+            help="Folder of the new runs, one for each variant; what is in it already is gone on "
+            "with. Else `why` in the run's own."
         ),
     ] = None,
     how: RunFlags = PLAIN_RUN,
 ) -> Exit:
-    """Find what limits the arms of a run: each is measured beside itself with one thing changed.
+    """Find what limits the variants of a run: each is measured again with one thing changed.
 
     Some of the servers' CPU time is taken, of the client's, of the link's rate, of the memory, of
-    the connections, half of the workers: what there is of these. By how much the rate falls
+    the connections, half of the workers: what there is of these. By how much the throughput falls
     tells what limits it. It works for any program, and needs no profiler. The limits are kept by
-    the kernel's control groups, which takes root. A whole run for each arm, of one to three minutes
-    unless --budget says otherwise.
+    the kernel's control groups, which takes root. A whole run for each variant, of one to three
+    minutes unless --budget says otherwise.
 
     For example
 
         webdyno why runs/2026-11-21-093000-static-hello
 
-        webdyno why runs/2026-11-21-093000-static-hello --arm nginx
+        webdyno why runs/2026-11-21-093000-static-hello --variant nginx
 
-    With --settings arms of one stack are compared: arms that have each setting as in the one or as
-    in the other, in all combinations or a balanced part of these, meet in blocks.
+    With --settings variants of one stack are compared: variants that have each setting as in the
+    one or as in the other, in all combinations or a balanced part of these, meet in rounds.
 
-        webdyno why runs/2026-11-21-093000-tune --settings --arm default --arm tuned
+        webdyno why runs/2026-11-21-093000-tune --settings --variant default --variant tuned
 
     With --advice settings are named that are known to make servers slow, where the run shows that
-    they can matter; with --try each of them meets the arm as it is in blocks, and what it is worth
-    is told with its interval.
+    they can matter; with --try each of them meets the variant as it is in rounds, and what it is
+    worth is told with its interval.
 
         webdyno why runs/2026-11-21-093000-static-hello --advice --try
 
@@ -102,7 +102,7 @@ def why(
 
         webdyno why runs/2026-11-21-093000-static-hello --profile
     """
-    asked = AskedWhy.of(run, arm, budget.seconds, out)
+    asked = AskedWhy.of(run, variant, budget.seconds, out)
     caller, show = at_terminal(how), showing(how)
     if try_ and not advice:
         raise UserError("--try measures what --advice names; give both")
@@ -148,7 +148,7 @@ def _show_limits(judged: Iterable[Judgement | None]) -> Exit:
         if judgement is None:
             return Exit.INTERRUPTED
         told += judgement.elasticities
-        waits += judgement.waiting[:1]  # that of the arm as it is
+        waits += judgement.waiting[:1]  # that of the variant as it is
     _print([*what_limits(told), *where_time_goes(waits)])
     return Exit.OK
 

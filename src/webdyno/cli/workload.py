@@ -49,8 +49,8 @@ def workload(
     twin_of: Annotated[
         Literal["pages", "files"],
         Parameter(
-            help="pages: where the log knows that answers took time, the twin has pages of PHP or "
-            "Node.js that cost as much CPU time; files: it is all static."
+            help="pages: where the log knows that responses took time, the twin has pages of PHP "
+            "or Node.js that cost as much CPU time; files: it is all static."
         ),
     ] = "pages",
     replay: Annotated[
@@ -244,8 +244,8 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         f"{popularity.zipf_loss_nats:.2f} nats per request"
     )
     yield "paths", f"{text.number(popularity.paths)}, by {law}"
-    size = found.answer_bytes
-    yield "answers", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
+    size = found.response_bytes
+    yield "responses", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
     yield (
         "sessions",
         f"{text.number(sessions.sessions)} of {text.number(sessions.clients)} clients, "

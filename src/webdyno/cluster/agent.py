@@ -20,12 +20,12 @@ from statistics import median
 
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.children import ending_with_us, interrupt
-from webdyno.host.netns import open_bench
-from webdyno.model.bench import BenchSettings
+from webdyno.host.netns import open_testbed
 from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
-from webdyno.model.run import BLOCKS_FOLDER, CATALOGUE_FOLDER, EXPERIMENT_FILE
+from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
+from webdyno.model.testbed import TestbedSettings
 from webdyno.run.child import words_of
 from webdyno.run.folder import HEAD_FILE, LOCK_FILE, RunFolder
 from webdyno.run.records_file import RECORDS_FILE
@@ -54,8 +54,8 @@ def look() -> Machine:
 
     Raises UserError or OperationError where nothing could be measured on it.
     """
-    with open_bench(BenchSettings(), find_loadgen()) as bench:
-        return bench.describe()
+    with open_testbed(TestbedSettings(), find_loadgen()) as testbed:
+        return testbed.describe()
 
 
 def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = None) -> bytes:
@@ -77,7 +77,7 @@ def parcel_of(fleet: Path, begun: Path | None, experiment: Experiment | None = N
         if begun is not None:
             with RunFolder.open(begun) as run:
                 run.hold()  # which cuts off a line that was torn
-                file.add(begun, arcname=RUN, filter=_without_blocks)
+                file.add(begun, arcname=RUN, filter=_without_rounds)
     return packed.getvalue()
 
 
@@ -121,9 +121,9 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
             interrupt(process, ENDS_WITHIN_S)
 
 
-def _without_blocks(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Exclude what servers said in blocks that are over."""
-    return None if PurePosixPath(member.name).parts[1:2] == (BLOCKS_FOLDER,) else member
+def _without_rounds(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Exclude what servers said in rounds that are over."""
+    return None if PurePosixPath(member.name).parts[1:2] == (ROUNDS_FOLDER,) else member
 
 
 def _call(place: Path, *, yes: bool) -> list[str]:

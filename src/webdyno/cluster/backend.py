@@ -10,13 +10,13 @@ from webdyno.cluster.agent import parcel_of
 from webdyno.cluster.host import RemoteAgent, RoleHost
 from webdyno.cluster.remote_hosts import RemoteClients, RemoteServers, at_once
 from webdyno.definitions import Catalogue
-from webdyno.model.bench import RoleHosts
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan
+from webdyno.model.testbed import RoleHosts
 from webdyno.run.backend import HostLost, PointTestbed, Surroundings, TestbedOf
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedArm, arms_of_all_points
+from webdyno.run.planned import PlannedVariant, variants_of_all_points
 from webdyno.run.repeat import keep_for_repeating
 
 
@@ -41,33 +41,33 @@ class ClusterBackend:
 
     def resolved(self, experiment: Experiment) -> Experiment:
         """Name a host for each role. Raises UserError where one isn't there, or none is left."""
-        bench = experiment.bench
-        named = [*bench.serving, *bench.hosts.clients]
+        testbed = experiment.testbed
+        named = [*testbed.serving, *testbed.hosts.clients]
         for name in named:
             if name not in self._hosts:
-                raise UserError(f"bench: there is no host {name}; there are {self._there()}")
+                raise UserError(f"testbed: there is no host {name}; there are {self._there()}")
         left = iter(name for name in self._hosts if name not in named)
-        servers = bench.hosts.servers or next(left, None)
-        clients = bench.hosts.clients or [name for name in [next(left, None)] if name]
+        servers = testbed.hosts.servers or next(left, None)
+        clients = testbed.hosts.clients or [name for name in [next(left, None)] if name]
         if servers is None or not clients:
             raise UserError(
-                "--bench cluster: a host for the servers is needed and another one for the client; "
+                "--testbed cluster: it needs a host for the servers and another for the client; "
                 f"there are {self._there()}"
             )
         hosts = RoleHosts(servers=servers, clients=clients)
-        return experiment.replace(bench=bench.replace(hosts=hosts))
+        return experiment.replace(testbed=testbed.replace(hosts=hosts))
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
         """Look at all hosts that take part, and see that they can."""
-        arms = arms_of_all_points(experiment, catalogue)
-        _check(experiment, arms)
+        variants = variants_of_all_points(experiment, catalogue)
+        _check(experiment, variants)
         with tempfile.TemporaryDirectory(prefix="webdyno-") as packed:
             keep_for_repeating(Path(packed), experiment, catalogue)
             self._parcel = parcel_of(Path(packed), None)
-        bench = experiment.bench
-        servers = bench.serving[0]
-        self._clients = list(bench.hosts.clients)
-        names = [*bench.serving, *self._clients]
+        testbed = experiment.testbed
+        servers = testbed.serving[0]
+        self._clients = list(testbed.hosts.clients)
+        names = [*testbed.serving, *self._clients]
         for name in names:
             self._begin(name)
         looks = at_once([self._agents[name].look for name in names])
@@ -75,11 +75,11 @@ class ClusterBackend:
         return Surroundings(
             machine=found[servers].machine,
             versions={
-                arm: {
-                    role: found[bench.host_of(role)].versions[arm][role]
-                    for role in found[servers].versions[arm]
+                variant: {
+                    role: found[testbed.host_of(role)].versions[variant][role]
+                    for role in found[servers].versions[variant]
                 }
-                for arm in found[servers].versions
+                for variant in found[servers].versions
             },
             load_generator=found[self._clients[0]].load_generator,
             hosts={name: it.machine for name, it in found.items()},
@@ -91,15 +91,15 @@ class ClusterBackend:
         exits: ExitStack,  # noqa: ARG002 (agents end when the backend is left)
     ) -> TestbedOf:
         """Have hosts know of each other; their agents are there since `look`."""
-        servers = folder.head.experiment.bench.serving[0]
+        servers = folder.head.experiment.testbed.serving[0]
         self._heartbeat = self._agents[servers].answer_heartbeats()
         for name in self._clients:
             self._agents[name].expect_heartbeats(*self._heartbeat)
 
-        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> PointTestbed:
+        def testbed_of(plan: PointPlan, variants: Sequence[PlannedVariant]) -> PointTestbed:
             addresses = {name: host.address for name, host in self._hosts.items()}
             return PointTestbed(
-                RemoteServers(self._agents, addresses, plan, arms),
+                RemoteServers(self._agents, addresses, plan, variants),
                 RemoteClients(self._agents, self._clients, plan),
             )
 
@@ -108,7 +108,7 @@ class ClusterBackend:
     def recovers(self, lost: HostLost) -> str | None:
         """Put a host that stands by in the place of a lost client; None where that can't be.
 
-        Servers stay where they are: blocks on two machines can't be compared.
+        Servers stay where they are: rounds on two machines can't be compared.
         """
         if lost.host not in self._clients:
             return None
@@ -132,29 +132,29 @@ class ClusterBackend:
         return ", ".join(self._hosts) or "none"
 
 
-def _check(experiment: Experiment, arms: Sequence[PlannedArm]) -> None:
+def _check(experiment: Experiment, variants: Sequence[PlannedVariant]) -> None:
     """Refuse what can't be done on several hosts."""
-    if any(arm.secrets for arm in arms):
+    if any(variant.secrets for variant in variants):
         raise UserError(
             "secrets (${env:…}) aren't sent to hosts of a cluster, as what goes there isn't "
-            "encrypted: leave them out, or run it on one host (--bench this-machine)"
+            "encrypted: leave them out, or run it on one host (--testbed this-machine)"
         )
     if experiment.generator != "loadgen":
-        raise UserError(f"--bench cluster: {experiment.generator} loads this machine only")
-    if experiment.state.before_block or experiment.state.after_block:
+        raise UserError(f"--testbed cluster: {experiment.generator} loads this machine only")
+    if experiment.state.before_round or experiment.state.after_round:
         raise UserError(
-            "--bench cluster: before_block and after_block would run here, not where the servers "
+            "--testbed cluster: before_round and after_round would run here, not where the servers "
             "are: leave them out"
         )
-    for arm in arms:
-        if arm.stack.runs_already or arm.stack.has_containers:
+    for variant in variants:
+        if variant.stack.runs_already or variant.stack.has_containers:
             raise OperationError(
-                f"arm {arm.name}: what runs already, and containers, can't be on a host"
+                f"variant {variant.name}: what runs already, and containers, can't be on a host"
             )
-        for name in experiment.bench.services:
-            there = {**arm.stack.services, **arm.site.services}
+        for name in experiment.testbed.services:
+            there = {**variant.stack.services, **variant.site.services}
             if name not in there:
                 raise UserError(
-                    f"bench.services.{name}: arm {arm.name} has no such service; it has "
+                    f"testbed.services.{name}: variant {variant.name} has no such service; it has "
                     f"{', '.join(there)}"
                 )

@@ -1,9 +1,9 @@
 """An experiment that several hosts measure: what each measures comes here while it does.
 
-Blocks of one comparison never straddle machines, so what a host is given is a run of its own: all
+Rounds of one comparison never straddle machines, so what a host is given is a run of its own: all
 of the experiment, with a random order of its own, or one point of it. A host gets the next work
 when it is free, and the same only once. Where it is lost, or can't, what it measured stays here,
-and another one begins anew. The folder of all of it holds the experiment and its part of the
+and another one begins again. The folder of all of it holds the experiment and its part of the
 catalogue, as a run's does, and the run of each host in FOLDER/HOST/PART: whoever has it can go on.
 
 Machines are judged each by itself, many of them over as many processes as CPUs. Of each only what a
@@ -104,8 +104,8 @@ def _came_to_its_end(run: RunFolder) -> bool:
 def _surely_ended(run: RunFolder) -> bool:
     """Whether stops and long looks alone show that, as they mostly do, without reading the rest.
 
-    Without blocks all arms count as looked at or lacking. Whether a capacity is looked at depends
-    on what blocks have found.
+    Without rounds all variants count as looked at or lacking. Whether a capacity is looked at
+    depends on what rounds have found.
     """
     if run.head.experiment.capacity is not None:
         return False

@@ -16,7 +16,7 @@ from webdyno.model.cluster import Ended, LinkFacts, Piece
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
 from webdyno.model.several_runs import Difference
-from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedArm, Surroundings
+from webdyno.run.backend import ClientsHost, HostLost, ServersHost, StartedVariant, Surroundings
 from webdyno.stack.layout import Placement
 
 
@@ -53,11 +53,13 @@ class RemoteAgent(ServersHost, ClientsHost, Protocol):
     def at_point(self, number: int) -> None:
         """Work at a point of the experiment from now on."""
 
-    def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
-        """Find a free port for each of some services of an arm."""
+    def ports_for(self, variant: str, roles: Sequence[str]) -> list[int]:
+        """Find a free port for each of some services of a variant."""
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
-        """Start an arm's servers anew, or those that a placement has there.
+    def start(
+        self, variant: str, folder: Path, placement: Placement | None = None
+    ) -> StartedVariant:
+        """Start a variant's servers again, or those that a placement has there.
 
         `folder` is a name among the agent's own, by which `files` gives what is in it.
         """

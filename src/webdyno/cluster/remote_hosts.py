@@ -20,7 +20,7 @@ from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
-from webdyno.model.records import Answer, ServerUse
+from webdyno.model.records import Response, ServerUse
 from webdyno.probe.profile import Profile
 from webdyno.run.backend import (
     ClientsHost,
@@ -30,10 +30,10 @@ from webdyno.run.backend import (
     Questions,
     ServersHost,
     SlotUsage,
-    StartedArm,
+    StartedVariant,
     Tracing,
 )
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.stack.layout import Placement
 from webdyno.stack.service_graph import resolve_stack
 
@@ -42,7 +42,7 @@ Number = TypeVar("Number", int, float)
 
 
 def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
-    """Put together what the hosts of one arm's services used; the front's comes last.
+    """Put together what the hosts of one variant's services used; the front's comes last.
 
     CPU time adds up. Of what only makes sense for one machine (network, samples, pressure) the
     front's is told.
@@ -61,7 +61,7 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
         readings=front.replace(
             services={role: it for each in readings for role, it in each.services.items()},
             status={role: it for each in readings for role, it in each.status.items()},
-            other_arms_cpu_s=_summed(reading.other_arms_cpu_s for reading in readings),
+            other_variants_cpu_s=_summed(reading.other_variants_cpu_s for reading in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
         ),
@@ -130,58 +130,59 @@ def _ends(agent: RemoteAgent) -> bool:
 
 
 class RemoteServers(ServersHost):
-    """The hosts with the servers of a point's arms."""
+    """The hosts with the servers of a point's variants."""
 
     def __init__(
         self,
         agents: Mapping[str, RemoteAgent],
         addresses: Mapping[str, str],
         plan: PointPlan,
-        arms: Sequence[PlannedArm],
+        variants: Sequence[PlannedVariant],
     ) -> None:
         """Use the agents of hosts, by name."""
         self._agents, self._addresses, self._plan = agents, addresses, plan
-        self._arms = {arm.name: arm for arm in arms}
-        self._bench = plan.experiment.bench
+        self._variants = {variant.name: variant for variant in variants}
+        self._testbed = plan.experiment.testbed
         self._where: dict[str, list[str]] = {}
-        """The hosts of each arm that is up, in the order in which they start; the front's last."""
+        """The hosts of each variant that is up, in the order in which they start; the front's
+        last."""
         self._folders: dict[str, Path] = {}
         self._loaded: list[RemoteAgent] = []
 
-    def start(self, arm: str, folder: Path) -> StartedArm:
+    def start(self, variant: str, folder: Path) -> StartedVariant:
         """Start those first on which others rely."""
         self._go_to_point()
-        by_host = self._roles_by_host(self._arms[arm])
-        self._where[arm], self._folders[arm] = list(by_host), folder
-        placement = self._placement(arm, by_host) if len(by_host) > 1 else {}
+        by_host = self._roles_by_host(self._variants[variant])
+        self._where[variant], self._folders[variant] = list(by_host), folder
+        placement = self._placement(variant, by_host) if len(by_host) > 1 else {}
         ups = [
-            self._agents[host].start(arm, Path(folder.name), placement.get(host))
+            self._agents[host].start(variant, Path(folder.name), placement.get(host))
             for host in by_host
         ]
         if len(ups) == 1:
             return ups[0]
-        settings = {name: value for up in ups for name, value in up.settings.items()}
+        facts = {name: value for up in ups for name, value in up.facts.items()}
         return ups[-1]._replace(
             ready_s=sum(up.ready_s for up in ups),
             cpu_s=sum(up.cpu_s for up in ups),
             is_counted=False,
-            settings=settings,
+            facts=facts,
         )
 
-    def stop(self, arm: str) -> None:
-        for host in reversed(self._where.pop(arm, [])):
-            self._agents[host].stop(arm)
+    def stop(self, variant: str) -> None:
+        for host in reversed(self._where.pop(variant, [])):
+            self._agents[host].stop(variant)
 
-    def check_alive(self, arm: str) -> None:
-        for agent in self._agents_of(arm):
-            agent.check_alive(arm)
+    def check_alive(self, variant: str) -> None:
+        for agent in self._agents_of(variant):
+            agent.check_alive(variant)
 
     def waits_for_rest(self, most_s: float) -> bool:
         return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
 
-    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
-        self._loaded = self._agents_of(arm)
-        at_once([partial(agent.slot_begins, arm, tracing) for agent in self._loaded])
+    def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
+        self._loaded = self._agents_of(variant)
+        at_once([partial(agent.slot_begins, variant, tracing) for agent in self._loaded])
 
     def slot_ends(self) -> SlotUsage:
         """Tell of the front's host where only one can be told of."""
@@ -195,10 +196,10 @@ class RemoteServers(ServersHost):
             with suppress(UserError, OperationError):
                 agent.slot_fails()
 
-    def sampling_begins(self, arm: str, every_s: float) -> None:
+    def sampling_begins(self, variant: str, every_s: float) -> None:
         """Read where it is on one host."""
-        self._loaded = self._agents_of(arm)
-        self._loaded[-1].sampling_begins(arm, every_s)
+        self._loaded = self._agents_of(variant)
+        self._loaded[-1].sampling_begins(variant, every_s)
 
     def sampling_ends(self) -> Sequence[tuple[float, float]]:
         loaded, self._loaded = self._loaded, []
@@ -210,12 +211,14 @@ class RemoteServers(ServersHost):
         for host in _each_once(where):
             if not _ends(self._agents[host]):
                 continue
-            for folder in (self._folders[arm] for arm, hosts in where.items() if host in hosts):
+            for folder in (
+                self._folders[variant] for variant, hosts in where.items() if host in hosts
+            ):
                 with suppress(HostLost):
                     keep_files(self._agents[host].files(Path(folder.name)), folder)
 
-    def _agents_of(self, arm: str) -> list[RemoteAgent]:
-        return [self._agents[host] for host in self._where.get(arm, [])]
+    def _agents_of(self, variant: str) -> list[RemoteAgent]:
+        return [self._agents[host] for host in self._where.get(variant, [])]
 
     def _all(self) -> list[RemoteAgent]:
         return [self._agents[host] for host in _each_once(self._where)]
@@ -224,27 +227,29 @@ class RemoteServers(ServersHost):
         if self._where:
             return
         names = {
-            self._bench.hosts.servers,
-            *(service.host for service in self._bench.services.values()),
+            self._testbed.hosts.servers,
+            *(service.host for service in self._testbed.services.values()),
         }
         number = self._plan.point.number
         at_once([partial(self._agents[name].at_point, number) for name in names if name])
 
-    def _roles_by_host(self, arm: PlannedArm) -> dict[str, list[str]]:
+    def _roles_by_host(self, variant: PlannedVariant) -> dict[str, list[str]]:
         """Give the services of each host, in the order in which they start; the front's last."""
-        resolved = resolve_stack(arm.stack, arm.site, arm.knobs, server_cpus=1)
+        resolved = resolve_stack(variant.stack, variant.site, variant.settings, server_cpus=1)
         found: dict[str, list[str]] = {}
         for role in resolved.roles:
-            found.setdefault(self._bench.host_of(role.name), []).append(role.name)
-        front = self._bench.host_of(arm.stack.front)
+            found.setdefault(self._testbed.host_of(role.name), []).append(role.name)
+        front = self._testbed.host_of(variant.stack.front)
         found[front] = found.pop(front)
         return found
 
-    def _placement(self, arm: str, by_host: Mapping[str, Sequence[str]]) -> dict[str, Placement]:
+    def _placement(
+        self, variant: str, by_host: Mapping[str, Sequence[str]]
+    ) -> dict[str, Placement]:
         """Find where each service listens; give each host its view of that."""
         addresses: dict[str, tuple[str, int]] = {}
         for host, roles in by_host.items():
-            ports = self._agents[host].ports_for(arm, roles)
+            ports = self._agents[host].ports_for(variant, roles)
             addresses |= {
                 role: (self._addresses[host], port) for role, port in zip(roles, ports, strict=True)
             }
@@ -275,25 +280,28 @@ class RemoteClients(ClientsHost):
     def __init__(
         self, agents: Mapping[str, RemoteAgent], names: Sequence[str], plan: PointPlan
     ) -> None:
-        """Use the agents of these hosts; who is named may change from block to block."""
+        """Use the agents of these hosts; who is named may change from round to round."""
         self._agents, self._names, self._plan = agents, names, plan
         self._ready: tuple[str, ...] = ()
 
-    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
+    def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
         """Ask from the first of them."""
         self._go_to_point()
-        return self._all()[0].ask(arm, url, questions)
+        return self._all()[0].ask(variant, url, questions)
 
-    def get_ready(self, arm: str) -> None:
+    def get_ready(self, variant: str) -> None:
         self._go_to_point()
-        at_once([partial(client.get_ready, arm) for client in self._all()])
+        at_once([partial(client.get_ready, variant) for client in self._all()])
 
-    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
+    def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load it from each of them with its share of timetable and connections."""
         clients = self._all()
         parts = [replace(part, elsewhere=True) for part in split_order(order, len(clients))]
         loaded = at_once(
-            [partial(client.load, arm, part) for client, part in zip(clients, parts, strict=True)]
+            [
+                partial(client.load, variant, part)
+                for client, part in zip(clients, parts, strict=True)
+            ]
         )
         uses = [outcome.use for outcome in loaded if outcome.use is not None]
         return LoadOutcome(

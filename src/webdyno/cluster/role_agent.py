@@ -1,10 +1,10 @@
 """The lab's agent (`run.local_backend`) on a host of a cluster that serves, or makes load.
 
-It is given the experiment with its part of the catalogue; from then on orders name points and arms
-of it. It has a process of its own: what carries its orders has threads, timers, signal handlers and
-a niceness, which are not to be in a process that starts servers and reads counters. Orders and
-replies go through a pipe. When the other side ends in any way, its end of the pipe closes, at which
-the agent leaves nothing behind and ends.
+It is given the experiment with its part of the catalogue; from then on orders name points and
+variants of it. It has a process of its own: what carries its orders has threads, timers, signal
+handlers and a niceness, which are not to be in a process that starts servers and reads counters.
+Orders and replies go through a pipe. When the other side ends in any way, its end of the pipe
+closes, at which the agent leaves nothing behind and ends.
 
 Between hosts go heartbeats while load goes on. A host with load generators sends a byte to that of
 the servers and waits for it to come back, ten times a second, on a connection of its own. It times
@@ -34,17 +34,17 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.generator.interface import GeneratorError, LoadOrder
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.machine import allowed_cpus, physical_cores, whole_split
-from webdyno.host.netns import open_bench
-from webdyno.host.this_machine import Bench
+from webdyno.host.netns import open_testbed
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
-from webdyno.run.backend import LoadOutcome, Questions, StartedArm, Surroundings
-from webdyno.run.local_backend import Agent, OpenBenches, surroundings_on
-from webdyno.run.planned import PlannedArm, arms_of_all_points, plan_arms
+from webdyno.run.backend import LoadOutcome, Questions, StartedVariant, Surroundings
+from webdyno.run.local_backend import Agent, OpenTestbeds, surroundings_on
+from webdyno.run.planned import PlannedVariant, plan_variants, variants_of_all_points
 from webdyno.stack.layout import Placement
 from webdyno.stack.needs import install_packages, missing_packages
 
@@ -138,7 +138,7 @@ class RoleAgent(Agent, RemoteAgent):
         self._place = self._exits.enter_context(Workspace()).path
         unpack_parcel(parcel, self._place)
         self._logs = self._place / "logs"
-        self._open = OpenBenches(self._exits, self._as_host)
+        self._open = OpenTestbeds(self._exits, self._as_host)
         self._heartbeat: tuple[str, int] | None = None
 
     @cached_property
@@ -149,8 +149,8 @@ class RoleAgent(Agent, RemoteAgent):
     def _experiment(self) -> Experiment:
         return read_experiment(TomlFile(self._place / EXPERIMENT_FILE), [], self._catalogue)
 
-    def _as_host(self, bench: Bench) -> Bench:
-        return bench.on_host(self._address, self._split)
+    def _as_host(self, testbed: Testbed) -> Testbed:
+        return testbed.on_host(self._address, self._split)
 
     def look(self) -> Surroundings:
         if (nice := os.getpriority(os.PRIO_PROCESS, 0)) > 0:
@@ -158,13 +158,15 @@ class RoleAgent(Agent, RemoteAgent):
                 f"what Ray starts has a niceness of {nice}, and servers would have it as well: "
                 "start its node with RAY_worker_niceness=0 in its environment"
             )
-        arms = arms_of_all_points(self._experiment, self._catalogue)
-        self._provide(arms)
-        with open_bench(self._experiment.bench, find_loadgen()) as bench:
-            return surroundings_on(self._as_host(bench), self._experiment, arms)
+        variants = variants_of_all_points(self._experiment, self._catalogue)
+        self._provide(variants)
+        with open_testbed(self._experiment.testbed, find_loadgen()) as testbed:
+            return surroundings_on(self._as_host(testbed), self._experiment, variants)
 
-    def _provide(self, arms: Sequence[PlannedArm]) -> None:
-        lacking = missing_packages([arm.stack for arm in arms], [arm.site for arm in arms])
+    def _provide(self, variants: Sequence[PlannedVariant]) -> None:
+        lacking = missing_packages(
+            [variant.stack for variant in variants], [variant.site for variant in variants]
+        )
         if lacking and not self._yes:
             raise OperationError(f"it lacks {', '.join(lacking)}; --yes installs that there")
         install_packages(lacking, lambda _: True)
@@ -179,23 +181,25 @@ class RoleAgent(Agent, RemoteAgent):
         plan = next(
             planned for planned in plan_points(self._experiment) if planned.point.number == number
         )
-        arms = plan_arms(plan.experiment, self._catalogue)
-        self.work_for(arms, self._open.of_arms(plan.experiment))
+        variants = plan_variants(plan.experiment, self._catalogue)
+        self.work_for(variants, self._open.of_variants(plan.experiment))
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
-        return super().start(arm, self._logs / folder, placement)
+    def start(
+        self, variant: str, folder: Path, placement: Placement | None = None
+    ) -> StartedVariant:
+        return super().start(variant, self._logs / folder, placement)
 
-    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
+    def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
         self._refuse_others([url])
-        return super().ask(arm, url, questions)
+        return super().ask(variant, url, questions)
 
-    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
+    def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Wait for heartbeats of the servers' host meanwhile."""
         self._refuse_others(request.url for request in order.requests)
         if self._heartbeat is None:
-            return super().load(arm, order)
+            return super().load(variant, order)
         with Heartbeat(*self._heartbeat) as heartbeat:
-            loaded = super().load(arm, order)
+            loaded = super().load(variant, order)
         use = loaded.use and loaded.use._replace(silent_s=heartbeat.silent_s)
         return loaded._replace(use=use)
 

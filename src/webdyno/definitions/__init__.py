@@ -1,9 +1,9 @@
 """Reads the catalogue and experiments: TOML becomes model types, mistakes become messages."""
 
 from webdyno.definitions.catalogue import Catalogue
-from webdyno.definitions.compatibility import check_fit, check_knob, knobs_of, read_knobs
+from webdyno.definitions.compatibility import check_fit, check_setting, read_settings, settings_of
 from webdyno.definitions.experiment import CommandLine, Draft, read_experiment
-from webdyno.definitions.override import Override, factors, settings
+from webdyno.definitions.override import Override, factors, read_overrides
 
 __all__ = [
     "Catalogue",
@@ -11,10 +11,10 @@ __all__ = [
     "Draft",
     "Override",
     "check_fit",
-    "check_knob",
+    "check_setting",
     "factors",
-    "knobs_of",
     "read_experiment",
-    "read_knobs",
-    "settings",
+    "read_overrides",
+    "read_settings",
+    "settings_of",
 ]

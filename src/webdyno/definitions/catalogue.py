@@ -189,11 +189,11 @@ def check_study(study: Publication, catalogue: Catalogue) -> None:
         if claim.experiment not in study.experiments:
             raise UserError(f"study {study.name}: {claim.experiment} is none of its experiments")
         experiment = catalogue.experiment(claim.experiment)
-        for arm in (*claim.arms, *([] if claim.is_figure else [claim.against])):
-            if arm not in experiment.arms or claim.against in claim.arms:
+        for variant in (*claim.variants, *([] if claim.is_figure else [claim.against])):
+            if variant not in experiment.variants or claim.against in claim.variants:
                 raise UserError(
-                    f"study {study.name}: {claim.says!r}: {claim.experiment} has the arms "
-                    f"{', '.join(experiment.arms)}; they say nothing of {arm}"
+                    f"study {study.name}: {claim.says!r}: {claim.experiment} has the variants "
+                    f"{', '.join(experiment.variants)}; they say nothing of {variant}"
                 )
         for factor, level in claim.at.items():
             if level not in experiment.factors.get(factor, []):

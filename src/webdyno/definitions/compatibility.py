@@ -1,4 +1,4 @@
-"""Whether stacks, sites and knobs fit together."""
+"""Whether stacks, sites and settings fit together."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,11 +6,11 @@ from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest, shown_value, written_value
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.knob import Knob, KnobValue
+from webdyno.model.setting import Setting, SettingValue
 from webdyno.model.stack import Site, Stack
 
 PROTOCOL = "protocol"
-"""The knob that says what clients speak with a server: the load's protocol turns it."""
+"""The setting that says what clients speak with a server: the load's protocol decides it."""
 
 
 def fits(stack: Stack, site: Site) -> bool:
@@ -27,32 +27,34 @@ def check_fit(stack: Stack, site: Site, stacks: Iterable[Stack], place: str) -> 
         )
 
 
-def knobs_of(stack: Stack, site: Site | None) -> dict[str, Knob]:
-    """The knobs of a stack that serves a site, those of the site and its data services included."""
+def settings_of(stack: Stack, site: Site | None) -> dict[str, Setting]:
+    """The settings of a stack that serves a site, with those of the site and its data services."""
     served = stack.with_services(site.services) if site else stack
-    own = {name: target.knob for name, target in served.exposed_knobs().items()}
-    return own | (site.knobs if site else {})
+    own = {name: target.setting for name, target in served.exposed_settings().items()}
+    return own | (site.settings if site else {})
 
 
-def check_knob(
+def check_setting(
     stack: Stack,
     site: Site | None,
     name: str,
-    value: KnobValue,
+    value: SettingValue,
     place: str,
     *,
     is_alone: bool = False,
 ) -> None:
-    """Raise UserError when stack and site have no such knob, or not this value of it.
+    """Raise UserError when stack and site have no such setting, or not this value of it.
 
-    `is_alone`: there is no load, so that the protocol is a knob like others.
+    `is_alone`: there is no load, so that the protocol is a setting like others.
     """
-    knobs = knobs_of(stack, site)
-    if name == PROTOCOL and name in knobs and not is_alone:
+    settings = settings_of(stack, site)
+    if name == PROTOCOL and name in settings and not is_alone:
         raise UserError(f"{place}: clients must speak it as well; give load.protocol instead")
-    if name not in knobs:
-        raise UserError(f"{place}: stack {stack.name} has no knob {name!r}; {nearest(name, knobs)}")
-    if fault := knobs[name].fault(value):
+    if name not in settings:
+        raise UserError(
+            f"{place}: stack {stack.name} has no setting {name!r}; {nearest(name, settings)}"
+        )
+    if fault := settings[name].fault(value):
         raise UserError(f"{place}: {name} {fault}, not {shown_value(value)}")
 
 
@@ -63,11 +65,11 @@ def check_protocol(
     if _speaks(stack, site, protocol):
         return
     front = stack.services[stack.front].service
-    knob = front.knobs.get(PROTOCOL)
-    if front.own and knob:
+    setting = front.settings.get(PROTOCOL)
+    if front.own and setting:
         raise UserError(
             f"{place(('load', 'protocol'))}: {front.title} can't be asked over {protocol} but over "
-            f"{knob.range()}"
+            f"{setting.range()}"
         )
     if protocol != "http":
         able = [each.name for each in stacks.values() if _speaks(each, site, protocol)]
@@ -78,48 +80,49 @@ def check_protocol(
 
 
 def _speaks(stack: Stack, site: Site, protocol: str) -> bool:
-    knob = stack.exposed_knobs().get(PROTOCOL)
-    spoken = protocol == "http" if knob is None else knob.knob.fault(protocol) is None
+    target = stack.exposed_settings().get(PROTOCOL)
+    spoken = protocol == "http" if target is None else target.setting.fault(protocol) is None
     return fits(stack, site) and spoken
 
 
-def read_knobs(
-    stack: Stack, settings: Iterable[str], site: Site | None = None
-) -> dict[str, KnobValue]:
-    """Read `KNOB=VALUE` settings for a stack, values as in TOML; raise UserError for wrong ones."""
-    knobs: dict[str, KnobValue] = {}
-    for setting in settings:
+def read_settings(
+    stack: Stack, texts: Iterable[str], site: Site | None = None
+) -> dict[str, SettingValue]:
+    """Read `SETTING=VALUE` for a stack, values as in TOML; raise UserError for wrong ones."""
+    settings: dict[str, SettingValue] = {}
+    for setting in texts:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise UserError(f"--set {setting}: should look like KNOB=VALUE, such as workers=2")
+            raise UserError(f"--set {setting}: should look like SETTING=VALUE, such as workers=2")
         flag = f"--set {setting}"
         value = written_value(text, flag)
-        if not isinstance(value, KnobValue):
-            raise UserError(f"{flag}: the value of a knob is a number, word, true or false")
-        if name in knobs:
+        if not isinstance(value, SettingValue):
+            raise UserError(f"{flag}: the value of a setting is a number, word, true or false")
+        if name in settings:
             raise UserError(f"{flag}: {name} is set twice; give it once")
-        check_knob(stack, site, name, value, flag, is_alone=True)
-        knobs[name] = value
-    return knobs
+        check_setting(stack, site, name, value, flag, is_alone=True)
+        settings[name] = value
+    return settings
 
 
 def check_headers(
     experiment: Experiment, stacks: Mapping[str, Stack], sites: Mapping[str, Site], place: PlaceOf
 ) -> None:
-    """Raise UserError where arms differ by a knob that no request of the load lets them feel."""
-    for arm_name, arm in experiment.arms.items():
-        requests = experiment.requests_of(arm_name)
-        headers = [experiment.load_of(arm_name).headers, *(it.headers for it in requests)]
+    """Raise UserError where variants differ by a setting that no request lets them feel."""
+    for variant_name, variant in experiment.variants.items():
+        requests = experiment.requests_of(variant_name)
+        headers = [experiment.load_of(variant_name).headers, *(it.headers for it in requests)]
         sent = {name.lower() for each in headers for name in each}
-        knobs = knobs_of(stacks[arm.stack], sites[experiment.site_of(arm_name)])
-        for name, value in arm.knobs.items():
-            header = knobs[name].needs_header
-            others = (other.knobs.get(name) for other in experiment.arms.values())
-            if header is None or header.lower() in sent or value == knobs[name].default:
+        settings = settings_of(stacks[variant.stack], sites[experiment.site_of(variant_name)])
+        for name, value in variant.settings.items():
+            header = settings[name].needs_header
+            others = (other.settings.get(name) for other in experiment.variants.values())
+            if header is None or header.lower() in sent or value == settings[name].default:
                 continue
             if any(other != value for other in others):
                 raise UserError(
-                    f"{place(('arms', arm_name, 'knobs', name))}: {name} makes no difference to "
-                    f"requests without {header}, and the load sends none; give it one with "
+                    f"{place(('variants', variant_name, 'settings', name))}: {name} makes no "
+                    f"difference to requests without {header}, and the load sends none; give it "
+                    "one with "
                     f'headers.{header} = "…" under [load], or --set load.headers.{header}=…'
                 )

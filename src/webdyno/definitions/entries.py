@@ -26,7 +26,10 @@ MOST_BODY_BYTES = 16 * MIB
 
 
 def path_of(url: str, place: str) -> str:
-    """Give path and query of a URL: who is asked is the arms' matter, and a fragment never sent."""
+    """Give path and query of a URL.
+
+    Who is asked is the variants' matter, and a fragment never sent.
+    """
     rest = url if url.startswith("/") else _BEFORE_PATH.sub("", url, count=1)
     parts = urlsplit("//x" + (rest if rest.startswith("/") else f"/{rest}"))
     if re.search(r"\{\{", rest):

@@ -6,19 +6,24 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from webdyno.definitions.compatibility import check_fit, check_headers, check_knob, check_protocol
+from webdyno.definitions.compatibility import (
+    check_fit,
+    check_headers,
+    check_protocol,
+    check_setting,
+)
 from webdyno.definitions.entries import with_contents
 from webdyno.definitions.override import FACTORS, Override, overridden, with_value
 from webdyno.definitions.toml_file import KeyPath, PlaceOf
 from webdyno.definitions.validation import build, nearest
 from webdyno.generator.interface import generator_fault, programs
-from webdyno.model.bench import BenchSettings
 from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Arm, Experiment, Level
+from webdyno.model.experiment import Experiment, Level, Variant
 from webdyno.model.load import Load
 from webdyno.model.point import Point
 from webdyno.model.stack import Site, Stack
+from webdyno.model.testbed import TestbedSettings
 
 
 class Names(Protocol):
@@ -77,7 +82,7 @@ class Draft:
         origin = {override.key: override.flag for override in overrides}
         written = cls(source, overridden(source.data, overrides), origin)
         data = with_contents(written.data, source.folder, written.place)
-        _check_arm_names(source.data, data, origin)
+        _check_variant_names(source.data, data, origin)
         return cls(source, data, origin)
 
     def place(self, where: KeyPath) -> str:
@@ -94,7 +99,7 @@ class Draft:
         """Read the experiment, and check it at every combination of its levels.
 
         Raise UserError, with file and line or with the flag, for unknown keys, stacks, sites and
-        knobs, for values out of range and for a stack that can't serve the site.
+        settings, for values out of range and for a stack that can't serve the site.
         """
         data = _with_site_defaults(self.data, names)
         varied = _only_varied(data)
@@ -124,7 +129,7 @@ def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     site = _site_in(data, names)
     if site is None:
         return data
-    data = _with_paths_of_arms(data, names)
+    data = _with_paths_of_variants(data, names)
     paths = {} if data.get("requests") else {"paths": [site.ready_path]}
     defaults: dict[str, dict[str, Any]] = {"load": paths, "measure": {}}
     for table, default in defaults.items():
@@ -140,27 +145,27 @@ def _site_in(table: dict[str, Any], names: Names) -> Site | None:
     return names.sites.get(name) if isinstance(name, str) else None
 
 
-def _with_paths_of_arms(data: dict[str, Any], names: Names) -> dict[str, Any]:
-    """Give arms that have a site of their own its first path, where nobody names other ones."""
-    arms = data.get("arms")
+def _with_paths_of_variants(data: dict[str, Any], names: Names) -> dict[str, Any]:
+    """Give variants that have a site of their own its first path, where nobody names other ones."""
+    variants = data.get("variants")
     paths_of_all = (("load", "paths"), (FACTORS, "load.paths"), ("requests",))
-    if not isinstance(arms, dict) or any(_has(data, key) for key in paths_of_all):
+    if not isinstance(variants, dict) or any(_has(data, key) for key in paths_of_all):
         return data
-    for name, arm in arms.items():
-        site = _site_in(arm, names) if isinstance(arm, dict) else None
-        if site and not _has(arm, ("paths",)) and not _has(arm, ("load", "paths")):
-            arms = {**arms, name: {**arm, "paths": [site.ready_path]}}
-    return {**data, "arms": arms}
+    for name, variant in variants.items():
+        site = _site_in(variant, names) if isinstance(variant, dict) else None
+        if site and not _has(variant, ("paths",)) and not _has(variant, ("load", "paths")):
+            variants = {**variants, name: {**variant, "paths": [site.ready_path]}}
+    return {**data, "variants": variants}
 
 
 def _only_varied(data: dict[str, Any]) -> list[tuple[str, list[Any]]]:
-    """Give factors that nothing is said of elsewhere; all but knobs need not have a default."""
+    """Give factors that nothing is said of elsewhere; all but settings need not have a default."""
     varied = data.get(FACTORS)
     return [
         (key, levels)
         for key, levels in (varied if isinstance(varied, dict) else {}).items()
         if isinstance(levels, list) and levels
-        if key_parts(key)[0] != "arms" and not _has(data, key_parts(key))
+        if key_parts(key)[0] != "variants" and not _has(data, key_parts(key))
     ]
 
 
@@ -206,17 +211,17 @@ class _Checks:
     def at(self, data: dict[str, Any]) -> Experiment:
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
-        for name, arm in experiment.arms.items():
-            self._check_changes(("arms", name), name, experiment)
-            self._check_arm(("arms", name), arm, experiment)
+        for name, variant in experiment.variants.items():
+            self._check_changes(("variants", name), name, experiment)
+            self._check_variant(("variants", name), variant, experiment)
         if fault := generator_fault(experiment):
             raise UserError(f"{self.place(('generator',))}: {fault}")
         check_headers(experiment, self.names.stacks, self.names.sites, self.place)
         return experiment
 
     def _check_changes(self, where: KeyPath, name: str, experiment: Experiment) -> None:
-        """Check what an arm has of its own under load and bench."""
-        arm = experiment.arms[name]
+        """Check what a variant has of its own under load and testbed."""
+        variant = experiment.variants[name]
 
         def within(table: str) -> PlaceOf:
             return lambda inner: self.place((*where, table, *inner))
@@ -227,14 +232,14 @@ class _Checks:
             changed_data(experiment.load, generators),
             lambda inner: self.place(("load_with", experiment.generator, *inner)),
         )
-        if arm.load.get("loop", with_generator.loop) != with_generator.loop:
+        if variant.load.get("loop", with_generator.loop) != with_generator.loop:
             raise UserError(
                 f"{within('load')(('loop',))}: a closed loop asks how fast a server can be, an "
-                "open one how it does at a given rate; the two can't be compared. Give all arms "
-                "the same loop"
+                "open one how it does at a given rate; the two can't be compared. Give all "
+                "variants the same loop"
             )
-        build(Load, changed_data(with_generator, arm.load_changes), within("load"))
-        build(BenchSettings, changed_data(experiment.bench, arm.bench), within("bench"))
+        build(Load, changed_data(with_generator, variant.load_changes), within("load"))
+        build(TestbedSettings, changed_data(experiment.testbed, variant.testbed), within("testbed"))
 
     def _check_generators(self, experiment: Experiment) -> None:
         named: dict[KeyPath, str] = {("generator",): experiment.generator}
@@ -246,20 +251,20 @@ class _Checks:
                     f"{nearest(name, programs())}"
                 )
 
-    def _check_arm(self, where: KeyPath, arm: Arm, experiment: Experiment) -> None:
+    def _check_variant(self, where: KeyPath, variant: Variant, experiment: Experiment) -> None:
         names, place = self.names, self.place
-        if arm.stack not in names.stacks:
+        if variant.stack not in names.stacks:
             raise UserError(
-                f"{place((*where, 'stack'))}: there is no stack {arm.stack!r}; "
-                f"{nearest(arm.stack, names.stacks)}"
+                f"{place((*where, 'stack'))}: there is no stack {variant.stack!r}; "
+                f"{nearest(variant.stack, names.stacks)}"
             )
         site_name = experiment.site_of(str(where[-1]))
-        site_place = place((*where, "site") if arm.site else ("site",))
+        site_place = place((*where, "site") if variant.site else ("site",))
         if site_name not in names.sites:
             raise UserError(
                 f"{site_place}: there is no site {site_name!r}; {nearest(site_name, names.sites)}"
             )
-        stack, site = names.stacks[arm.stack], names.sites[site_name]
+        stack, site = names.stacks[variant.stack], names.sites[site_name]
         spoken = programs()[experiment.generator].protocol
         if stack.protocol != spoken:
             raise UserError(
@@ -270,16 +275,16 @@ class _Checks:
         check_protocol(
             stack, site, experiment.load_of(str(where[-1])).protocol, names.stacks, place
         )
-        for name, value in arm.knobs.items():
-            check_knob(stack, site, name, value, place((*where, "knobs", name)))
+        for name, value in variant.settings.items():
+            check_setting(stack, site, name, value, place((*where, "settings", name)))
 
 
-def _check_arm_names(
+def _check_variant_names(
     written: dict[str, Any], data: dict[str, Any], origin: Mapping[KeyPath, str]
 ) -> None:
-    """An override for an arm that isn't there is a slip, unless it gives the arm a stack."""
-    arms = written.get("arms")
+    """An override for a variant that isn't there is a slip, unless it gives the variant a stack."""
+    variants = written.get("variants")
     for key, override in origin.items():
-        if key[0] == "arms" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
-            known = nearest(str(key[1]), arms if isinstance(arms, dict) else [])
-            raise UserError(f"{override}: there is no arm {key[1]!r}; {known}")
+        if key[0] == "variants" and len(key) > 2 and not _has(data, (*key[:2], "stack")):
+            known = nearest(str(key[1]), variants if isinstance(variants, dict) else [])
+            raise UserError(f"{override}: there is no variant {key[1]!r}; {known}")

@@ -79,15 +79,15 @@ def _site(site: Site) -> ForeignPart:
     )
 
 
-def commands_around_blocks(states: Iterable[State], folder: Path) -> list[ForeignPart]:
-    """Give what experiments run before and after their blocks, as the user of a run's folder."""
-    parts = (_around_blocks(state, folder) for state in states)
+def commands_around_rounds(states: Iterable[State], folder: Path) -> list[ForeignPart]:
+    """Give what experiments run before and after their rounds, as the user of a run's folder."""
+    parts = (_around_rounds(state, folder) for state in states)
     return list({part.fingerprint: part for part in parts if part.runs}.values())
 
 
-def _around_blocks(state: State, folder: Path) -> ForeignPart:
-    commands = [f"state.before_block: {command}" for command in state.before_block]
-    commands += [f"state.after_block: {command}" for command in state.after_block]
+def _around_rounds(state: State, folder: Path) -> ForeignPart:
+    commands = [f"state.before_round: {command}" for command in state.before_round]
+    commands += [f"state.after_round: {command}" for command in state.after_round]
     return ForeignPart(
         folder=folder,
         fingerprint=hashlib.sha256("\0".join(commands).encode()).hexdigest(),

@@ -30,7 +30,7 @@ class Override(NamedTuple):
         return key_parts(str(self.key[1])) if varied else self.key
 
 
-def settings(texts: Iterable[str]) -> list[Override]:
+def read_overrides(texts: Iterable[str]) -> list[Override]:
     """Read `--set KEY=VALUE`: dotted keys, values as in TOML, anything else is taken as text."""
     return [_setting(text, f"--set {text:.{LONGEST_FLAG}}") for text in texts]
 
@@ -74,20 +74,20 @@ def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
 
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:
     """Exclude what an experiment asks for, where flags say something else."""
-    arms, load = data.get("arms"), data.get("load")
+    variants, load = data.get("variants"), data.get("load")
     if isinstance(load, dict):
         data = {**data, "load": {key: load[key] for key in load if key != "paths"}}
-    if isinstance(arms, dict):
-        own = {name: _without(arm, "paths") for name, arm in arms.items()}
-        data = {**data, "arms": own}
+    if isinstance(variants, dict):
+        own = {name: _without(variant, "paths") for name, variant in variants.items()}
+        data = {**data, "variants": own}
     return _unvaried(data, ("load", "paths"))
 
 
-def _without(arm: object, key: str) -> object:
-    if not isinstance(arm, dict):
-        return arm
-    kept = {name: value for name, value in arm.items() if name != key}
-    return kept | ({"load": _without(arm["load"], key)} if "load" in arm else {})
+def _without(variant: object, key: str) -> object:
+    if not isinstance(variant, dict):
+        return variant
+    kept = {name: value for name, value in variant.items() if name != key}
+    return kept | ({"load": _without(variant["load"], key)} if "load" in variant else {})
 
 
 def _setting(text: str, flag: str) -> Override:

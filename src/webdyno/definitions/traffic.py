@@ -81,7 +81,7 @@ NOT_MODIFIED, PARTIAL = 304, 206
 _CONDITIONS = frozenset(
     {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
 )
-"""Headers without which an answer comes in full."""
+"""Headers without which a response comes in full."""
 WORKLOAD_PARTS = ("load", "requests", "workload")
 """Of what `webdyno workload` writes."""
 
@@ -181,7 +181,7 @@ def _curl_headers(
 
 
 def _host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Give the host that is asked for by -H; the URL's own is the arms' matter."""
+    """Give the host that is requested by -H; the URL's own is the variants' matter."""
     return {name: value.strip() for name, value in headers if name.lower() == "host"}
 
 
@@ -326,9 +326,9 @@ def _filled(text: str, place: str) -> str:
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
     """Give the requests to the first one's server, and what was excluded, in words.
 
-    Raise UserError where it is no HAR file or holds nothing to ask for. What was asked for several
+    Raise UserError where it is no HAR file or holds nothing to ask for. What was requested several
     times has that as its weight. The status that was recorded is the expected one; conditions
-    (`If-None-Match` and the like) are excluded, so that every answer comes in full.
+    (`If-None-Match` and the like) are excluded, so that every response comes in full.
     """
     flag = f"--har {path}"
     own = own_requests(har_entries(read_requests(path, flag), flag), flag)

@@ -42,7 +42,7 @@ WISHES = {
     "too_short": "have {min_length} or more entries",
     "too_long": "have {max_length} entries or fewer",
 }
-"""What is asked for, by pydantic's name of the fault, in words that follow "should"."""
+"""What is requested, by pydantic's name of the fault, in words that follow "should"."""
 
 
 def nearest(wrong: str, valid: Iterable[str]) -> str:

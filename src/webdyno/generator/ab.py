@@ -95,7 +95,7 @@ class ApacheBench(Instrument):
             keepalive=KeepAliveResult(
                 asked=order.load.keepalive, server_closed=_closed(order.load, run)
             ),
-            rate_rps=run.rate_rps,
+            rate_rps=run.throughput_rps,
             service_time_us=printed_times(output),
             connect_time_us=Times(
                 min=us(output.connect_min_ms),
@@ -127,7 +127,7 @@ def _bytes(output: Output) -> Bytes:
 
 
 def _closed(load: Load, run: Run) -> int | None:
-    """Count answers after which the connection was not kept: ab counts the others, with -k."""
+    """Count responses after which the connection was not kept: ab counts the others, with -k."""
     if load.keepalive == "never":
         return 0
     kept = run.output.keepalive_requests

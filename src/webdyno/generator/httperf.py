@@ -57,7 +57,7 @@ class Httperf(Instrument):
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:  # noqa: ARG002
         """Give what httperf printed. Its times count from when a request was sent, not due."""
         load, (request,) = order.load, order.requests
-        output, answers = run.output, run.requests
+        output, responses = run.output, run.requests
         wrong = output.non_2xx or 0
         other_body = request.expect.body_bytes not in {None, output.document_bytes}
         return LoadResult(
@@ -65,18 +65,18 @@ class Httperf(Instrument):
             target=request.url,
             loop="open",
             measured_s=run.duration_s,
-            requests=Requests(completed=max(answers - wrong, 0)),
+            requests=Requests(completed=max(responses - wrong, 0)),
             by_status=output.by_status,
             failures=Failures(
                 connect=output.failed_connect or 0,
                 timeout=output.failed_timeout or 0,
                 reset=output.failed_receive or 0,
                 status=wrong,
-                body=answers if other_body and not wrong else 0,
+                body=responses if other_body and not wrong else 0,
             ),
             connections=Connections(opened=output.connections),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.rate_rps,
+            rate_rps=run.throughput_rps,
             offered_rps=load.offered_rps,
             service_time_us=Times(mean=us(output.mean_ms)),
             connect_time_us=Times(p50=us(output.connect_median_ms)),

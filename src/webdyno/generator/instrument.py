@@ -193,9 +193,9 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
         return f'is used for protocol = "http" only here, not "{load.protocol}"'
     request = requests[0]
     if request.method != "GET":
-        return f"is asked for GET only here, not {request.method}"
+        return f"is requested GET only here, not {request.method}"
     if request.sha256 or request.contains:
-        return "looks into no answer: it knows no sha256 or contains"
+        return "looks into no response: it knows no sha256 or contains"
     if any(SECRET.search(value) for value in {**load.headers, **request.headers}.values()):
         return "would show secrets (${env:…}) in its command line"
     if load.idle_connections or load.slow_readers or load.think_s or load.send_lag_budget:

@@ -15,7 +15,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.request import Request, may_be_compressed
 from webdyno.model.service import Need
 
@@ -26,17 +26,17 @@ class GeneratorError(OperationError):
 
 @dataclass(frozen=True)
 class Expectation:
-    """The right answer to a request."""
+    """The valid response to a request."""
 
     status: int | None
     """None where any from 200 to 299 is right."""
     body_bytes: int | None = None
-    """None where the length may differ from answer to answer."""
+    """None where the length may differ from one response to the next."""
     body_sha256: str | None = None
-    """None where the body may differ from answer to answer."""
+    """None where the body may differ from one response to the next."""
 
     def under(self, headers: Mapping[str, str]) -> "Expectation":
-        """Give what can be expected of answers on the wire to requests with such headers.
+        """Give what can be expected of responses on the wire to requests with such headers.
 
         Length and sum are the page's: where bodies may come compressed, only the pre-flight check,
         which decodes them, can compare them with the page.
@@ -62,12 +62,12 @@ class SentRequest:
 
 @dataclass(frozen=True)
 class AbortRule:
-    """When to end an open loop that has clearly failed, instead of waiting for all answers."""
+    """When to end an open loop that has clearly failed, instead of waiting for all responses."""
 
     share: float
     """More than this share of all that was due in the window has to be late."""
     after_s: float
-    """What has waited so long for its answer is late."""
+    """What has waited so long for its response is late."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class LoadOrder:
     load: Load
     duration_s: float
     """Of the window that counts."""
-    lead_in_s: float = 0.0
+    ramp_up_s: float = 0.0
     """Load before that window."""
     part_s: float | None = None
     """What the load generator tells apart, where it can: parts of so many seconds; thirds of the
@@ -99,7 +99,7 @@ class LoadOrder:
     seed: int = 0
     """Decides on all that is random in it: due times, which request comes next, pauses."""
     abort_rule: AbortRule | None = None
-    """An open loop after a lead-in waits until all that was due in its window is answered or times
+    """An open loop after a ramp-up waits until all that was due in its window is answered or times
     out, or until this rule ends it."""
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
@@ -114,8 +114,8 @@ class LoadOrder:
 
     @property
     def load_s(self) -> float:
-        """How long the load goes on, the last answers excluded."""
-        return self.lead_in_s + self.duration_s
+        """How long the load goes on, the last responses excluded."""
+        return self.ramp_up_s + self.duration_s
 
     def offered_rps(self, last_s: float | None = None) -> float | None:
         """Give what is due per second of the window, or of its last seconds; None in a closed loop.
@@ -164,11 +164,11 @@ class Program(Protocol):
 
     @property
     def tells_times(self) -> bool:
-        """Whether it tells the distribution of response times, histograms and all."""
+        """Whether it tells the distribution of latency, histograms and all."""
 
     @property
     def tells_windows(self) -> bool:
-        """Whether it tells parts of a slot apart and knows a lead-in, as a pilot needs."""
+        """Whether it tells parts of a slot apart and knows a ramp-up, as a pilot needs."""
 
     @property
     def need(self) -> Need | None:
@@ -220,24 +220,25 @@ def generator_fault(experiment: Experiment) -> str | None:
     name = experiment.generator
     its = program(name)
     faults = {
-        arm: its.fault(experiment.load_of(arm), experiment.requests_of(arm))
-        for arm in experiment.arms
+        variant: its.fault(experiment.load_of(variant), experiment.requests_of(variant))
+        for variant in experiment.variants
     }
-    for arm, fault in faults.items():
+    for variant, fault in faults.items():
         if fault is not None:
-            of_arm = "" if len(set(faults.values())) == 1 else f"arm {arm}: "
+            of_variant = "" if len(set(faults.values())) == 1 else f"variant {variant}: "
             return (
-                f"{of_arm}generator {name} {fault}; or use generator = {OWN_GENERATOR}, which can"
+                f"{of_variant}generator {name} {fault}; or use generator = {OWN_GENERATOR}, which "
+                "can"
             )
-    if experiment.measure.lead_in_s and not its.tells_windows:
+    if experiment.measure.ramp_up_s and not its.tells_windows:
         return (
-            f"{name} counts from its first request on, so lead_in_s would change nothing; leave it "
+            f"{name} counts from its first request on, so ramp_up_s would change nothing; leave it "
             f'out, or use generator = "{OWN_GENERATOR}"'
         )
     decide_on = experiment.measure.decide_on
-    if metric_rule(decide_on).needs == "times" and not its.tells_times:
+    if METRICS[decide_on].needs == "times" and not its.tells_times:
         return (
-            f"{name} doesn't tell the distribution of response times, which "
+            f"{name} doesn't tell the distribution of latency, which "
             f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'
         )
     return None

@@ -15,18 +15,18 @@ from pydantic import ValidationError
 
 from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, SentRequest
 from webdyno.host.children import must, run_program
-from webdyno.model.bench import is_in_own_network
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.request import Request
+from webdyno.model.testbed import is_in_own_network
 
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
-"""Windows of these lengths are asked for as thirds of a slot; the engine takes them from 0.01 s."""
+"""Windows of these lengths are requested as thirds of a slot; the engine takes them from 0.01 s."""
 ROUNDING_S = 1e-6
 """Added to a third's length, so that rounding doesn't leave a fourth window of a nanosecond."""
 
@@ -126,7 +126,7 @@ class Loadgen:
         return order_json(order) | ({"allow_remote": True} if ours else {})
 
     def _read_line(self, process: subprocess.Popen[bytes], patience_s: float) -> bytes:
-        assert process.stdout is not None  # noqa: S101 (asked for in __enter__)
+        assert process.stdout is not None  # noqa: S101 (requested in __enter__)
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._unread:
@@ -164,8 +164,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
     }
     if order.count is not None:
         asked["count"] = order.count
-    if order.lead_in_s:
-        asked["lead_in_s"] = order.lead_in_s
+    if order.ramp_up_s:
+        asked["lead_in_s"] = order.ramp_up_s
     if order.abort_rule is not None:
         asked["enough_late"] = asdict(order.abort_rule)
     third_s = order.duration_s / 3 + ROUNDING_S

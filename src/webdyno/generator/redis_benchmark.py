@@ -63,7 +63,7 @@ class RedisBenchmark(Instrument):
             by_status={},
             failures=Failures(),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.rate_rps,
+            rate_rps=run.throughput_rps,
             service_time_us=printed_times(run.output),
             client=done.client(_threads(load, cpus)),
             printed=done.text,

@@ -55,7 +55,7 @@ class Wrk(Instrument):
     def result(self, order: LoadOrder, run: Run, done: Done, cpus: int) -> LoadResult:
         """Give what wrk printed; it looks at no body, and tells only what did go wrong."""
         load, (request,) = order.load, order.requests
-        output, answers = run.output, run.requests
+        output, responses = run.output, run.requests
         wrong = output.non_2xx or 0
         known = output.failed or 0
         connect, timeout = output.failed_connect or 0, output.failed_timeout or 0
@@ -64,8 +64,8 @@ class Wrk(Instrument):
             target=request.url,
             loop="closed",
             measured_s=run.duration_s,
-            requests=Requests(completed=max(answers - wrong, 0)),
-            by_status={"2xx": answers - wrong} | ({"non-2xx": wrong} if wrong else {}),
+            requests=Requests(completed=max(responses - wrong, 0)),
+            by_status={"2xx": responses - wrong} | ({"non-2xx": wrong} if wrong else {}),
             failures=Failures(
                 connect=connect,
                 timeout=timeout,
@@ -73,7 +73,7 @@ class Wrk(Instrument):
                 status=wrong,
             ),
             keepalive=KeepAliveResult(asked=load.keepalive),
-            rate_rps=run.rate_rps,
+            rate_rps=run.throughput_rps,
             service_time_us=printed_times(output),
             client=done.client(_threads(load.connections, cpus)),
             printed=done.text,

@@ -105,7 +105,7 @@ class CpuLimit(GroupLimit):
         )
         if found is None:
             raise OperationError(
-                "a share of a CPU was asked for and can't be kept here: that takes root and the "
+                "a share of a CPU was requested and can't be kept here: that takes root and the "
                 "kernel's control groups with the cpu controller; run as root, or ask for whole "
                 "CPUs"
             )
@@ -165,7 +165,7 @@ class MemoryLimit(GroupLimit):
         )
         if found is None:
             raise OperationError(
-                "a memory limit was asked for and can't be kept here: that takes root and the "
+                "a memory limit was requested and can't be kept here: that takes root and the "
                 "kernel's control groups with the memory controller; run as root, or exclude the "
                 "limit"
             )

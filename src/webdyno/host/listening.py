@@ -130,7 +130,7 @@ class FoundProcess:
         return None
 
     def listens(self, port: int, path: Path | None) -> bool:  # noqa: ARG002
-        """Whoever listens there is what was asked for."""
+        """Whoever listens there is what was requested."""
         return True
 
     def ask_to_stop(self) -> None:

@@ -1,9 +1,9 @@
-"""The bench with a network of its own: client and servers in namespaces, a cable between them.
+"""The testbed with a network of its own: client and servers in namespaces, a link between them.
 
 The sides are namespaces that processes of ours hold (`netns_agent.py`); `ip` and `tc`, run in
 there, do the rest. Rates are kept by the kernel (tbf) at both ends of a pair of virtual Ethernet
 devices. So are delay and losses where the kernel has netem; where it hasn't, a relay of ours passes
-the packets on between two cables, late or not at all.
+the packets on between two links, late or not at all.
 """
 
 import json
@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from webdyno.host import netns_agent
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser
-from webdyno.model.bench import BenchSettings
 from webdyno.model.errors import OperationError
 from webdyno.model.machine import Machine
+from webdyno.model.testbed import TestbedSettings
 
 ANSWER_WITHIN_S = 30.0
 END_WITHIN_S = 5.0
 PROGRAM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PLACES = ("cable", "client", "servers")
+PLACES = ("link", "client", "servers")
 
 CLIENT, SERVERS = "198.18.0.1", "198.18.0.2"
 """RFC 2544 sets 198.18.0.0/15 aside for benchmarks: nobody's real address."""
@@ -40,7 +40,7 @@ BURST_S = 0.001
 """A rate is kept over this time: shorter bursts may be faster."""
 QUEUE_S = 1.0
 """What would wait longer than this is dropped. It is long, as the queue of a server's own network
-card is: a short one would add losses that nobody asked for."""
+card is: a short one would add losses that nobody requested."""
 NETEM_PACKETS = 100_000
 
 Command = list[str]
@@ -58,8 +58,8 @@ INHERITED = (
 )
 """Kernel parameters in /proc/sys/net that a new namespace doesn't take over by itself."""
 STEADY = {"ipv4/tcp_slow_start_after_idle": "0"}
-"""An arm is idle while others have their slots. Under the steady load that slots stand for it
-wouldn't be, so TCP must not begin each of them anew."""
+"""A variant is idle while others have their slots. Under the steady load that slots stand for it
+wouldn't be, so TCP must not begin each of them again."""
 
 
 class Namespace:
@@ -77,14 +77,16 @@ class Namespace:
                 "network namespaces can't be made here: "
                 f"{greeting.get('error', 'the process for it ended')}; that takes root, or a "
                 "kernel and a container that allow user namespaces (try: unshare -Urn true). "
-                "Else use --bench this-machine"
+                "Else use --testbed this-machine"
             )
         self.pid: int = greeting["pid"]
 
     def run(self, *argv: str) -> None:
         """Run a command in the namespace; raise OperationError with its own words when it fails."""
         if fault := self.attempt(*argv):
-            raise OperationError(f"the bench's network can't be set up: {' '.join(argv)}: {fault}")
+            raise OperationError(
+                f"the testbed's network can't be set up: {' '.join(argv)}: {fault}"
+            )
 
     def attempt(self, *argv: str) -> str | None:
         """Run a command in the namespace; give what it said when it failed."""
@@ -104,7 +106,7 @@ class Namespace:
         self._end.send(b'{"socket": null}')
         _, descriptors, _, _ = socket.recv_fds(self._end, netns_agent.MESSAGE_BYTES, 1)
         if not descriptors:
-            raise OperationError("the bench's network namespace has gone")
+            raise OperationError("the testbed's network namespace has gone")
         return socket.socket(fileno=descriptors[0])
 
     def entry(self, user: ServerUser | None = None) -> list[str]:
@@ -119,20 +121,20 @@ class Namespace:
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         with suppress(ConnectionError):
             self._end.send(json.dumps(message).encode())
-        return self._receive() or {"code": 1, "said": "the bench's network namespace has gone"}
+        return self._receive() or {"code": 1, "said": "the testbed's network namespace has gone"}
 
     def _receive(self) -> dict[str, Any]:
         try:
             answer = self._end.recv(netns_agent.MESSAGE_BYTES)
         except TimeoutError:
-            raise OperationError("setting up the bench's network took too long") from None
+            raise OperationError("setting up the testbed's network took too long") from None
         except ConnectionError:
             answer = b""
         return dict(json.loads(answer)) if answer else {}
 
 
 class Sides:
-    """Three namespaces: the client's, the servers', and one for the cable between them."""
+    """Three namespaces: the client's, the servers', and one for the link between them."""
 
     def __init__(self, cpus: Sequence[int]) -> None:
         """Make them, held by processes on some CPUs.
@@ -156,7 +158,7 @@ class Sides:
         try:
             for end in self._ends:
                 end.settimeout(ANSWER_WITHIN_S)
-            self.cable, self.client, self.servers = (Namespace(end) for end in self._ends)
+            self.link, self.client, self.servers = (Namespace(end) for end in self._ends)
         except BaseException:
             self.close()
             raise
@@ -178,29 +180,29 @@ class Sides:
         self.close()
 
 
-def lay_cable(sides: Sides, settings: BenchSettings, engine: Path) -> str:
+def set_up_link(sides: Sides, settings: TestbedSettings, engine: Path) -> str:
     """Join the sides; give the means, for the record. `engine` holds the relay.
 
     Raise OperationError where this machine can't do what the settings ask for.
     """
     impaired = bool(settings.delay or settings.loss)
-    netem = impaired and _has_netem(sides.cable)
+    netem = impaired and _has_netem(sides.link)
     relayed = impaired and not netem
     ends = [(CLIENT_END, "relay0"), (SERVERS_END, "relay1")]
     for pair in ends if relayed else [(CLIENT_END, SERVERS_END)]:
-        sides.cable.run(*_pair(*pair))
+        sides.link.run(*_pair(*pair))
     _connect(sides, sides.client, CLIENT_END, CLIENT, SERVERS)
     _connect(sides, sides.servers, SERVERS_END, SERVERS, CLIENT)
     for side, end in ((sides.client, CLIENT_END), (sides.servers, SERVERS_END)):
         for command in shaping(end, settings, netem=netem):
             side.run(*command)
     if relayed:
-        _relay(sides.cable, settings, engine)
+        _relay(sides.link, settings, engine)
     return ", ".join(_means(settings, netem=netem))
 
 
-def shaping(end: str, settings: BenchSettings, *, netem: bool) -> Iterator[Command]:
-    """Give the commands that shape what leaves at one end of the cable."""
+def shaping(end: str, settings: TestbedSettings, *, netem: bool) -> Iterator[Command]:
+    """Give the commands that shape what leaves at one end of the link."""
     parent = ["root"]
     if netem:
         impairment = ["netem", "limit", str(NETEM_PACKETS)]
@@ -222,7 +224,7 @@ def shaping(end: str, settings: BenchSettings, *, netem: bool) -> Iterator[Comma
         yield ["ip", "link", "set", "dev", end, "gso_max_segs", "1"]
 
 
-def _means(settings: BenchSettings, *, netem: bool) -> Iterator[str]:
+def _means(settings: TestbedSettings, *, netem: bool) -> Iterator[str]:
     yield "veth"
     if settings.link:
         yield f"{settings.link / 1e6:g} Mbit/s by tbf"
@@ -233,10 +235,10 @@ def _means(settings: BenchSettings, *, netem: bool) -> Iterator[str]:
         yield f"{settings.loss * 100:g}% loss by {by}"
 
 
-def _has_netem(cable: Namespace) -> bool:
+def _has_netem(link: Namespace) -> bool:
     """Whether the kernel has netem, tried on the loopback interface of a namespace of ours."""
     trial = ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
-    return cable.attempt(*trial) is None
+    return link.attempt(*trial) is None
 
 
 def _pair(one: str, other: str) -> Command:
@@ -244,8 +246,8 @@ def _pair(one: str, other: str) -> Command:
 
 
 def _connect(sides: Sides, side: Namespace, end: str, own: str, theirs: str) -> None:
-    """Give a side its end of the cable, with everything set by hand that could cost packets."""
-    sides.cable.run("ip", "link", "set", "dev", end, "netns", str(side.pid))
+    """Give a side its end of the link, with everything set by hand that could cost packets."""
+    sides.link.run("ip", "link", "set", "dev", end, "netns", str(side.pid))
     (other,) = HARDWARE.keys() - {end}
     side.run("ip", "link", "set", "dev", "lo", "up")
     side.run("ip", "link", "set", "dev", end, "address", HARDWARE[end], "addrgenmode", "none")
@@ -257,19 +259,19 @@ def _connect(sides: Sides, side: Namespace, end: str, own: str, theirs: str) -> 
     )
 
 
-def _relay(cable: Namespace, settings: BenchSettings, engine: Path) -> None:
+def _relay(link: Namespace, settings: TestbedSettings, engine: Path) -> None:
     for end in ("relay0", "relay1"):
-        cable.run("ip", "link", "set", "dev", end, "addrgenmode", "none", "arp", "off")
-        cable.run("ip", "link", "set", "dev", end, "up")
+        link.run("ip", "link", "set", "dev", end, "addrgenmode", "none", "arp", "off")
+        link.run("ip", "link", "set", "dev", end, "up")
     delay = f"{settings.delay / 2 * 1e6:.0f}us"
-    said = cable.start(
+    said = link.start(
         str(engine), "relay", "relay0", "relay1", f"--delay={delay}", f"--loss={settings.loss!r}"
     )
     if said != "ready":
-        raise OperationError(f"the bench's network can't be set up: {said or 'the relay ended'}")
+        raise OperationError(f"the testbed's network can't be set up: {said or 'the relay ended'}")
 
 
-class NetnsBench(Bench):
+class NetnsTestbed(Testbed):
     """The machine, with client and servers in network namespaces of their own.
 
     The network is there between `__enter__` and `__exit__`, and gone however webdyno ends.
@@ -277,7 +279,7 @@ class NetnsBench(Bench):
 
     host = SERVERS
 
-    def __init__(self, settings: BenchSettings, engine: Path) -> None:
+    def __init__(self, settings: TestbedSettings, engine: Path) -> None:
         """`engine` is the program of the load engine, which also holds the relay."""
         super().__init__(settings.server_cores)
         self.link_bytes_per_s = settings.link_bytes_per_s
@@ -291,12 +293,12 @@ class NetnsBench(Bench):
         for program, package in PROGRAMS.items():
             if shutil.which(program, path=PROGRAM_FOLDERS) is None:
                 raise OperationError(
-                    f"--bench netns needs the program {program}; on Debian and Ubuntu: "
+                    f"--testbed netns needs the program {program}; on Debian and Ubuntu: "
                     f"apt-get install {package}"
                 )
         self._sides = Sides(self.split.rest)
         try:
-            self._means = lay_cable(self._sides, self._settings, self._engine)
+            self._means = set_up_link(self._sides, self._settings, self._engine)
             self._set_kernel_parameters(self._sides)
             self.network_pids = (self._sides.servers.pid, self._sides.client.pid)
         except BaseException:
@@ -325,7 +327,7 @@ class NetnsBench(Bench):
 
     @property
     def _up(self) -> Sides:
-        assert self._sides is not None, "the bench has not been entered"  # noqa: S101
+        assert self._sides is not None, "the testbed has not been entered"  # noqa: S101
         return self._sides
 
     def _set_kernel_parameters(self, sides: Sides) -> None:
@@ -338,7 +340,7 @@ class NetnsBench(Bench):
             _set_in_both(sides, name, text)
         own = Path("/proc/sys/net", CONGESTION_CONTROL).read_text().strip()
         if own == "bbr" and not self._settings.loss:
-            # It paces each connection by its share so far, which leaves a full cable idle for up
+            # It paces each connection by its share so far, which leaves a full link idle for up
             # to a tenth of a slot, at random. Namespaces may always have reno instead.
             _set_in_both(sides, CONGESTION_CONTROL, "reno")
             self._means += ", TCP reno instead of bbr"
@@ -349,8 +351,8 @@ def _set_in_both(sides: Sides, name: str, text: str) -> None:
         side.set_kernel(f"/proc/sys/net/{name}", text)
 
 
-def open_bench(settings: BenchSettings, engine: Path) -> Bench:
-    """Make the bench that settings ask for, to be entered; `engine` is the engine's program."""
+def open_testbed(settings: TestbedSettings, engine: Path) -> Testbed:
+    """Make the testbed that settings ask for, to be entered; `engine` is the engine's program."""
     if settings.kind == "netns":
-        return NetnsBench(settings, engine)
-    return Bench(settings.server_cores)
+        return NetnsTestbed(settings, engine)
+    return Testbed(settings.server_cores)

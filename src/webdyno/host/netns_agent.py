@@ -1,8 +1,8 @@
-"""Holds the network namespaces of a bench, and works inside them for webdyno.
+"""Holds the network namespaces of a testbed, and works inside them for webdyno.
 
 Started by `host.netns` as `python -I -S netns_agent.py FD FD FD` in a session of its own;
 needs nothing but the standard library. The descriptors are sockets to webdyno, one for each of
-three processes: the first one's namespace is for the cable between the two sides, the others are
+three processes: the first one's namespace is for the link between the two sides, the others are
 the client's and the servers'. The namespaces have no names: when webdyno ends in any way, the
 sockets close, these processes end, and with the last process inside a namespace it is gone.
 
@@ -34,21 +34,21 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(descriptors: list[int]) -> None:
-    """Become the process that holds the cable's namespace, with two children for the sides."""
-    cable, *sides = [socket.socket(fileno=descriptor) for descriptor in descriptors]
+    """Become the process that holds the link's namespace, with two children for the sides."""
+    link, *sides = [socket.socket(fileno=descriptor) for descriptor in descriptors]
     try:
         if os.geteuid() == 0:
             unshare(CLONE_NEWNET)
         else:
             enter_own_user_namespace()
     except OSError as error:
-        for end in (cable, *sides):
+        for end in (link, *sides):
             send_answer(end, {"error": error.strerror})
         return
     parent = os.getpid()
     for mine in sides:
         if os.fork() == 0:
-            for other in (cable, *sides):
+            for other in (link, *sides):
                 if other is not mine:
                     other.close()
             end_with(parent)
@@ -57,7 +57,7 @@ def main(descriptors: list[int]) -> None:
             os._exit(0)
     for side in sides:
         side.close()
-    work(cable)
+    work(link)
 
 
 def work(end: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Processes of the servers' user on the bench, with a warden that ends them when webdyno ends."""
+"""Processes of the servers' user on the testbed, with a warden that ends them when webdyno ends."""
 
 import json
 import os
@@ -110,7 +110,7 @@ class ServerProcess:
     def _give(self, order: bytes) -> None:
         """Give the warden its order, which nobody else can read: passwords may stand in it."""
         assert self._warden.stdin is not None  # noqa: S101 (it is a pipe, see above)
-        with suppress(BrokenPipeError):  # it is told when its answer is read
+        with suppress(BrokenPipeError):  # it is told when its response is read
             self._warden.stdin.write(b"%08d" % len(order) + order)
             self._warden.stdin.flush()
 
@@ -154,7 +154,7 @@ class ServerProcess:
     def listens(self, port: int, path: Path | None) -> bool:
         """Whether one of its processes listens on a port, or at a path if there is one.
 
-        So that an answer isn't somebody else's, nor that of a server which goes into the
+        So that a response isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.
         """
         found = holders(self.pids(), port, path, near=self.pid)

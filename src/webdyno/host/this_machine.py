@@ -1,4 +1,4 @@
-"""The bench that every run here uses: this machine, its CPUs split, its processes pinned."""
+"""The testbed that every run here uses: this machine, its CPUs split, its processes pinned."""
 
 import copy
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from webdyno.model.errors import UserError
 from webdyno.model.machine import CpuSplit, Machine
 
 
-class Bench:
+class Testbed:
     """A place to run servers on: this machine, client and servers on its loopback interface.
 
-    A context manager, for benches that have more to set up than this one.
+    A context manager, for testbeds that have more to set up than this one.
     """
 
     host = "127.0.0.1"
@@ -37,8 +37,8 @@ class Bench:
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 
-    def on_host(self, address: str, split: CpuSplit) -> "Bench":
-        """Give the bench of a host of a cluster, which only serves or only makes load there."""
+    def on_host(self, address: str, split: CpuSplit) -> "Testbed":
+        """Give the testbed of a host of a cluster, which only serves or only makes load there."""
         there = copy.copy(self)
         there.host, there.split = address, split
         return there
@@ -56,13 +56,13 @@ class Bench:
             return None
         return CpuLimit.impose(workspace.name, group, self.servers_cpu_time)
 
-    def with_server_cpus(self, count: float | None) -> "Bench":
-        """Give a bench whose servers have fewer CPUs, or a share of one; None leaves them all."""
+    def with_server_cpus(self, count: float | None) -> "Testbed":
+        """Give a testbed whose servers have fewer CPUs, or a share of one; None leaves them all."""
         if count is None:
             return self
         if count > len(self.split.servers):
             raise UserError(
-                f"{count:g} CPUs were asked for; the servers' share of this machine is "
+                f"{count:g} CPUs were requested; the servers' share of this machine is "
                 f"{len(self.split.servers)}"
             )
         smaller = copy.copy(self)
@@ -71,8 +71,8 @@ class Bench:
         smaller.servers_cpu_time = None if count == len(servers) else count
         return smaller
 
-    def with_user(self, user: ServerUser | None) -> "Bench":
-        """Give a bench whose servers run as another user; None is ourselves."""
+    def with_user(self, user: ServerUser | None) -> "Testbed":
+        """Give a testbed whose servers run as another user; None is ourselves."""
         other = copy.copy(self)
         other.user = user
         return other

@@ -168,7 +168,7 @@ def hand_over(folder: Path, user: ServerUser | None) -> None:
 
 
 def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
-    """Open a log for appending; the servers' user may open it anew, by way of /dev/stderr.
+    """Open a log for appending; the servers' user may open it again, by way of /dev/stderr.
 
     Raise OperationError when what is there isn't a log of ours.
     """

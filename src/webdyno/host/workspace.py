@@ -85,7 +85,7 @@ class OtherRun(NamedTuple):
 def others_running() -> list[OtherRun]:
     """Name the other processes that have servers of webdyno up now, whoever started them.
 
-    Between two blocks a run has none; the lock of a run's folder is for that run alone.
+    Between two rounds a run has none; the lock of a run's folder is for that run alone.
     """
     locked = locks_held()
     pids: set[int] = set()

@@ -4,7 +4,7 @@ Nothing here touches a process, a clock or a file. docs/validation/method.md has
 sources.
 """
 
-from webdyno.judge.questions import decide, foresee, judge, next_arms, question_of
+from webdyno.judge.questions import decide, foresee, judge, next_variants, question_of
 from webdyno.judge.stop import Foresight, Stop
 
 __all__ = [
@@ -13,6 +13,6 @@ __all__ = [
     "decide",
     "foresee",
     "judge",
-    "next_arms",
+    "next_variants",
     "question_of",
 ]

@@ -1,8 +1,8 @@
-"""How far a comparison can be off: what of arms' slots bounds their bias, by cause.
+"""How far a comparison can be off: what of variants' slots bounds their bias, by cause.
 
-Up to a rule's limit, what both arms had of a disturbance counts as alike, since they take turns in
-slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of both
-arms. docs/validation/method.md, "Bias bounds", derives the bounds.
+Up to a rule's limit, what both variants had of interference counts as alike, since they take turns
+in slots of seconds; only what one had more than the other counts. Beyond it all of it counts, of
+both variants. docs/validation/method.md, "Bias bounds", derives the bounds.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from webdyno.judge.bounds import (
     quantile_when_delayed,
     quantile_when_sent_late,
     rate_when_client_limited,
-    rate_when_slowed,
+    throughput_when_slowed,
     when_settling,
 )
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
@@ -56,23 +56,23 @@ from webdyno.judge.validity.servers import (
 )
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.judgement import Bias, LimitedBy
-from webdyno.model.metrics import MetricRule, rate_rps
+from webdyno.model.metrics import MetricRule, throughput_rps
 from webdyno.model.records import SlotRecord
 
 Share = Callable[[SlotRecord], float]
 
 LEAST_MINDED = 0.5
-"""Of what both arms had of a cause, up to its limit, each minds at least this share. An assumption:
-docs/validation/method.md has what it costs and what it is worth."""
+"""Of what both variants had of a cause, up to its limit, each minds at least this share. An
+assumption: docs/validation/method.md has what it costs and what it is worth."""
 
 
 @dataclass(frozen=True)
-class Disturbance:
-    """A disturbance: what of a slot's time it can have taken, and of the servers' CPU time."""
+class Interference:
+    """Interference: what of a slot's time it can have taken, and of the servers' CPU time."""
 
     name: str
     limit: float
-    """Share of the time up to which both arms are taken to mind alike, as far as `LEAST_MINDED`
+    """Share of the time up to which both variants are taken to mind alike, as far as `LEAST_MINDED`
     says, what both had."""
     of_time: Share
     of_cpu: Share | None = None
@@ -141,15 +141,15 @@ def _stopped(slot: SlotRecord) -> float:
 
 
 CAUSES = (
-    Disturbance("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
-    Disturbance("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
-    Disturbance(
+    Interference("steal", STEAL_LIMIT, _stolen, _extra(_charged_s)),
+    Interference("other-work", FOREIGN_LIMIT, _lost(foreign_s), _extra(_refilling_s(foreign_s))),
+    Interference(
         "left-over-work", LEFT_OVER_LIMIT, _lost(left_over_s), _extra(_refilling_s(left_over_s))
     ),
-    Disturbance("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
-    Disturbance("client-cpu-starved", WAITING_LIMIT, _cpu_starved),
-    Disturbance("client-stalled", STILL_LIMIT, still_share),
-    Disturbance("servers-stopped", 0.0, _stopped),
+    Interference("memory-pressure", PRESSURE_LIMIT, memory_waiting, _extra(_reclaiming_s)),
+    Interference("client-cpu-starved", WAITING_LIMIT, _cpu_starved),
+    Interference("client-stalled", STILL_LIMIT, still_share),
+    Interference("servers-stopped", 0.0, _stopped),
 )
 
 
@@ -158,24 +158,24 @@ def _mean(slots: Sequence[SlotRecord], share: Share) -> float:
 
 
 @dataclass(frozen=True)
-class ArmSlots:
-    """One of the two arms of a comparison, and its slots that count for a metric."""
+class VariantSlots:
+    """One of the two variants of a comparison, and its slots that count for a metric."""
 
     mine: Sequence[SlotRecord]
     theirs: Sequence[SlotRecord]
-    """The other arm's."""
+    """The other variant's."""
 
     @property
     def is_open(self) -> bool:
-        """Whether requests are due by a timetable, which makes the rate."""
+        """Whether requests are due by a timetable, which makes the throughput."""
         return self.mine[0].load.loop == "open"
 
-    def rate(self) -> list[Bound]:
-        """Bound the rate."""
-        offered, rate = self.mine[0].load.offered_rps, rate_rps(self.mine)
-        of_offered = rate / offered if offered and rate else None
+    def throughput(self) -> list[Bound]:
+        """Bound the throughput."""
+        offered, throughput = self.mine[0].load.offered_rps, throughput_rps(self.mine)
+        of_offered = throughput / offered if offered and throughput else None
         return [
-            rate_when_slowed(cause.name, self._counted(cause, cause.of_time), of_offered)
+            throughput_when_slowed(cause.name, self._counted(cause, cause.of_time), of_offered)
             for cause in CAUSES
         ]
 
@@ -195,7 +195,7 @@ class ArmSlots:
     def times(self, quantile: float, look_times: Histogram | None) -> list[Bound]:
         """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot.
 
-        `look_times`: the response times of the long look, where the quantile is theirs.
+        `look_times`: the latency of the long look, where the quantile is theirs.
         """
         times = look_times or merge_encoded(
             slot.load.response_time_us.histogram for slot in self.mine
@@ -215,10 +215,10 @@ class ArmSlots:
             found.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
         return found
 
-    def _counted(self, cause: Disturbance, of: Share) -> float:
+    def _counted(self, cause: Interference, of: Share) -> float:
         """Give the share that counts: all of it beyond the limit, else what the other may not mind.
 
-        What the other arm had has moved its metric, too, and by `LEAST_MINDED` of it at least.
+        What the other variant had has moved its metric, too, and by `LEAST_MINDED` of it at least.
         """
         share = _mean(self.mine, of)
         of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))
@@ -227,7 +227,7 @@ class ArmSlots:
         return max(share - LEAST_MINDED * _mean(self.theirs, of), 0.0)
 
     def _added_us(self, share: float) -> float:
-        """Give the mean time that a disturbance has added to a request."""
+        """Give the mean time that interference has added to a request."""
         if self.is_open:
             took_s = fmean(slot.load.measured_s for slot in self.mine)
             lost_s = share * took_s
@@ -248,43 +248,43 @@ def _busy_share(slots: Sequence[SlotRecord]) -> float | None:
     return sum(host.busy_s for host in hosts) / total_s if total_s else None
 
 
-def bounds_of(data: PointData, arm: str, other: str, rule: MetricRule) -> list[Bound]:
-    """Give how far each cause can have moved an arm's metric, beside another arm.
+def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> list[Bound]:
+    """Give how far each cause can have moved a variant's metric, beside another variant.
 
     `measured` holds the slots that count for the metric. Side effects (switches, sizes) have none.
     """
-    side = ArmSlots(data.of_arm(arm), data.of_arm(other))
-    if not side.mine or not rule.decides:
+    slots = VariantSlots(data.of_variant(variant), data.of_variant(other))
+    if not slots.mine or not rule.decides:
         return []
     found: list[Bound] = []
     match rule.kind:
-        case "rate":
-            found = side.rate() + ([] if side.is_open else _settling(data, arm))
-        case "response time" if rule.quantile is not None:
-            look_times = times_of_look(data, arm, rule)
-            found = side.times(rule.quantile, look_times) + _turned(_settling(data, arm))
+        case "throughput":
+            found = slots.throughput() + ([] if slots.is_open else _settling(data, variant))
+        case "latency" if rule.quantile is not None:
+            look_times = times_of_look(data, variant, rule)
+            found = slots.times(rule.quantile, look_times) + _turned(_settling(data, variant))
         case "work":
-            found = side.cpu() + _turned(_settling(data, arm))
+            found = slots.cpu() + _turned(_settling(data, variant))
         case "memory":
-            found = side.memory()
-    found += later_bounds(data, arm, rule)
+            found = slots.memory()
+    found += later_bounds(data, variant, rule)
     return [bound for bound in found if bound.down or bound.up]
 
 
-def client_limited(data: PointData, arm: str, rule: MetricRule) -> Bound:
-    """Bound the rate or capacity of an arm whose limit was the client: by its servers' CPUs.
+def client_limited(data: PointData, variant: str, rule: MetricRule) -> Bound:
+    """Bound what a variant can do whose limit was the client: by its servers' CPUs.
 
-    A capacity has no such bound, nor has a rate where the client has the same CPUs.
+    A capacity has no such bound, nor has throughput where the client has the same CPUs.
     """
-    slots = data.of_arm(arm)
+    slots = data.of_variant(variant)
     shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
-    told = rule.kind == "rate" and not shared
+    told = rule.kind == "throughput" and not shared
     return rate_when_client_limited(_busy_share(slots) if told else None)
 
 
-def _settling(data: PointData, arm: str) -> list[Bound]:
-    """Bound a rate, or an open loop's work per CPU second, that is sure to have changed."""
-    changes = [(trend, trend.sure_change(data, arm)) for trend in TRENDS]
+def _settling(data: PointData, variant: str) -> list[Bound]:
+    """Bound throughput, or an open loop's work per CPU second, that is sure to have changed."""
+    changes = [(trend, trend.sure_change(data, variant)) for trend in TRENDS]
     return [
         when_settling(trend.name, change, trend.seen)
         for trend, change in changes
@@ -293,20 +293,20 @@ def _settling(data: PointData, arm: str) -> list[Bound]:
 
 
 def _turned(bounds: Sequence[Bound]) -> list[Bound]:
-    """Take a rate's bounds for what goes down as the rate goes up.
+    """Take a throughput's bounds for what goes down as the throughput goes up.
 
-    A rate that rises by a factor takes as much off the mean response time (Little's law), and at
-    most as much off CPU time per request, when that was all that changed.
+    Throughput that rises by a factor takes as much off the mean latency (Little's law), and
+    at most as much off CPU time per request, when that was all that changed.
     """
     return [Bound(bound.cause, down=bound.up, up=bound.down) for bound in bounds]
 
 
-def limited_by(data: PointData, arm: str, rule: MetricRule) -> LimitedBy | None:
-    """Tell what kept an arm from being faster, client or link, if its rate is a lower bound."""
-    mine = data.of_arm(arm)
+def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | None:
+    """Tell what kept a variant from being faster, client or link, if one of them did."""
+    mine = data.of_variant(variant)
     if rule.kind == "capacity" and mine:
-        return "client" if client_was_the_limit(data, arm) else None
-    if rule.kind != "rate" or not mine:
+        return "client" if client_was_the_limit(data, variant) else None
+    if rule.kind != "throughput" or not mine:
         return None
     held = [slot for slot in mine if CLIENT_LIMITED.broken(slot) or CLIENT_CEILING.broken(slot)]
     if len(held) > TOO_MANY_EXCLUDED * len(mine):
@@ -316,7 +316,7 @@ def limited_by(data: PointData, arm: str, rule: MetricRule) -> LimitedBy | None:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the run tells of the bias of an arm and the baseline on a metric."""
+    """What the run tells of the bias of a variant and the baseline on a metric."""
 
     together: Bound
     """Of their log ratio."""
@@ -333,14 +333,14 @@ class Evidence:
         return within_floats(d - self.together.up if d.sum() > 0 else d + self.together.down)
 
 
-def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Evidence:
+def evidence_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> Evidence:
     """Bound the bias of a comparison from probe readings.
 
-    A saturated client may have kept an arm from being faster. A link that is full is a part of
+    A saturated client may have kept a variant from being faster. A link that is full is a part of
     the experiment: over it nothing is faster.
     """
     bounds, limits = {}, {}
-    for name, other in ((arm, baseline), (baseline, arm)):
+    for name, other in ((variant, baseline), (baseline, variant)):
         bounds[name] = bounds_of(data, name, other, rule)
         limit = limited_by(data, name, rule)
         if limit is not None:
@@ -348,9 +348,9 @@ def evidence_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> E
         if limit == "client":
             bounds[name].append(client_limited(data, name, rule))
     return Evidence(
-        together=of_ratio(bounds[arm], bounds[baseline]),
+        together=of_ratio(bounds[variant], bounds[baseline]),
         biases=[
-            Bias(cause=it.cause, arm=name, too_low=_factor(it.down), too_high=_factor(it.up))
+            Bias(cause=it.cause, variant=name, too_low=_factor(it.down), too_high=_factor(it.up))
             for name, all_of_them in bounds.items()
             for it in all_of_them
         ],

@@ -1,8 +1,9 @@
-"""How far a disturbance can have moved a metric at most, from the run's own evidence.
+"""How far interference can have moved a metric at most, from the run's own evidence.
 
-All bounds are in ln of the metric: what was measured lies between the undisturbed value times
-exp(-down) and that times exp(up). Derivations: docs/validation/method.md. They hold for servers
-that do the same work, in the same order, when they are slower; what they omit is said there.
+All bounds are in ln of the metric: what was measured lies between the value without interference
+times exp(-down) and that times exp(up). Derivations: docs/validation/method.md. They hold for
+servers that do the same work, in the same order, when they are slower; what they omit is said
+there.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from webdyno.model.format import percent
 from webdyno.model.histogram import Histogram
 
 REFILL_S = 50e-6
-"""To fill a core's own caches anew after somebody else ran: 1 MiB at 20 GB/s."""
+"""To fill a core's own caches again after somebody else ran: 1 MiB at 20 GB/s."""
 SHORTEST_STEAL_S = 0.7e-3
 """A host's scheduler gives a CPU away for a slice: of 0.7 ms or more in Linux (sched_base_slice,
 times 1 + log2 of its CPUs), of 1 ms or more in Xen (its rate limit)."""
@@ -47,14 +48,15 @@ def lost_share(lost_cpu_s: float, used_cpu_s: float, took_s: float) -> float:
     return min(max(lost_cpu_s, 0.0) / max(took_s, used_cpu_s), 1.0)
 
 
-def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) -> Bound:
-    """Bound the rate when servers, client or link stalled for a share of the time.
+def throughput_when_slowed(cause: str, share: float, of_offered: float | None = None) -> Bound:
+    """Bound the throughput when servers, client or link stalled for a share of the time.
 
     For `steal`, `other-work`, `left-over-work` (see `lost_share`), `memory-pressure` (PSI's share),
     `client-cpu-starved` and a client that stalled (share of windows). Slowing *all* parts of a
-    closed loop by the same factor slows the rate by that factor; slowing some does less. So the
-    rate fell at most to 1 - share of what it was: by share / (1 - share) seen from the measured.
-    `of_offered`: an open loop's rate as a share of the offered one, which it can't exceed.
+    closed loop by the same factor slows the throughput by that factor; slowing some does less. So
+    the throughput fell at most to 1 - share of what it was: by share / (1 - share) seen from the
+    measured.
+    `of_offered`: an open loop's throughput as a share of the offered one, which it can't exceed.
     """
     down = -log1p(-share) if share < 1 else inf
     if of_offered is not None:
@@ -63,7 +65,7 @@ def rate_when_slowed(cause: str, share: float, of_offered: float | None = None) 
 
 
 def rate_when_client_limited(busy_share: float | None) -> Bound:
-    """Bound a rate that the client kept low: by what CPU time the servers had left.
+    """Bound throughput that the client kept low: by what CPU time the servers had left.
 
     `busy_share`: of the servers' CPUs; None where that isn't known. They can't be busier than all
     the time. Then a request costs less CPU time than before, as more is done at once, but no less
@@ -103,7 +105,7 @@ def quantile_when_delayed(
     mean_added_us: float,
     most_added_us: float = inf,
 ) -> Bound:
-    """Bound a quantile of response times to which a disturbance has added something.
+    """Bound a quantile of latency to which interference has added something.
 
     R' = R + A with A ≥ 0 has F(x) ≤ F'(x + a) + P(A > a) for every a, and P(A > a) ≤ mean(A) / a
     (Markov), 0 from `most_added_us` on. So Q(q) ≥ Q'(q - P(A > a)) - a; the best a counts.
@@ -120,13 +122,14 @@ def quantile_when_delayed(
     return Bound(cause, up=log(measured / least) if least > 0 else inf)
 
 
-def added_in_closed_loop_us(share: float, mean_response_us: float) -> float:
+def added_in_closed_loop_us(share: float, mean_latency_us: float) -> float:
     """Give the mean time that stalling for a share of the time has added to a request.
 
-    Little's law: connections = rate · (response + pause), and the rate would have been higher by
-    1 / (1 - share) at most, so a mean response of `mean_response_us` was at least 1 - share of it.
+    Little's law: connections = throughput · (response + pause), and the throughput would have been
+    higher by 1 / (1 - share) at most, so a mean latency of `mean_latency_us` was at least 1 -
+    share of it.
     """
-    return share * mean_response_us
+    return share * mean_latency_us
 
 
 def added_in_open_loop_us(
@@ -153,7 +156,7 @@ def quantile_when_sent_late(
 
     Delayed arrivals leave a queue no later than if all were delayed by the largest lag, so that is
     the most. The mean lag is at most 50% · p50 + 49% · p99 + 1% · max; bunching makes others
-    wait, 1/(1 - u) in all. CPU time per request and the rate stay as they are.
+    wait, 1/(1 - u) in all. CPU time per request and the throughput stay as they are.
     """
     mean = sum(share * lag for (share, _), lag in zip(LAG_WEIGHTS, lag_us, strict=True))
     added = mean / (1 - utilisation) if utilisation < 1 else inf
@@ -163,7 +166,7 @@ def quantile_when_sent_late(
 def when_settling(cause: str, change: Estimate, seen: float = 1.0) -> Bound:
     """Bound a metric that still changed: `change` is that of its ln from first to last.
 
-    For `trend` (slots of a block) and `slot-trend` (thirds of a window). `seen`: share of the time
+    For `trend` (slots of a round) and `slot-trend` (thirds of a window). `seen`: share of the time
     over which the change was seen; over all of it there was as much more. The mean lies half of
     that before the last value, and no more is to come than has come (`STILL_TO_COME`), which is
     so of a change that fades exponentially, when it lasted 0.7 of its time constant. Both ends of
@@ -173,9 +176,12 @@ def when_settling(cause: str, change: Estimate, seen: float = 1.0) -> Bound:
     return Bound(cause, down=reach * max(change.high, 0.0), up=reach * max(-change.low, 0.0))
 
 
-def of_ratio(arm: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
-    """Bound the log ratio of an arm and the baseline: all causes at once, each in the worst way."""
-    mine, theirs = list(arm), list(baseline)
+def of_ratio(variant: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
+    """Bound the log ratio of a variant and the baseline.
+
+    All causes at once, each in the worst way.
+    """
+    mine, theirs = list(variant), list(baseline)
     return Bound(
         "all",
         down=sum(b.down for b in mine) + sum(b.up for b in theirs),

@@ -1,10 +1,10 @@
-"""What a warm-up in bursts is worth to an arm. Never from a difference of arms."""
+"""What a warm-up in bursts is worth to a variant. Never from a difference of variants."""
 
 from collections.abc import Sequence
 from math import exp, expm1, inf, sqrt
 
 from webdyno.judge.pilot import FEWEST_WINDOWS, latest_onset
-from webdyno.judge.steady import FEWEST_ANSWERS, Series, autocorrelation_time
+from webdyno.judge.steady import FEWEST_RESPONSES, Series, autocorrelation_time
 from webdyno.model.format import percent
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, Pilot
 
@@ -13,31 +13,31 @@ GAIN = 0.03
 STANDARD_ERRORS = 3.0
 HOW = f"warm-up in bursts of {BURST_S:g} s with pauses of {BURST_PAUSE_S:g} s"
 SLOW_TIMES = 4.0
-"""A look at an arm that answers seldom is longer, by so many times at most,"""
+"""A look at a variant that answers seldom is longer, by so many times at most,"""
 SPARE = 0.25
-"""… and by so much more than its windows take: a rate isn't the same all the time."""
+"""… and by so much more than its windows take: throughput isn't the same all the time."""
 LEVEL = 0.02
 """A burst that is no faster than the one before, by so much, found nothing left to win."""
 
 
-def bursts_may_end(rates: Sequence[float], *, rests: bool) -> bool:
-    """Whether another burst would hardly make an arm faster.
+def bursts_may_end(throughputs: Sequence[float], *, rests: bool) -> bool:
+    """Whether another burst would hardly make a variant faster.
 
     `rates`: of each burst so far. `rests`: whether its servers had nothing left to do at the end of
     the last pause.
     """
-    return rests and len(rates) > 1 and rates[-1] <= rates[-2] * exp(LEVEL)
+    return rests and len(throughputs) > 1 and throughputs[-1] <= throughputs[-2] * exp(LEVEL)
 
 
-def looked_s(rate_rps: float, least_s: float) -> float:
-    """Give how long a look after bursts takes, of an arm with such a rate, the slower of both."""
-    answers = 2 * FEWEST_WINDOWS * FEWEST_ANSWERS
-    wanted_s = (1 + SPARE) * answers / rate_rps if rate_rps else inf
+def looked_s(throughput_rps: float, least_s: float) -> float:
+    """Give how long a look after bursts takes, of a variant with such a throughput."""
+    responses = 2 * FEWEST_WINDOWS * FEWEST_RESPONSES
+    wanted_s = (1 + SPARE) * responses / throughput_rps if throughput_rps else inf
     return min(max(wanted_s, least_s), SLOW_TIMES * least_s)
 
 
 def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:
-    """Give ln of how much higher a rate is after bursts than after any load without a break.
+    """Give ln of how much higher throughput is after bursts than after any load without a break.
 
     Of each the last part is compared, as long as half of what was seen after bursts. 0 where the
     difference is small, or may be chance.
@@ -55,13 +55,14 @@ def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:
 
 
 def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]) -> str:
-    """Say what bursts are worth to an arm; nothing where pauses make no difference.
+    """Say what bursts are worth to a variant; nothing where pauses make no difference.
 
-    The rate comes first in each look, and CPU time per request after it, where that is known. It
-    has the last word: other programs on the servers' CPUs change the rate, and hardly that.
+    The throughput comes first in each look, and CPU time per request after it, where that is known.
+    It has the last word: other programs on the servers' CPUs change the throughput, and hardly
+    that.
     """
     kinds = zip(after_bursts, *continuous, strict=False)
-    rate, *cost = [
+    throughput, *cost = [
         gain(
             seen[0] if not kind else _turned(seen[0]),
             [_turned(it) if kind else it for it in seen[1:]],
@@ -70,8 +71,8 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
     ]
     if cost == [0.0]:
         return ""
-    if rate:
-        return f"{HOW}: {percent(expm1(rate))} faster than under continuous load"
+    if throughput:
+        return f"{HOW}: {percent(expm1(throughput))} faster than under continuous load"
     if cost:
         less = percent(-expm1(-cost[0]))
         return f"{HOW}: {less} less CPU time per request than under continuous load"

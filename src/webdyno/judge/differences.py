@@ -14,19 +14,21 @@ SAME_MEMORY = 0.01
 """By how much the memory that the kernel tells of may differ from start to start of a machine."""
 
 
-def mismatches(before: Experiment, after: Experiment, arms: Sequence[str]) -> list[Difference]:
-    """Give what makes two experiments incomparable: unlike site, load, state, bench or arm.
+def mismatches(before: Experiment, after: Experiment, variants: Sequence[str]) -> list[Difference]:
+    """Give what makes two experiments incomparable: unlike site, load, state, testbed or variant.
 
     How long and how often was measured may differ. Loops (open, closed) are part of the load.
     """
     return [
         difference
-        for name in ("site", "generator", "load", "requests", "endpoint", "state", "bench")
+        for name in ("site", "generator", "load", "requests", "endpoint", "state", "testbed")
         for difference in _unequal(name, getattr(before, name), getattr(after, name))
     ] + [
         difference
-        for arm in arms
-        for difference in _unequal(f"arms.{arm}", before.arms[arm], after.arms[arm])
+        for variant in variants
+        for difference in _unequal(
+            f"variants.{variant}", before.variants[variant], after.variants[variant]
+        )
     ]
 
 

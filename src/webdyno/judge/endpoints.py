@@ -1,50 +1,58 @@
-"""Which request of a mix the arms differ at: each endpoint's response times, judged together."""
+"""Which request of a mix the variants differ at.
+
+Each endpoint's latency, judged together.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from webdyno.judge.comparison import arm_value, compare_family
+from webdyno.judge.comparison import compare_family, variant_value
 from webdyno.judge.point_data import PointData
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import EndpointFigures, EndpointJudgement
 from webdyno.model.load_result import EndpointResult
-from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.model.records import SlotRecord
 from webdyno.model.request import endpoints_of
 
-JUDGED_BY = "response_p50_us"
-"""In a closed loop the mix sets the endpoints' rates, and a server's CPU time can't be
+JUDGED_BY = "latency_p50_us"
+"""In a closed loop the mix sets the endpoints' throughputs, and a server's CPU time can't be
 distinguished: what is an endpoint's own is how long it takes. The median needs the fewest
 answers."""
 
 
 def together(experiment: Experiment) -> int:
-    """Count the comparisons that a run is to tell together: each arm, at each of the requests.
+    """Count the comparisons that a run is to tell together: each variant, at each of the requests.
 
     Paths of a load alone are too often many and alike to measure longer for each of them.
     """
     endpoints = set(endpoints_of(experiment.asked))
-    return max(len(experiment.arms) - 1, 1) * max(len(endpoints), 1)
+    return max(len(experiment.variants) - 1, 1) * max(len(endpoints), 1)
 
 
 def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
-    """Compare the arms at each endpoint that all of them were asked for; empty where none has one.
+    """Compare the variants at each endpoint that all were requested; empty where none has one.
 
-    `measured` holds valid slots only. All endpoints and arms are one family for Holm's correction:
-    the chance that any of them comes out different without being so is 5%.
+    `measured` holds valid slots only. All endpoints and variants are one family for Holm's
+    correction: the chance that any of them comes out different without being so is 5%.
     """
-    baseline, *others = data.experiment.arms
-    by_arm = [_names(data.of_arm(arm)) for arm in data.experiment.arms]
-    names = [name for name in by_arm[0] if all(name in each for each in by_arm[1:])]
+    baseline, *others = data.experiment.variants
+    by_variant = [_names(data.of_variant(variant)) for variant in data.experiment.variants]
+    names = [name for name in by_variant[0] if all(name in each for each in by_variant[1:])]
     rules = {name: _rule(name) for name in names}
-    asked = [(arm, baseline, rules[name]) for name in names for arm in others]
+    asked = [(variant, baseline, rules[name]) for name in names for variant in others]
     compared = compare_family(data, asked, data.measure)
     return [
         EndpointJudgement(
             endpoint=name,
             metric=rules[name].metric,
-            figures=[_figures(data.of_arm(arm), arm, name) for arm in data.experiment.arms],
-            arms=[arm_value(data, arm, rules[name]) for arm in data.experiment.arms],
+            figures=[
+                _figures(data.of_variant(variant), variant, name)
+                for variant in data.experiment.variants
+            ],
+            variants=[
+                variant_value(data, variant, rules[name]) for variant in data.experiment.variants
+            ],
             comparisons=compared[at * len(others) : (at + 1) * len(others)],
         )
         for at, name in enumerate(names)
@@ -60,20 +68,20 @@ def _of(slots: Sequence[SlotRecord], name: str) -> list[EndpointResult]:
 
 
 def _rule(name: str) -> MetricRule:
-    """Make the metric "median response time of an endpoint"."""
+    """Make the metric "median latency of an endpoint"."""
 
-    def block_value(slots: Sequence[SlotRecord]) -> float | None:
+    def round_value(slots: Sequence[SlotRecord]) -> float | None:
         from webdyno.model.histogram import merge_encoded  # numpy takes a while to import
 
         times = merge_encoded(it.response_time_us.histogram for it in _of(slots, name))
         return times.quantile(0.5)
 
-    known = metric_rule(JUDGED_BY)
-    metric = known.metric.replace(label=f"median response time of {name}")
-    return replace(known, metric=metric, block_value=block_value, quantile=None)
+    known = METRICS[JUDGED_BY]
+    metric = known.metric.replace(label=f"median latency of {name}")
+    return replace(known, metric=metric, round_value=round_value, quantile=None)
 
 
-def _figures(slots: Sequence[SlotRecord], arm: str, name: str) -> EndpointFigures:
+def _figures(slots: Sequence[SlotRecord], variant: str, name: str) -> EndpointFigures:
     from webdyno.model.histogram import merge_encoded
 
     found = _of(slots, name)
@@ -81,10 +89,10 @@ def _figures(slots: Sequence[SlotRecord], arm: str, name: str) -> EndpointFigure
     completed = sum(it.completed for it in found)
     counted_s = sum(it.completed / it.rate_rps for it in found if it.rate_rps)
     return EndpointFigures(
-        arm=arm,
+        variant=variant,
         completed=completed,
         failed=sum(it.failed for it in found),
-        rate_rps=completed / counted_s if counted_s else 0.0,
+        throughput_rps=completed / counted_s if counted_s else 0.0,
         p50_us=times.quantile(0.5),
         p99_us=times.quantile(0.99),
     )

@@ -1,12 +1,12 @@
 """Runs of one experiment on several machines: a verdict that holds for more than one of them.
 
-A machine counts once, however many blocks it measured: what another machine would show is told by
-how machines differ, and no block of one tells that. So each gives the mean of its log ratios, all
+A machine counts once, however many rounds it measured: what another machine would show is told by
+how machines differ, and no round of one tells that. So each gives the mean of its log ratios, all
 weighted alike, and these are a sample of machines of this kind. The mean's interval is Student's,
 and that of one more machine's ratio the prediction interval of a normal sample: mean ± t s √(1+1/k)
 (Hahn and Meeker, "Statistical Intervals", 1991, section 4.8). Both are exact for normal machines,
-without knowing how much of the spread is the blocks' noise. What disturbed the machines' runs is
-counted against the verdict as it is on one: on average, since all may have been disturbed alike.
+without knowing how much of the spread is the rounds' noise. Interference with the machines' runs is
+counted against the verdict as it is on one: on average, since it may have been alike on all.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ class JudgedPoint(NamedTuple):
 
     levels: dict[str, Level]
     compared: list[Comparison]
-    """Each arm with the baseline on the deciding metric: all that a fleet asks of a machine."""
+    """Each variant with the baseline on the deciding metric: all that a fleet asks of a machine."""
 
 
 class JudgedMachine(NamedTuple):
@@ -61,7 +61,7 @@ def judge_machine(run: RunData) -> JudgedMachine:
     points = [
         JudgedPoint(at.point.levels, question_of(at.experiment).compare(at))
         for at in run.points
-        if any(record.block for record in at.records)
+        if any(record.round for record in at.records)
     ]
     return JudgedMachine(run.head, points)
 
@@ -113,20 +113,20 @@ def _check(heads: Mapping[str, RunHead]) -> None:
 
 def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
     mine, theirs = first.experiment, other.experiment
-    arms, others = ", ".join(mine.arms), ", ".join(theirs.arms)
-    if arms != others:
-        return [Difference(what="arms", before=arms, after=others)]
-    return mismatches(mine, theirs, list(mine.arms))
+    variants, others = ", ".join(mine.variants), ", ".join(theirs.variants)
+    if variants != others:
+        return [Difference(what="variants", before=variants, after=others)]
+    return mismatches(mine, theirs, list(mine.variants))
 
 
 def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) -> FleetPoint:
-    _, *arms = plan.experiment.arms
+    _, *variants = plan.experiment.variants
     found = [
         _across(
-            {name: _of_arm(it, arm) for name, it in compared.items()},
-            confidence=1 - ALPHA / len(arms),
+            {name: _of_variant(it, variant) for name, it in compared.items()},
+            confidence=1 - ALPHA / len(variants),
         )
-        for arm in arms
+        for variant in variants
     ]
     return FleetPoint(
         levels=plan.point.levels,
@@ -136,22 +136,22 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
     )
 
 
-def _of_arm(compared: Sequence[Comparison], arm: str) -> Comparison:
-    return next(it for it in compared if it.a == arm)
+def _of_variant(compared: Sequence[Comparison], variant: str) -> Comparison:
+    return next(it for it in compared if it.a == variant)
 
 
 def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
-    """Compare two arms over machines, of which the invalid ones are named and excluded."""
+    """Compare two variants over machines, of which the invalid ones are named and excluded."""
     valid = [it for it in found.values() if it.verdict is not Verdict.INVALID and it.ratio]
     some = next(iter(found.values()))
-    logs = [within_floats(np.log(it.by_block)) for it in valid]
+    logs = [within_floats(np.log(it.by_round)) for it in valid]
     delta = max((it.delta for it in valid), default=DELTA)
     mean = another = None
     verdict = Verdict.INCONCLUSIVE if valid else Verdict.INVALID
     why = f"A verdict over machines needs two with a valid run; there is {len(valid) or 'none'}."
     if len(valid) > 1:
         means = np.array([float(it.mean()) for it in logs])
-        mean, another = intervals_of(means, _disturbance(valid), confidence)
+        mean, another = intervals_of(means, _interference(valid), confidence)
         verdict = by_interval(mean, log1p(delta), METRICS[some.metric].metric.better)
         why = (
             f"By the {text.confidence_level(confidence)} interval of the mean over "
@@ -176,18 +176,18 @@ def _replicate(machine: str, found: Comparison) -> Replicate:
     return Replicate(
         machine=machine,
         verdict=found.verdict,
-        ratio=None if invalid else found.sure,
-        blocks=len(found.by_block),
+        ratio=None if invalid else found.decisive,
+        rounds=len(found.by_round),
         why=found.why if invalid else None,
     )
 
 
-def _disturbance(valid: Sequence[Comparison]) -> tuple[float, float]:
-    """Give by how much all that disturbed the runs can have moved the mean down and up (ln)."""
+def _interference(valid: Sequence[Comparison]) -> tuple[float, float]:
+    """Give by how much interference can have moved the mean down and up (ln)."""
     moved = [
-        (log(it.ratio.low / it.bounded.low), log(it.bounded.high / it.ratio.high))
-        if it.ratio and it.bounded and it.bounded.low > 0
-        else (LARGEST_LOG if it.bounded else 0.0,) * 2
+        (log(it.ratio.low / it.worst_case.low), log(it.worst_case.high / it.ratio.high))
+        if it.ratio and it.worst_case and it.worst_case.low > 0
+        else (LARGEST_LOG if it.worst_case else 0.0,) * 2
         for it in valid
     ]
     down, up = np.mean(np.clip(moved, 0.0, LARGEST_LOG), axis=0)
@@ -195,12 +195,12 @@ def _disturbance(valid: Sequence[Comparison]) -> tuple[float, float]:
 
 
 def intervals_of(
-    means: Logs, disturbance: tuple[float, float], confidence: float
+    means: Logs, interference: tuple[float, float], confidence: float
 ) -> tuple[Estimate, Estimate]:
     """Give the interval of the mean over machines, and that of one more machine."""
     centre, spread, k = float(means.mean()), float(means.std(ddof=1)), len(means)
     t = t_quantile(k, confidence)
-    down, up = disturbance
+    down, up = interference
     return tuple(  # type: ignore[return-value]
         Estimate(centre - half - down, centre, centre + half + up, "t")
         for half in (t * spread / sqrt(k), t * spread * sqrt(1 + 1 / k))
@@ -208,7 +208,7 @@ def intervals_of(
 
 
 def machines_differ(logs: Sequence[Logs]) -> bool:
-    """Tell whether machines' means surely aren't all the same, by the noise of their blocks.
+    """Tell whether machines' means surely aren't all the same, by the noise of their rounds.
 
     Welch's test, which asks for no equal noise: "On the comparison of several mean values",
     Biometrika 1951.

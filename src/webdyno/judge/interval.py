@@ -1,4 +1,4 @@
-"""Intervals and tests on d, the log ratios of the blocks. All confidence levels are two-sided."""
+"""Intervals and tests on d, the log ratios of the rounds. All confidence levels are two-sided."""
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -50,7 +50,7 @@ class Estimate:
 
     @property
     def noise(self) -> float:
-        """Of two equal arms: how far from each other they may come out.
+        """Of two equal variants: how far from each other they may come out.
 
         The half-width; where the interval excludes "no difference", its farther end.
         """
@@ -169,9 +169,9 @@ def _signed_rank_skip(n: int, confidence: float) -> int:
 
 
 def sign_flip_p(d: Logs) -> float:
-    """Two-sided p of "the ratio is 1": under it, each block's log ratio might have either sign.
+    """Two-sided p of "the ratio is 1": under it, each round's log ratio might have either sign.
 
-    Exact up to 40 blocks: the sums of both halves' sign patterns are listed and matched, 2^20
+    Exact up to 40 rounds: the sums of both halves' sign patterns are listed and matched, 2^20
     each at most. Beyond that, 50 000 random patterns from a fixed seed.
     Fisher, "The Design of Experiments" (1935), section 21.
     """
@@ -195,7 +195,7 @@ def sign_flip_p(d: Logs) -> float:
 
 @lru_cache(maxsize=2)
 def _random_flips(n: int) -> list[NDArray[np.uint8]]:
-    """Draw sign patterns for n blocks, some rows at a time, with a bit for each sign.
+    """Draw sign patterns for n rounds, some rows at a time, with a bit for each sign.
 
     Remembered, as all metrics of all runs of that length ask for the same ones.
     """

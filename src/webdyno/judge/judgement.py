@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from webdyno.judge.comparison import (
-    arm_value,
     asked_about,
     compare_with_baseline,
-    same_arm_warnings,
+    same_variant_warnings,
+    variant_value,
 )
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.point_data import PointData
@@ -16,7 +16,7 @@ from webdyno.judge.sentences import headline, with_verdict
 from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
     excluded_slots,
-    only_disturbed,
+    only_interference,
     valid_for,
     without_slots,
 )
@@ -24,16 +24,16 @@ from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
 from webdyno.model.judgement import (
-    ArmFacts,
-    ArmValue,
     Comparison,
     EndpointJudgement,
     ExcludedSlot,
     Judgement,
     ValidityWarning,
+    VariantFacts,
+    VariantValue,
     Verdict,
 )
-from webdyno.model.metrics import CPU_TIME, MetricRule, metric_rule, metrics_told_by
+from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule, metrics_told_by
 
 WEIGHT = (
     Verdict.INVALID,
@@ -43,24 +43,24 @@ WEIGHT = (
     Verdict.SLOWER,
     Verdict.EQUIVALENT,
 )
-"""With several arms the run's verdict is the first of these that any comparison has."""
+"""With several variants the run's verdict is the first of these that any comparison has."""
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
 def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Judgement:
-    """Compare each arm with the first one on every metric; `broken` are rules of validity."""
+    """Compare each variant with the baseline on every metric; `broken` are rules of validity."""
     experiment = data.experiment
     decide_on = experiment.measure.decide_on
     warnings = list(broken)
     excluded = excluded_slots(data)
-    arms: list[ArmValue] = []
+    variants: list[VariantValue] = []
     comparisons: list[Comparison] = []
     metrics = metrics_told_by(data.slots, decide_on)
     for rule in metrics:
         valid = valid_for(data, rule.name)
-        arms += [arm_value(valid, arm, rule) for arm in experiment.arms]
+        variants += [variant_value(valid, variant, rule) for variant in experiment.variants]
         compared = compare_with_baseline(valid, rule)
-        warnings += same_arm_warnings(compared)
+        warnings += same_variant_warnings(compared)
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
@@ -70,29 +70,29 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         verdict=min((it.verdict for it in asked), key=WEIGHT.index, default=Verdict.INCOMPLETE),
         headline=headline(asked),
         metrics=[rule.metric for rule in metrics],
-        arms=arms,
+        variants=variants,
         comparisons=comparisons,
         warnings=warnings,
         variance=variance_splits(
-            valid_for(data, decide_on), list(experiment.arms), metric_rule(decide_on)
+            valid_for(data, decide_on), list(experiment.variants), METRICS[decide_on]
         ),
         excluded=excluded,
         looks=list(data.looks),
-        facts=[_facts(data, arm) for arm in experiment.arms] if data.blocks else [],
+        facts=[_facts(data, variant) for variant in experiment.variants] if data.rounds else [],
         endpoints=[_endpoint_unless_invalid(it, warnings) for it in apart],
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
-        saturation=list(saturation(data, arms)),
+        saturation=list(saturation(data, variants)),
         stopped_because=data.stop.why if data.stop else None,
-        blocks=len(data.blocks),
+        rounds=len(data.rounds),
     )
 
 
 def _with_all_slots(
     data: PointData, excluded: Sequence[ExcludedSlot], rule: MetricRule
 ) -> list[Comparison]:
-    """Compare with the slots that were only disturbed kept in; empty where there are none."""
-    broken = [slot for slot in excluded if not only_disturbed(slot)]
+    """Compare with the slots that had only interference kept in; empty where there are none."""
+    broken = [slot for slot in excluded if not only_interference(slot)]
     counting, all_of_them = (without_slots(data, out, rule.name) for out in (excluded, broken))
     if len(counting.slots) == len(all_of_them.slots):
         return []
@@ -106,15 +106,15 @@ def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[V
         ValidityWarning(
             rule="exclusion-matters",
             severity="note",
-            arm=it.a,
-            what=f"with the disturbed slots kept in, {it.a} against {it.b} would be "
-            f"{whole[it.a].as_measured} instead of {it.as_measured}: the verdict on "
-            f"{metric_rule(it.metric).metric.label} hangs on what was excluded",
+            variant=it.a,
+            what=f"with the slots that had interference kept in, {it.a} against {it.b} would be "
+            f"{whole[it.a].sampling_verdict} instead of {it.sampling_verdict}: the verdict on "
+            f"{METRICS[it.metric].metric.label} hangs on what was excluded",
             fix="Run again at a quieter time; both verdicts can't be right.",
             metrics=[it.metric],
         )
         for it in compared
-        if it.a in whole and whole[it.a].as_measured is not it.as_measured
+        if it.a in whole and whole[it.a].sampling_verdict is not it.sampling_verdict
     ]
 
 
@@ -125,7 +125,7 @@ def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparis
 
 
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
-    """Where both arms were client-limited, give the comparison by CPU time instead.
+    """Where both variants were client-limited, give the comparison by CPU time instead.
 
     It is what the client's speed doesn't enter; its reason says so. A search for the capacity has
     none, and more of it would show no more.
@@ -133,7 +133,9 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     if not comparison.is_beyond_client:
         return comparison
     both = f"both {comparison.a} and {comparison.b} were client-limited"
-    by_cpu = f"{both}, so that neither could show its rate; judged by server CPU time per request"
+    by_cpu = (
+        f"{both}, so that neither could show its throughput; judged by server CPU time per request"
+    )
     beyond = f"{both}: each can take at least what was found"
     return next(
         (
@@ -141,7 +143,7 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
             for it in all_of_them
             if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
-        comparison.replace(reason=beyond, more_blocks=None, more_minutes=None),
+        comparison.replace(reason=beyond, more_rounds=None, more_minutes=None),
     )
 
 
@@ -150,8 +152,8 @@ def _with_clear_one(
 ) -> Comparison:
     """Where the deciding metric leaves it inconclusive, add the first of the others that doesn't.
 
-    What disturbs the rate most often leaves CPU time per request alone. Each metric's interval
-    holds by itself, at its own confidence. Memory says nothing of who is faster.
+    Interference with the throughput mostly leaves CPU time per request alone. Each metric's
+    interval holds by itself, at its own confidence. Memory says nothing of who is faster.
     """
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None
     if comparison.metric != decide_on or not inconclusive:
@@ -160,8 +162,8 @@ def _with_clear_one(
         it
         for it in all_of_them
         if (it.a, it.b) == (comparison.a, comparison.b)
-        and metric_rule(it.metric).decides
-        and metric_rule(it.metric).kind in WORK
+        and METRICS[it.metric].decides
+        and METRICS[it.metric].kind in WORK
         and it.verdict in CLEAR
     )
     said = next(map(with_verdict, clear), None)
@@ -173,15 +175,15 @@ def ratios_so_far(data: PointData) -> list[Comparison]:
 
     Broken slots are excluded as in the judgement; whether there are too many of them isn't asked.
     """
-    rule = metric_rule(data.measure.decide_on)
+    rule = METRICS[data.measure.decide_on]
     return compare_with_baseline(valid_for(data, rule.name), rule)
 
 
 def judge_deciding_metric(data: PointData, warnings: Sequence[ValidityWarning]) -> list[Comparison]:
     """Compare on the deciding metric alone, with the verdicts that the whole judgement has.
 
-    For who asks that of many runs: it takes a fraction of the time. A league's arms are compared
-    with the experiment's first one.
+    For who asks that of many runs: it takes a fraction of the time. A ranking's variants are
+    compared with the experiment's baseline.
     """
     return _with_warnings(ratios_so_far(data), warnings)
 
@@ -194,14 +196,14 @@ def _with_warnings(
 
 
 def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
-    """Withdraw the verdict when a warning invalidates its metric in either arm."""
+    """Withdraw the verdict when a warning invalidates its metric in either variant."""
     for warning in warnings:
         if warning.invalidates(comparison.metric, (comparison.a, comparison.b)):
             return comparison.replace(
                 verdict=Verdict.INVALID,
                 negligible=False,
                 why=f"{warning.what[:1].upper()}{warning.what[1:]}.",
-                more_blocks=None,
+                more_rounds=None,
                 more_minutes=None,
             )
     return comparison
@@ -215,7 +217,7 @@ def _endpoint_unless_invalid(
 
 
 def _with_reason(comparison: Comparison, warnings: Sequence[ValidityWarning]) -> Comparison:
-    """Say what held both arms back alike, where that is known."""
+    """Say what held both variants back alike, where that is known."""
     reason = both_filled_link(comparison, warnings)
     if reason is None:
         return comparison
@@ -223,17 +225,21 @@ def _with_reason(comparison: Comparison, warnings: Sequence[ValidityWarning]) ->
     return comparison.replace(why=why, reason=reason)
 
 
-def _facts(data: PointData, arm: str) -> ArmFacts:
-    ready_s = [block.record.ready_s[arm] for block in data.blocks if arm in block.record.ready_s]
+def _facts(data: PointData, variant: str) -> VariantFacts:
+    ready_s = [
+        this_round.record.ready_s[variant]
+        for this_round in data.rounds
+        if variant in this_round.record.ready_s
+    ]
     hits: dict[str, int] = {}
     asked: dict[str, int] = {}
-    for slot in data.of_arm(arm):
+    for slot in data.of_variant(variant):
         for role, status in (slot.readings.status if slot.readings else {}).items():
             if status.hits is not None and status.misses is not None:
                 hits[role] = hits.get(role, 0) + status.hits
                 asked[role] = asked.get(role, 0) + status.hits + status.misses
-    return ArmFacts(
-        arm=arm,
+    return VariantFacts(
+        variant=variant,
         ready_s=median(ready_s) if ready_s else None,
         hit_share={role: hits[role] / total for role, total in asked.items() if total},
     )

@@ -1,4 +1,4 @@
-"""Arms against the baseline, block by block, with what happens only later counted in.
+"""Variants against the baseline, round by round, with what happens only later counted in.
 
 Slots show a variant between its stalls. Over a long time a closed loop's throughput is lower by the
 share of the time that stalls take, and an open loop's percentiles are those of the whole stretch.
@@ -18,27 +18,27 @@ from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import Drift, LongLook
-from webdyno.model.metrics import CPU_TIME, RATE, MetricRule
+from webdyno.model.metrics import CPU_TIME, THROUGHPUT, MetricRule
 
 Values = Mapping[int, float]
-"""A metric of an arm by block number."""
+"""A metric of a variant by round number."""
 SLOTS_BETWEEN = 3
 """Stalls are rare where there is room for so many slots from one to the next: most hold none."""
 
 
 @dataclass(frozen=True)
 class LogRatios:
-    """ln(arm / baseline) in each block in which both have a value."""
+    """ln(variant / baseline) in each round in which both have a value."""
 
-    arm: str
-    blocks: list[int]
+    variant: str
+    rounds: list[int]
     d: Logs
 
 
 def log_ratios(values: Mapping[str, Values]) -> list[LogRatios]:
-    """Pair each arm with the baseline, which is the first one, block by block."""
+    """Pair each variant with the baseline, which is the first one, round by round."""
     baseline, *others = values
-    return [_pair(arm, values[arm], values[baseline]) for arm in others]
+    return [_pair(variant, values[variant], values[baseline]) for variant in others]
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,21 @@ class Pair(LogRatios):
     b: Values
 
 
-def pair_of(data: PointData, arm: str, baseline: str, rule: MetricRule) -> Pair:
-    """Pair an arm with the baseline on a metric, block by block.
+def pair_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> Pair:
+    """Pair a variant with the baseline on a metric, round by round.
 
     What happens later is counted in, by the estimate of what it comes to.
     """
-    a, b = data.values(arm, rule), data.values(baseline, rule)
-    found = _pair(arm, a, b)
-    later = shift(data, arm, rule).centre - shift(data, baseline, rule).centre
-    return Pair(arm, found.blocks, within_floats(found.d + later), a, b)
+    a, b = data.values(variant, rule), data.values(baseline, rule)
+    found = _pair(variant, a, b)
+    later = shift(data, variant, rule).centre - shift(data, baseline, rule).centre
+    return Pair(variant, found.rounds, within_floats(found.d + later), a, b)
 
 
-def _pair(arm: str, a: Values, b: Values) -> LogRatios:
-    blocks = sorted(a.keys() & b.keys())
-    d = np.array([log(a[n]) - log(b[n]) for n in blocks])
-    return LogRatios(arm, blocks, within_floats(d))
+def _pair(variant: str, a: Values, b: Values) -> LogRatios:
+    rounds = sorted(a.keys() & b.keys())
+    d = np.array([log(a[n]) - log(b[n]) for n in rounds])
+    return LogRatios(variant, rounds, within_floats(d))
 
 
 class Shift(NamedTuple):
@@ -103,24 +103,24 @@ def widened_by(found: Estimate, later: Shift) -> Estimate:
     )
 
 
-def shift(data: PointData, arm: str, rule: MetricRule) -> Shift:
+def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
     """Give how a metric of a variant differs over a long time from what its slots show."""
-    look = look_of(data, arm)
+    look = look_of(data, variant)
     if look is None or look.stalls is None or not counts_apart(data, look):
         return NONE
-    loops = {slot.load.loop for slot in data.of_arm(arm)}
-    if rule.name == RATE and loops == {"closed"}:
+    loops = {slot.load.loop for slot in data.of_variant(variant)}
+    if rule.name == THROUGHPUT and loops == {"closed"}:
         share = look.stalls.share
         return Shift(_left(share.high), _left(share.estimate), _left(share.low))
-    if rule.kind == "response time" and loops == {"open"} and rule.quantile is not None:
+    if rule.kind == "latency" and loops == {"open"} and rule.quantile is not None:
         return _percentile_shift(data, look, rule)
     return NONE
 
 
-def times_of_look(data: PointData, arm: str, rule: MetricRule) -> Histogram | None:
-    """Give the response times of a long look whose percentile counts in place of the slots'."""
-    look = look_of(data, arm)
-    counts = rule.quantile is not None and shift(data, arm, rule) != NONE
+def times_of_look(data: PointData, variant: str, rule: MetricRule) -> Histogram | None:
+    """Give the latency of a long look whose percentile counts in place of the slots'."""
+    look = look_of(data, variant)
+    counts = rule.quantile is not None and shift(data, variant, rule) != NONE
     return merge_encoded([look.times]) if look and counts else None
 
 
@@ -129,16 +129,16 @@ def counts_apart(data: PointData, look: LongLook) -> bool:
 
     Slots have their share of what comes more often, and nothing is counted in beside them.
     """
-    slots_s = [slot.load.measured_s for slot in data.of_arm(look.arm)]
+    slots_s = [slot.load.measured_s for slot in data.of_variant(look.variant)]
     if look.stalls is None or not slots_s:
         return False
     every_s = look.stalls.length_s / look.stalls.share.estimate
     return every_s >= SLOTS_BETWEEN * max(slots_s)
 
 
-def look_of(data: PointData, arm: str) -> LongLook | None:
+def look_of(data: PointData, variant: str) -> LongLook | None:
     """Give the long look at a variant, if there was one."""
-    return next((look for look in data.looks if look.arm == arm), None)
+    return next((look for look in data.looks if look.variant == variant), None)
 
 
 def _left(share: float) -> float:
@@ -151,7 +151,7 @@ def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shif
     Of all requests as many come in stalls as stalls have of the time. Were that share another one,
     so would be the quantile that is read: for a share twice as large, that with half as much above.
     """
-    values, times = data.values(look.arm, rule), merge_encoded([look.times])
+    values, times = data.values(look.variant, rule), merge_encoded([look.times])
     if not values or look.stalls is None or rule.quantile is None:
         return NONE
     usual = sum(map(log, values.values())) / len(values)
@@ -164,19 +164,19 @@ def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shif
     return Shift(*ends)
 
 
-def later_bounds(data: PointData, arm: str, rule: MetricRule) -> list[Bound]:
+def later_bounds(data: PointData, variant: str, rule: MetricRule) -> list[Bound]:
     """Bound a metric by what the long look saw.
 
     What drifted may come to stay at either level; slots may have missed what was slow; a capacity
     at which the objectives don't hold for longer lies nobody knows how far below.
     """
-    look = look_of(data, arm)
+    look = look_of(data, variant)
     if look is None:
         return []
     if rule.kind == "capacity" and look.trial and not look.trial.holds:
         return [Bound("not-confirmed", up=inf)]
     bounds = [_bound(it) for it in look.drifts if _concerns(it, rule)]
-    if look.slow and rule.name == RATE:
+    if look.slow and rule.name == THROUGHPUT:
         lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
         bounds.append(Bound("slow-stretches", up=-log1p(-lost)))
     return bounds
@@ -185,7 +185,7 @@ def later_bounds(data: PointData, arm: str, rule: MetricRule) -> list[Bound]:
 def _concerns(drift: Drift, rule: MetricRule) -> bool:
     if drift.metric == "server_cpu_us":
         return rule.name == CPU_TIME
-    return rule.name == RATE
+    return rule.name == THROUGHPUT
 
 
 def _bound(drift: Drift) -> Bound:
@@ -196,8 +196,8 @@ def _bound(drift: Drift) -> Bound:
 def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
     """Say what of a ratio comes from what only happens later; None where nothing does."""
     said = [
-        f"with {stall_words(look)} of {arm} counted in"
-        for arm in (a, b)
-        if shift(data, arm, rule) != NONE and (look := look_of(data, arm))
+        f"with {stall_words(look)} of {variant} counted in"
+        for variant in (a, b)
+        if shift(data, variant, rule) != NONE and (look := look_of(data, variant))
     ]
     return " and ".join(said) or None

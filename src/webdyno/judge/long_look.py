@@ -55,7 +55,7 @@ from webdyno.model.long_look import (
     Stalls,
     Unseen,
 )
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.quantities import memory_words
 from webdyno.model.records import LongLookRecord
 
@@ -106,7 +106,7 @@ def _look_at(parts: _Parts) -> LongLook:
     times, drifts = all_times(parts), drifts_in(longest, without)
     course = course_of(parts, theirs) if len(parts) > 1 else []
     return LongLook(
-        arm=parts[0].arm,
+        variant=parts[0].variant,
         looked_s=max(looked_s, 0.0),
         shortest_s=2 * window_s,
         ended_by=parts[-1].ended_by,
@@ -122,7 +122,7 @@ def _look_at(parts: _Parts) -> LongLook:
         more_open=more_open(longest),
         failing=_failing(whole),
         died=parts[-1].died,
-        longest_response_s=times.max / 1e6 if times.max is not None else None,
+        longest_latency_s=times.max / 1e6 if times.max is not None else None,
         trial=trial_of_all(parts),
         times=times.histogram,
     )
@@ -264,12 +264,12 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
         )
     for it in look.breaks:
         yield (
-            f"interrupted after {duration(it.at_s)}, and begun anew {duration(it.pause_s)} later "
+            f"interrupted after {duration(it.at_s)}, and begun again {duration(it.pause_s)} later "
             "with a fresh start"
         )
     if look.ended_by == "precision":
         yield (
-            f"ended early: in all of the time asked for nothing changes by {percent(MOST_CHANGE)}"
+            f"ended early: in all of the time requested nothing changes by {percent(MOST_CHANGE)}"
         )
     if look.ended_by is None:
         yield "not over: `webdyno resume` goes on"
@@ -307,7 +307,7 @@ def _none_words(look: LongLook) -> str:
 
 
 def look_words(look: LongLook, until_s: float | None = None) -> str:
-    """Say for how long there was load, and how often the servers were started anew meanwhile."""
+    """Say for how long there was load, and how often the servers were started again meanwhile."""
     looked_s = look.looked_s if until_s is None else until_s
     breaks = [it for it in look.breaks if it.at_s < looked_s]
     restarts = f"with {count(len(breaks), 'restart')}" if breaks else "without a restart"
@@ -315,8 +315,8 @@ def look_words(look: LongLook, until_s: float | None = None) -> str:
 
 
 def failing_words(failing: Failing) -> str:
-    """Say when requests failed, how many, and why: `after 14 s (70,000 answers) 100% of …`."""
-    when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'answer')})"
+    """Say when requests failed, how many, and why: `after 14 s (70,000 responses) 100% of …`."""
+    when = f"after {duration(failing.at_s)} ({count(failing.answered_before, 'response')})"
     until = "to the end" if failing.to_the_end else f"for {duration(failing.length_s)}"
     why = f": {failing.said:.200}" if failing.said else ""
     return f"{when} {percent(failing.share)} of the requests fail, {until}{why}"
@@ -324,7 +324,7 @@ def failing_words(failing: Failing) -> str:
 
 def drift_words(drift: Drift) -> str:
     """Say what changed, by how much and when."""
-    what = metric_rule(drift.metric).metric.label
+    what = METRICS[drift.metric].metric.label
     change = drift.change.estimate
     direction = "rises" if change > 1 else "falls"
     when = f" after {duration(drift.at_s)}" if drift.at_s is not None else ""

@@ -53,15 +53,15 @@ HOUR_S = 3_600.0
 FEWEST_PARTS = 6
 """So many show how fast something changes; the first of them is excluded: there caches fill."""
 LEAST_SHARE = 1 / 4
-"""Of the length that was asked for: no look ends before."""
+"""Of the length that was requested: no look ends before."""
 MOST_CHANGE = 0.05
-"""Share of its level by which nothing may change in the length that was asked for."""
+"""Share of its level by which nothing may change in the length that was requested."""
 DRIFT_PARTS = 20
 SMALLEST_DRIFT = log1p(0.05)
 DRIFT_SDS = 5.0
 DRIFT_PENALTY = 8.0
 """Of a change point, in units of variance · ln n: twice the penalty of pilots."""
-DISTURBED_SHARE = 0.05
+INTERFERENCE_SHARE = 0.05
 """Of a window, which steal and other programs may take before it is excluded from drifts."""
 HIDDEN_MEMORY, MOST_ALIKE = 0.5, 0.9
 """Of how alike neighbouring parts are, so much is taken out with a step; and what counts at most
@@ -104,7 +104,7 @@ def _figures(part: LongLookRecord, begin_s: float, stalls: Sequence[Stall]) -> L
         stretch=part.stretch,
         at_s=begin_s,
         length_s=length_s(part),
-        rate_rps=_mean_of(answered / lasted_s),
+        throughput_rps=_mean_of(answered / lasted_s),
         p50_us=_percentile(part, 0.5),
         p99_us=_percentile(part, 0.99),
         server_cpu_us=_cpu_us(part, answered, edges * part.window_s),
@@ -123,7 +123,7 @@ def _mean_of(values: Logs) -> Interval:
 
 
 def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
-    """Give a percentile, as exactly as so many independent answers tell it."""
+    """Give a percentile, as exactly as so many independent responses tell it."""
     times = merge_encoded([part.load.response_time_us.histogram])
     found = quantile_interval(times, quantile)
     if found is None or found.low is None or found.high is None:
@@ -154,7 +154,7 @@ def slopes_of(course: Sequence[LookPart], confidence: float = CONFIDENCE) -> lis
 
 
 SLOPES: dict[SlopeMetric, Callable[[LookPart], float | None]] = {
-    "rate_rps": lambda part: part.rate_rps.estimate,
+    "throughput_rps": lambda part: part.throughput_rps.estimate,
     "server_cpu_us": lambda part: part.server_cpu_us.estimate if part.server_cpu_us else None,
     "memory_bytes": lambda part: part.memory.least - part.jumps_bytes if part.memory else None,
 }
@@ -171,13 +171,13 @@ def _slope(
 
 
 def changes_no_more(parts: Sequence[LongLookRecord], look_s: float) -> bool:
-    """Whether it is sure by now that nothing changes by much in the length asked for."""
+    """Whether it is sure by now that nothing changes by much in the length requested."""
     last = [part for part in parts if part.stretch == parts[-1].stretch]
     if sum(map(length_s, last)) < LEAST_SHARE * look_s:
         return False
     slopes = slopes_of(course_of(last, []), SURE)
     if parts[-1].load.loop == "open":
-        slopes = [it for it in slopes if it.metric != "rate_rps"]
+        slopes = [it for it in slopes if it.metric != "throughput_rps"]
     hours = look_s / HOUR_S
     return bool(slopes) and all(_is_small(it, hours) for it in slopes)
 
@@ -197,14 +197,14 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
     size = len(windows.counts) // DRIFT_PARTS
     if size < 2:
         return None
-    kept = _undisturbed(record, windows, read)
+    kept = _without_interference(record, windows, read)
     for stall in without:
         first = max(int(stall.at_s / windows.length_s) - 1, 0)
         last = int((stall.at_s + stall.length_s) / windows.length_s) + 2
         kept[first:last] = False
     parts_s: Logs = np.arange(DRIFT_PARTS + 1.0) * size * windows.length_s
     cpu_s = read.grown(read.cpu_s, parts_s) if read.tell else np.zeros(DRIFT_PARTS)
-    at_s, rates, work = list[float](), list[float](), list[float]()
+    at_s, throughputs, work = list[float](), list[float](), list[float]()
     for part in range(DRIFT_PARTS):
         window = slice(part * size, (part + 1) * size)
         looked_at = int(kept[window].sum())
@@ -212,28 +212,34 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
         if looked_at < size / 2 or not responses:
             continue
         at_s.append(part * size * windows.length_s)
-        rates.append(log(responses / looked_at))
+        throughputs.append(log(responses / looked_at))
         if cpu_s[part] > 0:
             work.append(log(cpu_s[part] / float(windows.counts[window].sum())))
     if len(at_s) < DRIFT_PARTS / 2:
         return None
-    of_rate = _change("rate_rps", rates, at_s) if record.load.loop == "closed" else None
+    of_throughput = (
+        _change("throughput_rps", throughputs, at_s) if record.load.loop == "closed" else None
+    )
     of_work = _change("server_cpu_us", work, at_s) if len(work) == len(at_s) else None
-    return [found for found in (of_rate, of_work) if found]
+    return [found for found in (of_throughput, of_work) if found]
 
 
-def _undisturbed(record: LongLookRecord, windows: Windows, read: LookReadings) -> NDArray[np.bool_]:
+def _without_interference(
+    record: LongLookRecord, windows: Windows, read: LookReadings
+) -> NDArray[np.bool_]:
     """Tell in which windows the servers had their CPUs: what others take is no drift."""
     if not read.tell:
         return np.ones(len(windows.counts), dtype=bool)
     edges_s: Logs = np.arange(len(windows.counts) + 1.0) * windows.length_s
     others_s = np.minimum(read.grown(read.others_s, edges_s), read.grown(read.waited_s, edges_s))
-    most_s = DISTURBED_SHARE * windows.length_s * max(record.server_cpus, 1)
+    most_s = INTERFERENCE_SHARE * windows.length_s * max(record.server_cpus, 1)
     return np.asarray(read.grown(read.stolen_s, edges_s) + others_s <= most_s)
 
 
 def _change(
-    metric: Literal["rate_rps", "server_cpu_us"], values: Sequence[float], begins_s: Sequence[float]
+    metric: Literal["throughput_rps", "server_cpu_us"],
+    values: Sequence[float],
+    begins_s: Sequence[float],
 ) -> Drift | None:
     """Compare the last level with the first one, if they differ beyond noise and its memory."""
     levels = np.array(values)
@@ -313,9 +319,9 @@ def _rise(
     lowest = [*_lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, GROWTH_PARTS_BEFORE), *lowest]
     if _slows_down(record, at_s[lowest], held[lowest]):
         return None
-    rate = sum(responses) / (len(responses) * record.window_s)
+    throughput = sum(responses) / (len(responses) * record.window_s)
     per_s = line.interval(CONFIDENCE)
-    return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / rate))
+    return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / throughput))
 
 
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:

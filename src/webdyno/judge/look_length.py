@@ -15,7 +15,7 @@ SEEN_STALLS = 4
 """A look goes on until so many were seen, where there was one, unless its length was given."""
 PART_S, MOST_PARTS = 60.0, 20
 """A look is put on record by the minute, or by the twentieth, if that is longer."""
-WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-answers")
+WITHOUT_ANSWER: tuple[StopReason, ...] = ("nothing-valid", "different-responses")
 ROUNDING = 0.98
 """Windows at the edges of a part may be missing."""
 
@@ -28,17 +28,17 @@ def lacking_looks(data: PointData) -> list[str]:
     stop, question = data.stop, question_of(data.experiment)
     if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
         return []
-    over = {it.arm for it in data.records if isinstance(it, LongLookRecord) and it.ended_by}
+    over = {it.variant for it in data.records if isinstance(it, LongLookRecord) and it.ended_by}
     return [
-        arm
-        for arm in question.next_arms(data)
-        if arm not in over and question.loading.can_look_at(data, arm)
+        variant
+        for variant in question.next_variants(data)
+        if variant not in over and question.loading.can_look_at(data, variant)
     ]
 
 
-def look_parts_of(data: PointData, arm: str) -> list[LongLookRecord]:
-    """Give what is on record of the long look at an arm."""
-    return [it for it in data.records if isinstance(it, LongLookRecord) and it.arm == arm]
+def look_parts_of(data: PointData, variant: str) -> list[LongLookRecord]:
+    """Give what is on record of the long look at a variant."""
+    return [it for it in data.records if isinstance(it, LongLookRecord) and it.variant == variant]
 
 
 def part_s(look_s: float) -> float:

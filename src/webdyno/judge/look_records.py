@@ -26,7 +26,7 @@ MOST_SAMPLES = 240
 NEAR_WINDOWS = 6
 """So close to a stall all samples are kept: they tell who caused it."""
 QUIET_RESPONSES = 5
-"""Responses may come in bursts that many response times apart, which isn't a stall."""
+"""Responses may come in bursts that many latencies apart, which isn't a stall."""
 
 
 def length_s(part: LongLookRecord) -> float:
@@ -144,7 +144,7 @@ def _following(
 def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) -> int:
     """Give how much more memory is held after the edge of two parts than before.
 
-    Connections are opened anew there, for which some servers go on taking memory: that would look
+    Connections are opened again there, for which some servers go on taking memory: that would look
     like a leak.
     """
     held = [it.memory_bytes for it in before if it.memory_bytes is not None]
@@ -153,7 +153,7 @@ def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) ->
 
 
 def all_times(parts: Sequence[LongLookRecord]) -> Times:
-    """Give the response times of all parts together, as far as a look needs them."""
+    """Give the latency of all parts together, as far as a look needs them."""
     times = [part.load.response_time_us for part in parts]
     encoded = [it.histogram for it in times if it.histogram]
     longest = [it.max for it in times if it.max is not None]
@@ -186,7 +186,7 @@ def sums_of(values: Logs, size: int) -> Logs:
 
 def _windows_as_one(record: LongLookRecord) -> int:
     few = windows_to_join(record.responses)
-    # Not the response time: what waits to be sent after a stall would hide that.
+    # Not the latency: what waits to be sent after a stall would hide that.
     slow_s = QUIET_RESPONSES * (record.load.service_time_us.p50 or 0.0) / 1e6
     return max(few, -(-int(slow_s * 1e6) // int(record.window_s * 1e6)), 1)
 

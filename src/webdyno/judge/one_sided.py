@@ -1,14 +1,14 @@
 """One-sided questions, answered as soon as they can be: `faster`, `not-slower-by 5%`.
 
-A run that looks after every block and stops when the answer is there would find differences that
-aren't: each look is another chance. So the risk of 5% is spent bit by bit over the blocks that are
+A run that looks after every round and stops when the answer is there would find differences that
+aren't: each look is another chance. So the risk of 5% is spent bit by bit over the rounds that are
 planned (Lan & DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 1983), as
 share^1.5 of it (Kim & DeMets, Biometrika 1987): O'Brien and Fleming's function gives next to
-nothing to the first looks, so that six blocks answer only what is glaring, Pocock's costs blocks
+nothing to the first looks, so that six rounds answer only what is glaring, Pocock's costs rounds
 where the difference is small. Boundaries are those of a normal mean, taken over to Student's t at
 equal significance levels (Jennison & Turnbull, "Group sequential methods", 2000, section 4.4),
-which for few blocks is slightly too lavish: hence `SPENT`. A run that ends before all planned
-blocks has spent less than its risk. Non-inferiority: ICH E9, section 3.3.2.
+which for few rounds is slightly too lavish: hence `SPENT`. A run that ends before all planned
+rounds has spent less than its risk. Non-inferiority: ICH E9, section 3.3.2.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from webdyno.model.measure import Measure, tolerance_of
 RISK = 0.05
 SPENT = 0.92
 """Share of the risk that is spent nominally: wrong answers then stay below the risk at any number
-of planned blocks up to 30 (tests/judge/test_one_sided.py)."""
+of planned rounds up to 30 (tests/judge/test_one_sided.py)."""
 SPENDING_POWER = 1.5
 GRID, GRID_SDS = 2001, 8.0
 MOST_DIGITS = 4
@@ -38,15 +38,15 @@ MOST_DIGITS = 4
 
 @dataclass(frozen=True)
 class OneSided:
-    """Whether the arm is better than the baseline, or not worse than `tolerance` allows."""
+    """Whether the variant is better than the baseline, or not worse than `tolerance` allows."""
 
     tolerance: float
     """0 asks for `faster`; 0.05 asks whether the ratio is at least 1/1.05."""
     better: Literal["higher", "lower"]
     """Which values of the metric are good."""
-    most_blocks: int
+    most_rounds: int
     """Planned before anything of a difference was seen."""
-    fewest_blocks: int = 6
+    fewest_rounds: int = 6
     risk: float = RISK
     """Of a wrong yes, and of a wrong no, over all looks together."""
     words: str = ""
@@ -58,16 +58,16 @@ class OneSided:
         return -log1p(self.tolerance)
 
 
-def ask_as_measured(d: Logs, question: OneSided) -> OneSidedAnswer | None:
-    """Answer from the blocks' log ratios so far; None while there are too few to look.
+def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
+    """Answer from the rounds' log ratios so far; None while there are too few to look.
 
     The bounds are repeated confidence bounds (Jennison & Turnbull, JRSS B 1989): they hold at
-    whichever block the run stops.
+    whichever round the run stops.
     """
     n = len(d)
-    if n < question.fewest_blocks:
+    if n < question.fewest_rounds:
         return None
-    level = look_level(n, question.fewest_blocks, question.most_blocks, question.risk)
+    level = look_level(n, question.fewest_rounds, question.most_rounds, question.risk)
     gain = d if question.better == "higher" else -d
     mean, sd = float(gain.mean()), max(float(gain.std(ddof=1)), TINY**0.5)
     reach = float(stdtrit(n - 1, 1 - level)) * sd / n**0.5
@@ -95,19 +95,19 @@ def one_sided_of(measure: Measure, better: Literal["higher", "lower"]) -> OneSid
     return OneSided(
         tolerance_of(measure.question),
         better,
-        measure.max_blocks,
-        measure.min_blocks,
+        measure.max_rounds,
+        measure.min_rounds,
         words=measure.question,
     )
 
 
 def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | None:
-    """Answer with all bounds counted against the answer: yes and no rest on the worst case."""
+    """Answer in the worst case of interference: yes and no rest on it."""
     worst, best = (d - bound.up, d + bound.down)
     if question.better == "lower":
         worst, best = best, worst
     pessimist, optimist = (
-        ask_as_measured(within_floats(moved), question) for moved in (worst, best)
+        ask_by_sampling(within_floats(moved), question) for moved in (worst, best)
     )
     if pessimist is None or optimist is None:
         return None
@@ -122,16 +122,16 @@ def ask_within(d: Logs, bound: Bound, question: OneSided) -> OneSidedAnswer | No
 
 
 def look_level(n: int, fewest: int, most: int, risk: float = RISK) -> float:
-    """Give the one-sided significance level at which the look after block n answers."""
+    """Give the one-sided significance level at which the look after round n answers."""
     levels = _levels(fewest, max(most, fewest), risk)
     return levels[min(n - fewest, len(levels) - 1)]
 
 
 @cache
 def _levels(fewest: int, most: int, risk: float) -> tuple[float, ...]:
-    """Give the level of each look, from `fewest` blocks to `most`.
+    """Give the level of each look, from `fewest` rounds to `most`.
 
-    The sum of the blocks walks on a grid: what crosses the boundary is taken out, the rest goes on
+    The sum of the rounds walks on a grid: what crosses the boundary is taken out, the rest goes on
     (Armitage, McPherson, Rowe, JRSS A 1969). At each look the boundary lies where what crosses is
     what may be spent.
     """
@@ -139,11 +139,11 @@ def _levels(fewest: int, most: int, risk: float) -> tuple[float, ...]:
     x = np.linspace(-reach, reach, GRID)
     step = x[1] - x[0]
     width = ceil(GRID_SDS / step)
-    one_block = _normal(np.arange(-width, width + 1) * step, 1) * step
+    one_round = _normal(np.arange(-width, width + 1) * step, 1) * step
     inside, spent, levels = _normal(x, fewest), 0.0, []
     for n in range(fewest, most + 1):
         if n > fewest:
-            inside = np.convolve(inside, one_block, mode="same")
+            inside = np.convolve(inside, one_round, mode="same")
         may_be_spent = SPENT * risk * (n / most) ** SPENDING_POWER
         # What lies beyond the middle between a point of the grid and the one before.
         beyond = np.cumsum(inside[::-1])[::-1] * step

@@ -1,10 +1,10 @@
-"""Intervals of a percentile from the answers themselves, whatever their distribution.
+"""Intervals of a percentile from the responses themselves, whatever their distribution.
 
 The k-th smallest of n independent times lies below the q-quantile with the probability of at least
 k successes in n trials of q, so two order statistics enclose the quantile with a known confidence
 (Hahn & Meeker, "Statistical Intervals", section 5.2; David & Nagaraja, "Order Statistics", 7.1).
-Answers of one block share a server's fresh start and follow each other, so this is the uncertainty
-within the block; that between blocks comes on top.
+Responses of one round share a server's fresh start and follow each other, so this is the
+uncertainty within the round; that between rounds comes on top.
 """
 
 from dataclasses import dataclass
@@ -24,28 +24,28 @@ FAR_SDS = 10.0
 
 @dataclass(frozen=True)
 class QuantileInterval:
-    """Where a quantile lies; an end is None where there are too few answers to know it."""
+    """Where a quantile lies; an end is None where there are too few responses to know it."""
 
     low: float | None
     estimate: float
     high: float | None
     confidence: float
     """What is certain at least, ends that aren't known taken as 0 and infinity."""
-    answers: int
+    responses: int
     quantile: float
 
     @property
     def says(self) -> str:
-        """What the answers tell of the quantile, for people; times in the histogram's unit, µs."""
+        """What the responses tell of the quantile, for people; times in µs."""
         name = f"p{self.quantile * 100:g}"
-        answers = count(self.answers, "answer")
+        responses = count(self.responses, "response")
         match self.low, self.high:
             case None, None:
-                return f"{answers}: too few for {name}"
+                return f"{responses}: too few for {name}"
             case low, None:
-                return f"{answers} only say that {name} exceeds {low:,.0f} µs"
+                return f"{responses} only say that {name} exceeds {low:,.0f} µs"
             case None, high:
-                return f"{answers} only say that {name} is below {high:,.0f} µs"
+                return f"{responses} only say that {name} is below {high:,.0f} µs"
             case low, high:
                 return f"{name} lies between {low:,.0f} and {high:,.0f} µs"
 
@@ -55,8 +55,8 @@ def quantile_interval(
 ) -> QuantileInterval | None:
     """Give the interval of a quantile, 0 < quantile < 1; None when nothing was counted.
 
-    Exact for independent answers: at least the confidence, on each side half of the risk. Ends are
-    the outer edges of their buckets.
+    Exact for independent responses: at least the confidence, on each side half of the risk. Ends
+    are the outer edges of their buckets.
     """
     n, estimate = times.total, times.quantile(quantile)
     if estimate is None:
@@ -69,13 +69,13 @@ def quantile_interval(
         estimate=estimate,
         high=None if high is None else float(upper[np.searchsorted(reached, high)]),
         confidence=_certain(n, quantile, low, high),
-        answers=n,
+        responses=n,
         quantile=quantile,
     )
 
 
 def exceeded_by_largest(quantile: float, confidence: float = CONFIDENCE) -> int:
-    """Give how many answers it takes until the largest exceeds the quantile: 299 for p99.
+    """Give how many responses it takes until the largest exceeds the quantile: 299 for p99.
 
     The binomial bound: quantile^n at most 1 - confidence. No more than an upper bound.
     """
@@ -83,8 +83,8 @@ def exceeded_by_largest(quantile: float, confidence: float = CONFIDENCE) -> int:
 
 
 @cache
-def answers_for_interval(quantile: float, confidence: float = CONFIDENCE) -> int:
-    """Give how many answers it takes until both ends of the interval are known: 368 for p99."""
+def responses_for_interval(quantile: float, confidence: float = CONFIDENCE) -> int:
+    """Give how many responses it takes until both ends of the interval are known: 368 for p99."""
     tail = max(quantile, 1 - quantile)
     return ceil(log((1 - confidence) / 2) / log(tail))
 

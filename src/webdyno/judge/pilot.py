@@ -1,4 +1,7 @@
-"""From the pilot of an arm to its warm-up, lead-in and window. Never from a difference of arms."""
+"""From the pilot of a variant to its warm-up, ramp-up and window.
+
+Never from a difference of variants.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 
 from webdyno.judge.interval import Logs
-from webdyno.judge.order_statistics import answers_for_interval
+from webdyno.judge.order_statistics import responses_for_interval
 from webdyno.judge.steady import (
     TOLERANCE,
     Onset,
@@ -23,26 +26,27 @@ from webdyno.model.pilot import Pilot
 WINDOW_IN_MEMORIES = 5
 """Windows so much longer than the autocorrelation time are nearly independent of each other."""
 WINDOW_IN_RESPONSES = 20
-LEAD_IN_RESPONSES = 2
-"""The first answers of a closed loop come a response time after its beginning, all at once."""
+RAMP_UP_RESPONSES = 2
+"""The first responses of a closed loop come one mean latency after its beginning, all at once."""
 WINDOW_IN_PERIODS = 2
 SHORTEST_WINDOW_S = 0.55
-"""Shorter ones would be lost among starts, lead-ins and readings of counters."""
+"""Shorter ones would be lost among starts, ramp-ups and readings of counters."""
 LEAST_SLOT_S = 0.8
-"""Lead-in and shortest window together, whatever the budget; less where the lead-in is shorter."""
+"""Ramp-up and shortest window together, whatever the budget; less where the ramp-up is shorter."""
 BIAS = 0.005
-"""ln: by how much the beginning of the load may move the rate of a window after the lead-in."""
-FEWEST_BLOCKS, FEWEST_SLOTS = 6, 2
-"""A verdict needs six blocks, ABBA order two slots of each arm."""
+"""ln: by how much the beginning of the load may move the throughput of a window after the
+ramp-up."""
+FEWEST_ROUNDS, FEWEST_SLOTS = 6, 2
+"""A verdict needs six rounds, ABBA order two slots of each variant."""
 EARLY_S = 0.3
 """A steady state that begins later has to be seen at more than one fresh start. An earlier one
 doesn't: such a warm-up costs no more than a slot."""
 FEWEST_WINDOWS = 4
 """Of a level."""
 BEGINNINGS = (0.25, 0.5)
-"""Shares of a look: a rate that swings slowly may have begun unlike it went on."""
+"""Shares of a look: throughput that swings slowly may have begun unlike it went on."""
 WARMUP_SHARE = 1 / 3
-Step = Literal["enough", "longer", "anew"]
+Step = Literal["enough", "longer", "again"]
 """No more load after a fresh start, more of it, or another fresh start."""
 FEW_LOOKS, MANY_LOOKS = 2.0, 3.0
 """Standard errors that chance seldom passes in one place, and that it doesn't in many."""
@@ -50,39 +54,39 @@ FEW_LOOKS, MANY_LOOKS = 2.0, 3.0
 
 @dataclass(frozen=True)
 class Needs:
-    """What the load and the experiment ask of an arm's slots."""
+    """What the load and the experiment ask of a variant's slots."""
 
-    response_s: float
-    """Mean response time under the load."""
+    latency_s: float
+    """Mean latency under the load."""
     quantile: float | None
-    """The highest quantile of the response time that is asked for; None for none."""
-    slots_per_block: int
-    """The answers of so many slots are joined for a quantile."""
+    """The highest quantile of the latency that is requested; None for none."""
+    slots_per_round: int
+    """The responses of so many slots are joined for a quantile."""
     most_warmup_s: float
     most_slot_s: float
-    """What the budget allows for lead-in and window together."""
+    """What the budget allows for ramp-up and window together."""
 
     @classmethod
     def within(
         cls,
         budget_s: float,
         *,
-        arms: int,
+        variants: int,
         start_s: float,
-        response_s: float,
+        latency_s: float,
         quantile: float | None,
-        slots_per_block: int,
+        slots_per_round: int,
     ) -> Self:
-        """Derive the caps: the fewest blocks, of the fewest slots each, have to fit into a budget.
+        """Derive the caps: the fewest rounds, of the fewest slots each, have to fit into a budget.
 
-        `start_s`: a fresh start of an arm, until its first answer. A third of what is left of an
-        arm's share is for its warm-up. Windows may be as long as two slots a block allow, since
-        their number can be chosen afterwards.
+        `start_s`: a fresh start of a variant, until its first response. A third of what is left of
+        a variant's share is for its warm-up. Windows may be as long as two slots a round allow,
+        since their number can be chosen afterwards.
         """
-        share_s = max(budget_s / FEWEST_BLOCKS / arms - start_s, 0.0)
+        share_s = max(budget_s / FEWEST_ROUNDS / variants - start_s, 0.0)
         warmup_s = WARMUP_SHARE * share_s
         slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
-        return cls(response_s, quantile, slots_per_block, warmup_s, slot_s)
+        return cls(latency_s, quantile, slots_per_round, warmup_s, slot_s)
 
 
 def latest_onset(after_start: Sequence[Series]) -> Onset:
@@ -95,11 +99,11 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
 def steady_from(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]] = ()
 ) -> tuple[Onset, Sequence[Series]]:
-    """Tell from when on an arm is steady after a start, and what was seen of the one that tells.
+    """Tell from when on a variant is steady after a start, and what was seen of the one that tells.
 
-    Warming up is what an arm does at each start, so the one that was steady first tells: what was
-    seen later in others came from elsewhere. And after warming up it is never again as it was: a
-    late change is believed only then, and a level that swings too slowly to be called steady is
+    Warming up is what a variant does at each start, so the one that was steady first tells: what
+    was seen later in others came from elsewhere. And after warming up it is never again as it was:
+    a late change is believed only then, and a level that swings too slowly to be called steady is
     taken for steady if neither its first quarter nor its first half is unlike what follows, and
     more so than its swings make it.
     """
@@ -127,7 +131,7 @@ def steady_from(
 def _by_kind(
     fresh_starts: Sequence[Sequence[Series]], load_starts: Sequence[Sequence[Series]]
 ) -> list[tuple[Sequence[Series], Sequence[Series]]]:
-    """Give the rates of all starts, and whatever else is told of all fresh ones."""
+    """Give the throughputs of all starts, and whatever else is told of all fresh ones."""
     fresh, begun = ([*zip(*each, strict=False)] for each in (fresh_starts, load_starts))
     return [*zip(fresh, [*begun, *[()] * len(fresh)], strict=False)]
 
@@ -189,12 +193,12 @@ def next_step(
 ) -> Step:
     """Say what the looks at fresh starts, the last of which goes on, ask for.
 
-    A change that is seen late is what the arm does at each start, or came from elsewhere: another
-    start tells, where there may be one, unless some starts of load after this one do.
+    A change that is seen late is what the variant does at each start, or came from elsewhere:
+    another start tells, where there may be one, unless some starts of load after this one do.
     """
     told, _ = steady_from(fresh_starts, load_starts)
     if told.at_s > EARLY_S and not is_last_start:
-        return "anew"
+        return "again"
     return "enough" if told.steady else "longer"
 
 
@@ -203,33 +207,33 @@ def settle(
     load_starts: Sequence[Sequence[Series]],
     needs: Needs,
 ) -> Pilot:
-    """Give the times that an arm needs.
+    """Give the times that a variant needs.
 
-    `fresh_starts`: of each, from the load's beginning on, the rate first; more, such as CPU time
-    per request, have to be steady as well. `load_starts`: the same from the beginning of each of
-    some later loads, with a pause before each, in windows of one length. All series need at least
-    one window.
+    `fresh_starts`: of each, from the load's beginning on, the throughput first; more, such as CPU
+    time per request, have to be steady as well. `load_starts`: the same from the beginning of each
+    of some later loads, with a pause before each, in windows of one length. All series need at
+    least one window.
 
-    As long a warm-up as there may be is for what may still change. A rate that only swings too
+    As long a warm-up as there may be is for what may still change. Throughput that only swings too
     slowly to call it steady isn't helped by one: what is missed here shows as a trend of the slots,
     which is adjusted.
     """
     latest, after_start = steady_from(fresh_starts, load_starts)
-    rate = after_start[0]
-    begin = min(round(latest.at_s / rate.window_s), len(rate.logs) - 1)
-    settled = Series(rate.window_s, rate.logs[begin:]).cleaned()
-    memory_s = autocorrelation_time(settled.logs) * rate.window_s
+    throughput = after_start[0]
+    begin = min(round(latest.at_s / throughput.window_s), len(throughput.logs) - 1)
+    settled = Series(throughput.window_s, throughput.logs[begin:]).cleaned()
+    memory_s = autocorrelation_time(settled.logs) * throughput.window_s
     period_s = cycle(settled)
     window_s, reason = _window(memory_s, period_s, exp(float(settled.logs.mean())), needs)
-    begins_s = _lead_in_s(_begun(fresh_starts, load_starts, latest), window_s, memory_s)
-    lead_in_s = max(begins_s, LEAD_IN_RESPONSES * needs.response_s)
-    least_s = min(lead_in_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
-    cut = _fitted(lead_in_s, window_s, period_s, max(needs.most_slot_s, least_s))
+    begins_s = _ramp_up_s(_begun(fresh_starts, load_starts, latest), window_s, memory_s)
+    ramp_up_s = max(begins_s, RAMP_UP_RESPONSES * needs.latency_s)
+    least_s = min(ramp_up_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
+    cut = _fitted(ramp_up_s, window_s, period_s, max(needs.most_slot_s, least_s))
     said = [latest.why, f"{window_s:.2g} s per measurement for {reason}"]
     if period_s is not None:
         said.append(f"throughput oscillates with a period of {period_s:.2g} s")
-    if cut != (lead_in_s, window_s):
-        shorter = f" (ideal: {duration(lead_in_s)})" if cut[0] < lead_in_s else ""
+    if cut != (ramp_up_s, window_s):
+        shorter = f" (ideal: {duration(ramp_up_s)})" if cut[0] < ramp_up_s else ""
         said.append(
             f"the time limit allows {duration(cut[1])} after a ramp-up of "
             f"{duration(cut[0])}{shorter}"
@@ -240,10 +244,10 @@ def settle(
         warmup_s=needs.most_warmup_s
         if latest.may_begin_later
         else min(latest.at_s, needs.most_warmup_s),
-        lead_in_s=cut[0],
+        ramp_up_s=cut[0],
         window_s=cut[1],
         period_s=period_s,
-        steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= lead_in_s,
+        steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= ramp_up_s,
         why="; ".join(said),
     )
 
@@ -253,9 +257,9 @@ def _begun(
     load_starts: Sequence[Sequence[Series]],
     latest: Onset,
 ) -> list[Series]:
-    """Give all rates that were seen from a load's beginning on.
+    """Give all throughputs that were seen from a load's beginning on.
 
-    An arm that needs no warm-up begins the load after a fresh start as it does later.
+    A variant that needs no warm-up begins the load after a fresh start as it does later.
     """
     begun = [each[0] for each in load_starts]
     if latest.at_s or latest.may_begin_later or not begun:
@@ -264,26 +268,26 @@ def _begun(
 
 
 def _fitted(
-    lead_in_s: float, window_s: float, period_s: float | None, most_s: float
+    ramp_up_s: float, window_s: float, period_s: float | None, most_s: float
 ) -> tuple[float, float]:
-    """Cut lead-in and window to what the budget allows.
+    """Cut ramp-up and window to what the budget allows.
 
     First the window, to whole periods if there is a cycle, but to no less than half of what is
-    allowed: that costs precision. Then the lead-in: that lets the load's beginning in.
+    allowed: that costs precision. Then the ramp-up: that lets the load's beginning in.
     """
-    room_s = most_s - lead_in_s
+    room_s = most_s - ramp_up_s
     if window_s <= room_s:
-        return lead_in_s, window_s
+        return ramp_up_s, window_s
     if period_s is not None and room_s >= period_s:
-        return lead_in_s, floor(room_s / period_s) * period_s
+        return ramp_up_s, floor(room_s / period_s) * period_s
     if room_s >= most_s / 2:
-        return lead_in_s, room_s
+        return ramp_up_s, room_s
     cut_s = min(window_s, most_s / 2)
-    return min(lead_in_s, most_s - cut_s), cut_s
+    return min(ramp_up_s, most_s - cut_s), cut_s
 
 
 def _window(
-    memory_s: float, period_s: float | None, rate_rps: float, needs: Needs
+    memory_s: float, period_s: float | None, throughput_rps: float, needs: Needs
 ) -> tuple[float, str]:
     """Give the window's length and what asked for it; whole periods where there is a cycle."""
     wishes = [
@@ -292,14 +296,14 @@ def _window(
             WINDOW_IN_MEMORIES * memory_s,
             f"{WINDOW_IN_MEMORIES} autocorrelation times of throughput",
         ),
-        (WINDOW_IN_RESPONSES * needs.response_s, f"{WINDOW_IN_RESPONSES} times the latency"),
+        (WINDOW_IN_RESPONSES * needs.latency_s, f"{WINDOW_IN_RESPONSES} times the latency"),
     ]
     if needs.quantile is not None:
-        answers = answers_for_interval(needs.quantile)
+        responses = responses_for_interval(needs.quantile)
         wishes.append(
             (
-                answers / rate_rps / needs.slots_per_block,
-                f"{answers} responses a round, which p{needs.quantile * 100:g} needs",
+                responses / throughput_rps / needs.slots_per_round,
+                f"{responses} responses a round, which p{needs.quantile * 100:g} needs",
             )
         )
     if period_s is not None:
@@ -310,16 +314,16 @@ def _window(
     return longest_s, reason
 
 
-def _lead_in_s(load_starts: Sequence[Series], window_s: float, memory_s: float) -> float:
-    """Give the lead-in after which a window's rate doesn't depend on the load's beginning any more.
+def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) -> float:
+    """Give the ramp-up after which throughput doesn't depend on the load's beginning any more.
 
     In the median of the starts (Welch, "The statistical analysis of simulation results", 1983,
     takes their mean, which a stall in one of them moves) all windows that begin there, or within a
     window's length, have means within `BIAS` of the second half's median, or within `MANY_LOOKS` of
-    their standard errors, which a rate with a memory has larger ones of. What a window has beyond
-    what was seen is as the second half. Half of what was seen where there is no such place. And
-    single windows that begin the load are excluded as long as they lie outside of all those of the
-    second half.
+    their standard errors, which throughput with a memory has larger ones of. What a window has
+    beyond what was seen is as the second half. Half of what was seen where there is no such place.
+    And single windows that begin the load are excluded as long as they lie outside of all those of
+    the second half.
     """
     length = min((len(series.logs) for series in load_starts), default=0)
     if length < 2:

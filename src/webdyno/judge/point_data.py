@@ -22,11 +22,11 @@ from webdyno.model.metrics import MetricRule
 from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
     AdjustmentRecord,
-    BlockRecord,
     IncidentRecord,
     LongLookRecord,
     PreflightRecord,
     Record,
+    RoundRecord,
     SessionRecord,
     SlotRecord,
     StopRecord,
@@ -41,28 +41,28 @@ Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
-class Block:
-    """A finished block: how it went, and its measured slots (warm-ups are excluded)."""
+class Round:
+    """A finished round: how it went, and its measured slots (warm-ups are excluded)."""
 
-    record: BlockRecord
+    record: RoundRecord
     slots: tuple[SlotRecord, ...]
 
-    def of(self, arm: str) -> list[SlotRecord]:
-        """Give the arm's slots in their order."""
-        return [slot for slot in self.slots if slot.arm == arm]
+    def of(self, variant: str) -> list[SlotRecord]:
+        """Give the variant's slots in their order."""
+        return [slot for slot in self.slots if slot.variant == variant]
 
 
 @dataclass(frozen=True)
 class PointData:
     """A point's records, grouped as the judge needs them, with the experiment as it is there.
 
-    It never changes: what has one more record, fewer blocks or other arms is another one.
+    It never changes: what has one more record, fewer rounds or other variants is another one.
     """
 
     head: RunHead
     """Its experiment is that of the point."""
     records: Sequence[Record] = ()
-    blocks: tuple[Block, ...] = ()
+    rounds: tuple[Round, ...] = ()
     preflights: tuple[PreflightRecord, ...] = ()
     incidents: tuple[IncidentRecord, ...] = ()
     sessions: tuple[SessionRecord, ...] = ()
@@ -76,14 +76,14 @@ class PointData:
 
     @classmethod
     def of(cls, head: RunHead, records: Sequence[Record], point: Point = ONLY_POINT) -> Self:
-        """Group records by block.
+        """Group records by round.
 
-        An attempt at a block ends with its block record, with an incident, or without a word when
+        An attempt at a round ends with its round record, with an incident, or without a word when
         webdyno was killed; only what belongs to the attempt that came to its end is kept. What was
         measured before an adjustment that made a new beginning doesn't count.
         """
         open_slots: dict[int, list[SlotRecord]] = {}
-        blocks: dict[int, Block] = {}
+        rounds: dict[int, Round] = {}
         preflights: dict[int, PreflightRecord] = {}
         incidents: list[IncidentRecord] = []
         sessions: list[SessionRecord] = []
@@ -92,21 +92,21 @@ class PointData:
         for record in records:
             match record:
                 case SlotRecord():
-                    attempt = open_slots.setdefault(record.block, [])
+                    attempt = open_slots.setdefault(record.round, [])
                     if attempt and record.slot <= attempt[-1].slot:
                         attempt.clear()
                     attempt.append(record)
-                case BlockRecord():
-                    attempt = open_slots.pop(record.block, [])
+                case RoundRecord():
+                    attempt = open_slots.pop(record.round, [])
                     measured = tuple(slot for slot in attempt if slot.phase != "warmup")
-                    blocks[record.block] = Block(record, measured)
+                    rounds[record.round] = Round(record, measured)
                     stop = None
                 case PreflightRecord():
-                    preflights[record.block] = record
+                    preflights[record.round] = record
                 case LongLookRecord():
-                    looks.setdefault(record.arm, []).append(record)
+                    looks.setdefault(record.variant, []).append(record)
                 case IncidentRecord():
-                    open_slots.pop(record.block, None)
+                    open_slots.pop(record.round, None)
                     incidents.append(record)
                     stop = None
                 case SessionRecord():
@@ -114,13 +114,13 @@ class PointData:
                     sessions.append(record)
                 case StopRecord():
                     stop = record
-                case AdjustmentRecord(anew=True):
-                    blocks.clear()
+                case AdjustmentRecord(again=True):
+                    rounds.clear()
         return cls(
             head=head,
             records=records,
             point=point,
-            blocks=tuple(blocks[number] for number in sorted(blocks)),
+            rounds=tuple(rounds[number] for number in sorted(rounds)),
             preflights=tuple(preflights[number] for number in sorted(preflights)),
             incidents=tuple(incidents),
             sessions=tuple(sessions),
@@ -131,7 +131,7 @@ class PointData:
     def and_then(self, record: Record) -> Self:
         """Give what is known with one more record.
 
-        A slot counts once its block has ended: until then all that was derived stays true.
+        A slot counts once its round has ended: until then all that was derived stays true.
         """
         records = (*self.records, record)
         if not isinstance(record, SlotRecord):
@@ -154,69 +154,77 @@ class PointData:
         """Give what was measured as a part of another experiment."""
         return replace(self, head=self.head.replace(experiment=experiment))
 
-    def among(self, arms: Iterable[str]) -> Self:
-        """Give what was measured as if only these arms had been asked about, the first one as base.
+    def among(self, variants: Iterable[str]) -> Self:
+        """Give what was measured as if only these variants were asked about, the first as baseline.
 
         Slots of the others stay: they tell of the same machine.
         """
-        names = list(arms)
-        if names == list(self.experiment.arms):
+        names = list(variants)
+        if names == list(self.experiment.variants):
             return self
-        kept = {name: self.experiment.arms[name] for name in names}
-        return self.under(self.experiment.replace(arms=kept))
+        kept = {name: self.experiment.variants[name] for name in names}
+        return self.under(self.experiment.replace(variants=kept))
 
     @property
     def slots(self) -> list[SlotRecord]:
-        """All measured slots of finished blocks."""
-        return [slot for block in self.blocks for slot in block.slots]
+        """All measured slots of finished rounds."""
+        return [slot for this_round in self.rounds for slot in this_round.slots]
 
-    def of_arm(self, arm: str) -> list[SlotRecord]:
-        """Give an arm's measured slots of finished blocks."""
-        return [slot for slot in self.slots if slot.arm == arm]
+    def of_variant(self, variant: str) -> list[SlotRecord]:
+        """Give a variant's measured slots of finished rounds."""
+        return [slot for slot in self.slots if slot.variant == variant]
 
     @property
-    def block_s(self) -> float:
-        """How long a block takes: on average those with as many slots as the last one."""
-        if not self.blocks:
+    def round_s(self) -> float:
+        """How long a round takes: on average those with as many slots as the last one."""
+        if not self.rounds:
             return 0.0
-        records = [block.record for block in self.blocks]
+        records = [this_round.record for this_round in self.rounds]
         return fmean(it.took_s for it in records if len(it.order) == len(records[-1].order))
 
-    def first(self, blocks: int) -> Self:
-        """Keep the first blocks only."""
-        return replace(self, blocks=self.blocks[:blocks])
+    def first(self, rounds: int) -> Self:
+        """Keep the first rounds only."""
+        return replace(self, rounds=self.rounds[:rounds])
 
     def without(self, excluded: Iterable[tuple[int, int]]) -> Self:
-        """Exclude slots, each named by block and slot number."""
+        """Exclude slots, each named by round and slot number."""
         gone = set(excluded)
-        blocks = (
-            replace(block, slots=tuple(s for s in block.slots if (s.block, s.slot) not in gone))
-            for block in self.blocks
+        rounds = (
+            replace(
+                this_round,
+                slots=tuple(s for s in this_round.slots if (s.round, s.slot) not in gone),
+            )
+            for this_round in self.rounds
         )
-        return replace(self, blocks=tuple(blocks))
+        return replace(self, rounds=tuple(rounds))
 
-    def values(self, arm: str, rule: MetricRule) -> dict[int, float]:
-        """Give an arm's value of a metric in each block that can tell it, by block number."""
-        values = {block.record.block: rule.block_value(block.of(arm)) for block in self.blocks}
+    def values(self, variant: str, rule: MetricRule) -> dict[int, float]:
+        """Give a variant's value of a metric in each round that can tell it, by round number."""
+        values = {
+            this_round.record.round: rule.round_value(this_round.of(variant))
+            for this_round in self.rounds
+        }
         return {number: value for number, value in values.items() if value is not None}
 
-    def times(self, arm: str) -> dict[int, Histogram]:
-        """Give an arm's response times in each block that has any, by block number."""
+    def times(self, variant: str) -> dict[int, Histogram]:
+        """Give a variant's latency in each round that has any, by round number."""
         found = {}
-        for block in self.blocks:
-            times = merge_encoded(slot.load.response_time_us.histogram for slot in block.of(arm))
+        for this_round in self.rounds:
+            times = merge_encoded(
+                slot.load.response_time_us.histogram for slot in this_round.of(variant)
+            )
             if times.total:
-                found[block.record.block] = times
+                found[this_round.record.round] = times
         return found
 
-    def slot_logs(self, arm: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
-        """Give ln(value) of each of an arm's slots, by number of those blocks that have any."""
+    def slot_logs(self, variant: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
+        """Give ln(value) of each of a variant's slots, by number of those rounds that have any."""
         logs = {}
-        for block in self.blocks:
-            values = [rule.block_value([slot]) for slot in block.of(arm)]
+        for this_round in self.rounds:
+            values = [rule.round_value([slot]) for slot in this_round.of(variant)]
             told = [value for value in values if value is not None]
             if told:
-                logs[block.record.block] = np.log(told)
+                logs[this_round.record.round] = np.log(told)
         return logs
 
 

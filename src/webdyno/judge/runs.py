@@ -39,19 +39,19 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Subject:
-    """What may have changed: an arm's value, or the ratio of two arms."""
+    """What may have changed: a variant's value, or the ratio of two variants."""
 
-    arms: tuple[str, ...]
+    variants: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """As it is shown."""
-        return " / ".join(self.arms)
+        return " / ".join(self.variants)
 
     @property
-    def of(self) -> Literal["arm", "ratio"]:
+    def of(self) -> Literal["variant", "ratio"]:
         """Its kind."""
-        return "arm" if len(self.arms) == 1 else "ratio"
+        return "variant" if len(self.variants) == 1 else "ratio"
 
 
 def compare_sweeps(before: RunData, after: RunData) -> SweepComparison:
@@ -79,23 +79,26 @@ def _only_in(mine: Sequence[PointData], theirs: Sequence[PointData]) -> list[dic
 
 
 def compare_runs(before: PointData, after: PointData) -> RunComparison:
-    """Judge the second run against the first, arm by arm and ratio by ratio.
+    """Judge the second run against the first, variant by variant and ratio by ratio.
 
-    Blocks of different runs aren't pairs: the intervals are Welch's, at 95% for all arms together
-    (Bonferroni). There is no verdict when the experiments aren't the same where it matters.
+    Rounds of different runs aren't pairs: the intervals are Welch's, at 95% for all variants
+    together (Bonferroni). There is no verdict when the experiments aren't the same where it
+    matters.
     """
     first, second = judge(before), judge(after)
-    arms = [arm for arm in before.experiment.arms if arm in after.experiment.arms]
-    unlike = mismatches(before.experiment, after.experiment, arms)
-    enough = max(it.measure.min_blocks for it in (before, after))
-    confidence = 1 - ALPHA / max(len(arms), 1)
+    variants = [
+        variant for variant in before.experiment.variants if variant in after.experiment.variants
+    ]
+    unlike = mismatches(before.experiment, after.experiment, variants)
+    enough = max(it.measure.min_rounds for it in (before, after))
+    confidence = 1 - ALPHA / max(len(variants), 1)
     changes = [
         _change(metric, subject, first, second, confidence, enough)
         for metric in second.metrics
-        for subject in _subjects(arms)
+        for subject in _subjects(variants)
     ]
     decide_on = after.measure.decide_on
-    deciding = [c for c in changes if c.metric == decide_on and c.of == "arm"]
+    deciding = [c for c in changes if c.metric == decide_on and c.of == "variant"]
     verdict = min((c.verdict for c in deciding), key=WORST_FIRST.index, default=Verdict.INVALID)
     return RunComparison(
         verdict=Verdict.INVALID if unlike else verdict,
@@ -106,11 +109,11 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
     )
 
 
-def _subjects(arms: Sequence[str]) -> Iterator[Subject]:
-    for arm in arms:
-        yield Subject((arm,))
-    for arm in arms[1:]:
-        yield Subject((arm, arms[0]))
+def _subjects(variants: Sequence[str]) -> Iterator[Subject]:
+    for variant in variants:
+        yield Subject((variant,))
+    for variant in variants[1:]:
+        yield Subject((variant, variants[0]))
 
 
 def _change(
@@ -129,7 +132,7 @@ def _change(
     if invalidating is not None:
         verdict, why = Verdict.INVALID, f"{invalidating.what[:1].upper()}{invalidating.what[1:]}."
     elif found is None or fewest < enough:
-        verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} blocks; one has {fewest}."
+        verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} rounds; one has {fewest}."
     else:
         limit = max(DELTA, floor)
         verdict = by_interval(found, log1p(limit), metric.better)
@@ -147,35 +150,39 @@ def _change(
 
 
 def _floor(first: Judgement, second: Judgement, metric: Metric, subject: Subject) -> float:
-    """Give the metric's floor as a share of an arm's smaller value; ratios have none."""
+    """Give the metric's floor as a share of a variant's smaller value; ratios have none."""
     if subject.of == "ratio":
         return 0.0
-    before, after = (_values(it, metric.name, subject.arms[0]) for it in (first, second))
+    before, after = (_values(it, metric.name, subject.variants[0]) for it in (first, second))
     return floor_share(metric, before, after)
 
 
 def _logs(judgement: Judgement, metric: str, subject: Subject) -> Logs:
-    """Give ln of the subject's value in each block; for ratios in blocks that have both values."""
-    mine = _values(judgement, metric, subject.arms[0])
-    if subject.of == "arm":
+    """Give ln of the subject's value in each round; for ratios in rounds that have both values."""
+    mine = _values(judgement, metric, subject.variants[0])
+    if subject.of == "variant":
         return np.log(list(mine.values()))
-    baseline = _values(judgement, metric, subject.arms[1])
-    both = [block for block in mine if block in baseline]
-    return np.log([mine[block] for block in both]) - np.log([baseline[block] for block in both])
+    baseline = _values(judgement, metric, subject.variants[1])
+    both = [round_number for round_number in mine if round_number in baseline]
+    return np.log([mine[round_number] for round_number in both]) - np.log(
+        [baseline[round_number] for round_number in both]
+    )
 
 
-def _values(judgement: Judgement, metric: str, arm: str) -> dict[int, float]:
-    """Give an arm's values by block; none where the metric wasn't told."""
+def _values(judgement: Judgement, metric: str, variant: str) -> dict[int, float]:
+    """Give a variant's values by round; none where the metric wasn't told."""
     return {
-        block: value
-        for found in judgement.arms
-        if (found.metric, found.arm) == (metric, arm)
-        for block, value in zip(found.blocks, found.by_block, strict=True)
+        round_number: value
+        for found in judgement.variants
+        if (found.metric, found.variant) == (metric, variant)
+        for round_number, value in zip(found.rounds, found.by_round, strict=True)
     }
 
 
 def _invalidating(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
-    invalidating = (it for it in judgement.warnings if it.invalidates(metric.name, subject.arms))
+    invalidating = (
+        it for it in judgement.warnings if it.invalidates(metric.name, subject.variants)
+    )
     return next(invalidating, None)
 
 
@@ -184,7 +191,7 @@ def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
         told = "; ".join(f"{it.what} was {it.before}, now {it.after}" for it in unlike)
         return f"no verdict: these are different experiments ({told})"
     if not deciding:
-        return "no verdict: the runs have no arm in common"
+        return "no verdict: the runs have no variant in common"
     return "; ".join(map(_sentence, deciding))
 
 

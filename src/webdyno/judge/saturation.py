@@ -1,7 +1,7 @@
-"""What was saturated just below an arm's capacity, or at it.
+"""What was saturated just below a variant's capacity, or at it.
 
 Requests that the servers are working on, and those that wait in front of them, are the rate times
-the mean time that an answer takes once it was asked for (Little, Operations Research 1961). Where
+the mean time that a response takes once it was asked for (Little, Operations Research 1961). Where
 they are as many as a service has workers, all of these have one; where they are as many as there
 are connections, the next request waits for one. What servers count as the most since their start
 tells no more than that it may be so: an overload that was tried before counts as well.
@@ -16,7 +16,7 @@ from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
 from webdyno.model import format as text
 from webdyno.model.capacity import Trial
-from webdyno.model.judgement import ArmValue
+from webdyno.model.judgement import VariantValue
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.quantities import memory_words
@@ -25,38 +25,38 @@ from webdyno.model.records import SlotRecord
 from webdyno.model.why import CountedResource, ResourceUse, Saturation
 
 NEAR = 0.9
-"""Trials from this share of a block's capacity on show what the servers do there."""
+"""Trials from this share of a round's capacity on show what the servers do there."""
 FULL = 0.9
 """Share from which on there is no more of it: what arrives at random needs some room."""
 AT_THE_LIMIT = "What was saturated just below each capacity"
 
 
-def saturation(data: PointData, values: Sequence[ArmValue]) -> Iterator[Saturation]:
-    """Tell what arms used near their capacities, where there are trials near these."""
+def saturation(data: PointData, values: Sequence[VariantValue]) -> Iterator[Saturation]:
+    """Tell what variants used near their capacities, where there are trials near these."""
     for it in values:
         if it.metric == CAPACITY:
-            by_block = dict(zip(it.blocks, it.by_block, strict=True))
-            if found := _saturation_of(data, it.arm, by_block):
+            by_round = dict(zip(it.rounds, it.by_round, strict=True))
+            if found := _saturation_of(data, it.variant, by_round):
                 yield found
 
 
 def _saturation_of(
-    data: PointData, arm: str, capacities_rps: Mapping[int, float]
+    data: PointData, variant: str, capacities_rps: Mapping[int, float]
 ) -> Saturation | None:
-    """Tell what an arm used near its capacities, by block; None where there is no such trial."""
+    """Tell what a variant used near its capacities, by round; None where there is no such trial."""
     near = [
         slot
-        for block in data.blocks
-        if (found_rps := capacities_rps.get(block.record.block))
-        for slot in block.of(arm)
+        for this_round in data.rounds
+        if (found_rps := capacities_rps.get(this_round.record.round))
+        for slot in this_round.of(variant)
         if slot.trial and _is_near(slot.trial, found_rps)
     ]
     if not near:
         return None
-    load = data.experiment.load_of(arm)
+    load = data.experiment.load_of(variant)
     at_once = load.connections * load.streams
-    quota_cpus = data.experiment.arms[arm].cpus
-    client_limits = client_was_the_limit(data, arm)
+    quota_cpus = data.experiment.variants[variant].cpus
+    client_limits = client_was_the_limit(data, variant)
     told = [
         use
         for slot in near
@@ -66,7 +66,7 @@ def _saturation_of(
             *_of_client(slot.load, limits=client_limits),
         )
     ]
-    return Saturation(arm=arm, trials=len(near), uses=list(_together(told)))
+    return Saturation(variant=variant, trials=len(near), uses=list(_together(told)))
 
 
 def _is_near(trial: Trial, capacity_rps: float) -> bool:
@@ -170,14 +170,17 @@ def _use(
 
 
 def what_was_full(found: Sequence[Saturation]) -> Iterator[str]:
-    """Say of each arm what there was no more of; of what there was least where that is nothing."""
+    """Say of each variant what there was no more of.
+
+    Of what there was least where that is nothing.
+    """
     for it in found:
         if it.limits:
-            yield f"{it.arm}: {' and '.join(WORDS[use.resource](use) for use in it.limits)}."
+            yield f"{it.variant}: {' and '.join(WORDS[use.resource](use) for use in it.limits)}."
         elif it.uses:
             nearest = WORDS[it.nearest.resource](it.nearest)
             yield (
-                f"{it.arm}: nothing that was counted, nearest to it {nearest}; "
+                f"{it.variant}: nothing that was counted, nearest to it {nearest}; "
                 "what arrives at random stands in queues before anything is used up."
             )
 

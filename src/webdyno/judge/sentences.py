@@ -15,12 +15,12 @@ from webdyno.model.format import (
     ratio_range,
     times,
 )
-from webdyno.model.judgement import Comparison, League, LeaguePlace, Verdict
+from webdyno.model.judgement import Comparison, Rank, Ranking, Verdict
 from webdyno.model.metrics import METRICS
 
-MOST_PLACES_SAID = 4
+MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
-OF_SPEED = {"rate", "response time"}
+OF_SPEED = {"throughput", "latency"}
 """Kinds of metrics on which who is better is faster; less memory isn't faster."""
 
 
@@ -29,26 +29,26 @@ def headline(deciding: Sequence[Comparison]) -> str:
     return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
 
 
-def league_headline(league: League, metric: str) -> str:
+def ranking_headline(ranking: Ranking, metric: str) -> str:
     """Say who comes first, and the ranks of those after them."""
     by = f"by {METRICS[metric].metric.label}"
-    first = [it.arm for it in league.places if it.best == 1]
-    then = [it for it in league.places if it.best != 1]
+    first = [it.variant for it in ranking.ranks if it.best == 1]
+    then = [it for it in ranking.ranks if it.best != 1]
     if not first:
         return f"no variant has a rank {by}"
-    of = f"of {len(league.places)} {by}"
+    of = f"of {len(ranking.ranks)} {by}"
     said = f"{first[0]} ranks first {of}"
     if len(first) > 1:
         said = f"{', '.join(first[:-1])} and {first[-1]} share the first ranks {of}"
-    shown = [f"{it.arm} ({place_words(it)})" for it in then[:MOST_PLACES_SAID]]
+    shown = [f"{it.variant} ({rank_words(it)})" for it in then[:MOST_RANKS_SAID]]
     if left := len(then) - len(shown):
         shown.append(f"{left} more")
     return f"{said}; then {', '.join(shown)}" if shown else said
 
 
-def place_words(place: LeaguePlace) -> str:
+def rank_words(rank: Rank) -> str:
     """Give the ranks that a variant may have: `2`, or `2–4`."""
-    return str(place.best) if place.best == place.worst else f"{place.best}{DASH}{place.worst}"
+    return str(rank.best) if rank.best == rank.worst else f"{rank.best}{DASH}{rank.worst}"
 
 
 def verdict_word(verdict: Verdict, metric: str) -> str:
@@ -97,10 +97,10 @@ def _named(comparison: Comparison) -> str:
 
 def _interval(comparison: Comparison) -> str:
     """Give the interval on which the verdict rests: the worst case, where something interfered."""
-    bounded = comparison.bounded
-    if bounded is None or comparison.ratio is None:
+    worst_case = comparison.worst_case
+    if worst_case is None or comparison.ratio is None:
         return ratio_range(comparison.ratio) if comparison.ratio else ""
-    return f"{ci(bounded)}, worst case"
+    return f"{ci(worst_case)}, worst case"
 
 
 def further(comparison: Comparison) -> Iterator[str]:
@@ -126,15 +126,15 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
 def _at_least(comparison: Comparison) -> str | None:
     """Say what is sure of a ratio whose better variant could have been faster still."""
     better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
-    sure = comparison.sure
-    if better not in comparison.limited_by or sure is None:
+    decisive = comparison.decisive
+    if better not in comparison.limited_by or decisive is None:
         return None
     by_client = comparison.limited_by[better] == "client"
-    least = f"at least {number(floor(sure.low * 100) / 100, 2)}{TIMES}"
-    most = f"at most {number(ceil(sure.high * 100) / 100, 2)}{TIMES}"
+    least = f"at least {number(floor(decisive.low * 100) / 100, 2)}{TIMES}"
+    most = f"at most {number(ceil(decisive.high * 100) / 100, 2)}{TIMES}"
     ends = (least, most) if comparison.verdict is Verdict.FASTER else (most, least)
     # Beyond a link, or a client whose servers' CPU time is unknown, a variant may do anything.
-    has_both = by_client and sure.high <= ENDLESS and sure.low >= 1 / ENDLESS
+    has_both = by_client and decisive.high <= ENDLESS and decisive.low >= 1 / ENDLESS
     limit = "client" if by_client else "link"
     said = " and ".join(ends if has_both else ends[:1])
     return f"it is {said}: {better} was {limit}-limited"
@@ -147,14 +147,14 @@ def _asked(comparison: Comparison) -> str | None:
 
 
 def _needed(comparison: Comparison) -> Iterator[str]:
-    if comparison.bounded and comparison.as_measured is not Verdict.INCONCLUSIVE:
-        word = verdict_word(comparison.as_measured or comparison.verdict, comparison.metric)
+    if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
+        word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
         yield f"looks {word}, but interference could explain all of it"
-    elif comparison.more_blocks is None:
+    elif comparison.more_rounds is None:
         yield "too close to call in reasonable time"
-    if comparison.more_blocks is not None and comparison.more_minutes is not None:
+    if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
-        yield f"about {count(comparison.more_blocks, 'more round')} ({took}) would decide"
+        yield f"about {count(comparison.more_rounds, 'more round')} ({took}) would decide"
 
 
 def _lower_first(sentence: str) -> str:

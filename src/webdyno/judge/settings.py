@@ -1,24 +1,24 @@
-"""With which times blocks are measured: the user's own, else adjustments', else the pilots'."""
+"""With which times rounds are measured: the user's own, else adjustments', else the pilots'."""
 
 from collections.abc import Sequence
 
-from webdyno.judge.pilot import FEWEST_BLOCKS
+from webdyno.judge.pilot import FEWEST_ROUNDS
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions import question_of
-from webdyno.judge.stop import seconds_for_an_arm
-from webdyno.judge.variance import PILOT_BLOCKS, chosen_slots_per_arm
+from webdyno.judge.stop import seconds_for_a_variant
+from webdyno.judge.variance import PILOT_ROUNDS, chosen_slots_per_variant
 from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import Pilot, SlotSettings
 from webdyno.model.records import AdjustmentRecord, PilotRecord
 
 FIRST_AFTER_PILOT = 2
 
-WARMUP_S, LEAD_IN_S, WINDOW_S = 1.0, 0.0, 0.5
+WARMUP_S, RAMP_UP_S, WINDOW_S = 1.0, 0.0, 0.5
 """Where nobody says and nothing is found."""
 START_S = 0.125
-"""Of a fast arm in a block, about: start, stop and what lies between slots."""
+"""Of a fast variant in a round, about: start, stop and what lies between slots."""
 SPARE_S = 0.35
-"""For each arm: by so much the fewest blocks may take longer than its windows and `START_S` let
+"""For each variant: by so much the fewest rounds may take longer than its windows and `START_S` let
 expect, and still end in time; half of what their starts take, about."""
 SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
 """A window that may be shortened for a prompt answer, and how short it may become: the usual one is
@@ -29,10 +29,10 @@ COUNTED_S = 0.3
 
 @derived
 def slot_settings(data: PointData) -> SlotSettings:
-    """Give the settings of a point's next block, from what is on record of that point.
+    """Give the settings of a point's next round, from what is on record of that point.
 
-    Arms that may be equal have equal ones: see `_evened`. Where samples are taken all warm up in a
-    slot of their own, in which their system calls are counted.
+    Variants that may be equal have equal ones: see `_evened`. Where samples are taken all warm up
+    in a slot of their own, in which their system calls are counted.
     """
     adjusted = _adjusted(data)
     settings = _evened(adjusted or _found_settings(data), data.experiment)
@@ -50,32 +50,36 @@ def _adjusted(data: PointData) -> SlotSettings | None:
 
 
 def _with_time_to_count(settings: SlotSettings) -> SlotSettings:
-    lead_in_s = settings.lead_in_s
+    ramp_up_s = settings.ramp_up_s
     warmup_s = {
-        arm: max(found_s, lead_in_s.get(arm, 0.0) + COUNTED_S)
-        for arm, found_s in settings.warmup_s.items()
+        variant: max(found_s, ramp_up_s.get(variant, 0.0) + COUNTED_S)
+        for variant, found_s in settings.warmup_s.items()
     }
     return settings.replace(warmup_s=warmup_s)
 
 
 def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
-    """Give arms that are measured alike what the one needs that needs most.
+    """Give variants that are measured alike what the one needs that needs most.
 
     A pilot may find that one of two equal servers has to warm up, and the other not. PointData so,
-    they differ: a JIT compiler's warm-up made two equal bases of a gate differ by 38%.
+    they differ: a JIT compiler's warm-up made two equal baselines of a gate differ by 38%.
     """
     question = question_of(experiment)
-    alike = {arm: question.measured_alike(arm) for arm in experiment.arms}
+    alike = {variant: question.measured_alike(variant) for variant in experiment.variants}
     evened = {
-        what: {arm: max(times.get(it, 0.0) for it in others) for arm, others in alike.items()}
+        what: {
+            variant: max(times.get(it, 0.0) for it in others) for variant, others in alike.items()
+        }
         for what, times in {
             "warmup_s": settings.warmup_s,
-            "lead_in_s": settings.lead_in_s,
+            "ramp_up_s": settings.ramp_up_s,
             "phase_s": settings.phase_s,
         }.items()
     }
     in_bursts = [
-        arm for arm, others in alike.items() if not set(others).isdisjoint(settings.in_bursts)
+        variant
+        for variant, others in alike.items()
+        if not set(others).isdisjoint(settings.in_bursts)
     ]
     return settings.replace(**evened, in_bursts=in_bursts)
 
@@ -83,55 +87,55 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
 def _found_settings(data: PointData) -> SlotSettings:
     """Give the settings that pilots and user ask for.
 
-    Warm-up and lead-in are each arm's own. The window is that of the arm that needs most, the same
-    for all, so that what counts of each arm is disturbed alike.
+    Warm-up and ramp-up are each variant's own. The window is that of the variant that needs most,
+    the same for all, so that interference with each variant is alike.
     """
     measure = data.measure
     found, question = pilots(data), question_of(data.experiment)
-    by_arm = {
-        arm: [found[it] for it in question.measured_alike(arm) if it in found][:1]
-        for arm in data.experiment.arms
+    by_variant = {
+        variant: [found[it] for it in question.measured_alike(variant) if it in found][:1]
+        for variant in data.experiment.variants
     }
     return SlotSettings(
         warmup_s={
-            arm: _given(measure.warmup_s, [it.warmup_s for it in of_arm], WARMUP_S)
-            for arm, of_arm in by_arm.items()
+            variant: _given(measure.warmup_s, [it.warmup_s for it in of_variant], WARMUP_S)
+            for variant, of_variant in by_variant.items()
         },
-        lead_in_s={
-            arm: _given(measure.lead_in_s, [it.lead_in_s for it in of_arm], LEAD_IN_S)
-            for arm, of_arm in by_arm.items()
+        ramp_up_s={
+            variant: _given(measure.ramp_up_s, [it.ramp_up_s for it in of_variant], RAMP_UP_S)
+            for variant, of_variant in by_variant.items()
         },
         in_bursts=[
-            arm
-            for arm, of_arm in by_arm.items()
-            if measure.warmup_bursts == "on" or any(it.in_bursts for it in of_arm)
+            variant
+            for variant, of_variant in by_variant.items()
+            if measure.warmup_bursts == "on" or any(it.in_bursts for it in of_variant)
         ],
         window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
-        phase_s=_phases(data) if measure.lead_in_s is None else {},
-        slots_per_arm=measure.slots_per_arm,
+        phase_s=_phases(data) if measure.ramp_up_s is None else {},
+        slots_per_variant=measure.slots_per_variant,
     )
 
 
 def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     """Shorten short windows where pilots, and what comes before windows, leave them little time.
 
-    The fewest blocks are to end in time for a prompt answer. Longer windows have a reason, such as
-    slow answers, for which they are kept.
+    The fewest rounds are to end in time for a prompt answer. Longer windows have a reason, such as
+    slow responses, for which they are kept.
     """
-    of_an_arm_s = seconds_for_an_arm(data.measure)
+    of_a_variant_s = seconds_for_a_variant(data.measure)
     took_s = [record.took_s for record in data.records if isinstance(record, PilotRecord)]
-    if of_an_arm_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
+    if of_a_variant_s is None or not took_s or settings.window_s > SHORT_WINDOW_S:
         return settings
-    warmup_s, lead_in_s = settings.warmup_s, settings.lead_in_s
+    warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
     apart_s = sum(
-        settings.warmup_takes_s(arm)
-        for arm, it in warmup_s.items()
-        if it > lead_in_s[arm] or arm in settings.in_bursts
+        settings.warmup_takes_s(variant)
+        for variant, it in warmup_s.items()
+        if it > ramp_up_s[variant] or variant in settings.in_bursts
     )
-    arms = len(warmup_s)
-    left_s = (of_an_arm_s - SPARE_S) * arms - sum(took_s)
-    block_s = left_s / FEWEST_BLOCKS - START_S * arms - apart_s
-    fitting_s = (block_s / FIRST_AFTER_PILOT - sum(lead_in_s.values())) / arms
+    variants = len(warmup_s)
+    left_s = (of_a_variant_s - SPARE_S) * variants - sum(took_s)
+    round_s = left_s / FEWEST_ROUNDS - START_S * variants - apart_s
+    fitting_s = (round_s / FIRST_AFTER_PILOT - sum(ramp_up_s.values())) / variants
     window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
     return settings.replace(window_s=window_s)
 
@@ -139,7 +143,7 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
 def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
     """Give short windows another length, and have few of them, where the question says so.
 
-    Longer windows have a reason, such as slow answers, for which they are kept.
+    Longer windows have a reason, such as slow responses, for which they are kept.
     """
     if settings.window_s > SHORT_WINDOW_S:
         return settings
@@ -147,12 +151,12 @@ def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
     if window_s is None:
         return settings
     return settings.replace(
-        window_s=window_s, slots_per_arm=settings.slots_per_arm or FIRST_AFTER_PILOT
+        window_s=window_s, slots_per_variant=settings.slots_per_variant or FIRST_AFTER_PILOT
     )
 
 
 def _phases(data: PointData) -> dict[str, float]:
-    """Give the cycle of each arm: connections that wait for answers come around once in each.
+    """Give the cycle of each variant: connections that wait for responses come around once in each.
 
     Servers that answer all connections in a batch, rest, and begin again give so many batches in a
     window, always the same number if it always begins at the same moment of the cycle: no noise,
@@ -160,27 +164,29 @@ def _phases(data: PointData) -> dict[str, float]:
     "Sampling Techniques", 1977, section 8.1).
     """
     looked_at = (record for record in data.records if isinstance(record, PilotRecord))
-    return {it.arm: it.response_s or 0.0 for it in looked_at}
+    return {it.variant: it.latency_s or 0.0 for it in looked_at}
 
 
-def slots_per_arm(data: PointData) -> int:
-    """Give the slots of each arm in a point's next block.
+def slots_per_variant(data: PointData) -> int:
+    """Give the slots of each variant in a point's next round.
 
-    After a pilot the first blocks have the fewest that are balanced, since six of them are enough
+    After a pilot the first rounds have the fewest that are balanced, since six of them are enough
     for a clear difference; what isn't clear then gets more, where that saves time.
     """
-    if (fixed := slot_settings(data).slots_per_arm) is not None:
+    if (fixed := slot_settings(data).slots_per_variant) is not None:
         return fixed
-    finished = len(data.blocks)
-    if pilots(data) and finished < PILOT_BLOCKS:
+    finished = len(data.rounds)
+    if pilots(data) and finished < PILOT_ROUNDS:
         return FIRST_AFTER_PILOT
-    return chosen_slots_per_arm(data)
+    return chosen_slots_per_variant(data)
 
 
 @derived
 def pilots(data: PointData) -> dict[str, Pilot]:
-    """Give what the pilots of a point found, by arm."""
-    return {record.arm: record.found for record in data.records if isinstance(record, PilotRecord)}
+    """Give what the pilots of a point found, by variant."""
+    return {
+        record.variant: record.found for record in data.records if isinstance(record, PilotRecord)
+    }
 
 
 def _given(given_s: float | None, found_s: Sequence[float], otherwise_s: float) -> float:

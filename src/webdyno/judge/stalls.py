@@ -81,8 +81,8 @@ def failing_in(record: LongLookRecord) -> list[Failing]:
 def _failing_windows(record: LongLookRecord) -> Counts:
     """Give the windows in which requests failed.
 
-    Where failures are all that came after the last answer, nothing was answered any more from then
-    on: requests fail only when they time out, seconds later and all at once.
+    Where failures are all that came after the last response, nothing was answered any more from
+    then on: requests fail only when they time out, seconds later and all at once.
     """
     failing = np.flatnonzero(record.failed[: len(record.responses)])
     answered = np.flatnonzero(record.responses)
@@ -136,7 +136,7 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
 
 
 def _is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:
-    """Whether what looks like a stall is a stretch of failures: answers came, but wrong ones."""
+    """Whether what looks like a stall is a stretch of failures: responses came, but wrong ones."""
     return sum(_common_s(stall, it) for it in failing) > stall.length_s / 2
 
 

@@ -1,11 +1,11 @@
-"""Where steady state begins, how long the rate remembers, and whether it swings.
+"""Where steady state begins, how long the throughput remembers, and whether it swings.
 
-One arm at a time: nothing here sees a difference between arms.
+One variant at a time: nothing here sees a difference between variants.
 
 Steady state begins where the last stretch of equal level does (Barrett et al., "Virtual machine
 warmup blows hot and cold", OOPSLA 2017; Traini et al., "Towards effective assessment of steady
 state performance in Java software", EMSE 2023). Change points come from PELT (Killick, Fearnhead,
-Eckley, JASA 2012). Their rule takes values for independent, which windows of a rate are not, so
+Eckley, JASA 2012). Their rule takes values for independent, which windows of throughput are not, so
 it sees means of batches that are longer than the memory. MSER-5 (White, "An effective truncation
 heuristic for bias reduction in simulation output", Simulation 1997) is right less often in the
 same simulations: docs/validation/method.md.
@@ -20,8 +20,8 @@ import numpy as np
 
 from webdyno.judge.interval import Logs, fitted_line
 
-FEWEST_ANSWERS = 25
-"""Windows are joined until they have so many answers on average: counting noise is 20% then."""
+FEWEST_RESPONSES = 25
+"""Windows are joined until they have so many responses on average: counting noise is 20% then."""
 TOLERANCE = 0.01
 """Levels that differ by less (ln) count as one, where a window's noise isn't larger."""
 SMALLEST_NOISE = 1e-3
@@ -51,14 +51,14 @@ DECILE_TO_SD = 0.608
 
 @dataclass(frozen=True)
 class Series:
-    """ln of a rate, or of CPU time per request, window after window."""
+    """ln of throughput, or of CPU time per request, window after window."""
 
     window_s: float
     logs: Logs
 
     @classmethod
     def of_counts(cls, counts: Sequence[int], window_s: float, joined: int = 1) -> Self:
-        """Take answers per window of `window_s`; so many neighbours are joined to one."""
+        """Take responses per window of `window_s`; so many neighbours are joined to one."""
         sums = _batches(np.array(counts, dtype=float), joined) * joined
         return cls(window_s * joined, np.log((sums + 0.5) / (window_s * joined)))
 
@@ -82,8 +82,8 @@ class Series:
 
 
 def windows_to_join(counts: Sequence[int]) -> int:
-    """Give how many windows have `FEWEST_ANSWERS` answers together, on average; all if none do."""
-    needed = FEWEST_ANSWERS * len(counts) / max(sum(counts), 1)
+    """Give how many windows have `FEWEST_RESPONSES` together, on average; all if none do."""
+    needed = FEWEST_RESPONSES * len(counts) / max(sum(counts), 1)
     return max(min(ceil(needed), len(counts)), 1)
 
 

@@ -25,32 +25,34 @@ def judge_sweep(run: RunData) -> SweepJudgement:
     sentences = points_together(experiment, judged)
     compares_loads = {"replay"} < set(experiment.factors.get(ARRIVALS, []))
     if compares_loads and question_of(experiment).has_baseline:
-        arms, decide_on = list(experiment.arms), experiment.measure.decide_on
-        sentences += [_beside_the_log(arm, decide_on, judged) for arm in arms[1:]]
+        variants, decide_on = list(experiment.variants), experiment.measure.decide_on
+        sentences += [_beside_the_log(variant, decide_on, judged) for variant in variants[1:]]
     return SweepJudgement(sentences=sentences, points=judged)
 
 
 def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) -> list[str]:
-    """Say of each arm but the baseline what it is at which points."""
+    """Say of each variant but the baseline what it is at which points."""
     if not question_of(experiment).has_baseline:
         return [f"{at.point.label}: {at.judgement.headline}" for at in judged]
-    arms, decide_on = list(experiment.arms), experiment.measure.decide_on
-    return [_sentence(arm, arms[0], decide_on, judged) for arm in arms[1:]]
+    variants, decide_on = list(experiment.variants), experiment.measure.decide_on
+    return [_sentence(variant, variants[0], decide_on, judged) for variant in variants[1:]]
 
 
-def _beside_the_log(arm: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
+def _beside_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
     """Say whether a log's own timetable and the load that was made of it give the same verdict.
 
     Where other things are varied as well, each point is held against its like.
     """
-    verdicts = [(at.point, _comparison(arm, decide_on, at).verdict) for at in judged]
+    verdicts = [(at.point, _comparison(variant, decide_on, at).verdict) for at in judged]
     of_log = {_but_arrivals(it): verdict for it, verdict in verdicts if _is_replay(it)}
     pairs = [(of_log[_but_arrivals(it)], verdict) for it, verdict in verdicts if not _is_replay(it)]
     differ = list(dict.fromkeys(pair for pair in pairs if pair[0] is not pair[1]))
     if not differ:
-        return f"{arm}: the log replayed gives the verdict that the load made of it gives"
+        return f"{variant}: the log replayed gives the verdict that the load made of it gives"
     found = ", ".join(f"{replayed} and {made}" for replayed, made in differ)
-    said = f"{arm}: the log replayed and the load made of it give different verdicts ({found}); "
+    said = (
+        f"{variant}: the log replayed and the load made of it give different verdicts ({found}); "
+    )
     if any(replayed in WITHOUT_ANSWER for replayed, _ in differ):
         return said + "the replay has the log's bursts and order, and no answer yet"
     return said + "the replay has the log's bursts and order, and is the one to go by"
@@ -64,17 +66,17 @@ def _but_arrivals(point: Point) -> str:
     return levels_text({key: level for key, level in point.levels.items() if key != ARRIVALS})
 
 
-def _sentence(arm: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
-    """Say at which points an arm is what, most frequent verdict first."""
+def _sentence(variant: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
+    """Say at which points a variant is what, most frequent verdict first."""
     places: dict[Verdict, list[str]] = {}
     for at in judged:
-        found = _comparison(arm, decide_on, at)
+        found = _comparison(variant, decide_on, at)
         places.setdefault(found.verdict, []).append(at.point.label)
     ordered = sorted(places.items(), key=lambda item: -len(item[1]))
     if len(ordered) == 1:
         verdict, points = ordered[0]
-        return f"{arm} against {baseline}: {verdict} at {_all(len(points))}"
-    return f"{arm} against {baseline}: " + ", ".join(
+        return f"{variant} against {baseline}: {verdict} at {_all(len(points))}"
+    return f"{variant} against {baseline}: " + ", ".join(
         f"{verdict} at {_named(points, len(judged))}" for verdict, points in ordered
     )
 
@@ -88,5 +90,5 @@ def _named(points: Sequence[str], total: int) -> str:
     return f"{share} ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else share
 
 
-def _comparison(arm: str, decide_on: str, at: PointJudgement) -> Comparison:
-    return next(c for c in at.judgement.comparisons if c.a == arm and c.metric == decide_on)
+def _comparison(variant: str, decide_on: str, at: PointJudgement) -> Comparison:
+    return next(c for c in at.judgement.comparisons if c.a == variant and c.metric == decide_on)

@@ -1,18 +1,18 @@
-"""What time goes into: the servers' CPU time for a request, and the time that its answer takes.
+"""What time goes into: the servers' CPU time for a request, and the time that its response takes.
 
-Of two arms' CPU time per request the difference is taken apart. Each part is what the kernel's
-counters say of the servers in the slots that count, divided by the answers: time in the programs'
+Of two variants' CPU time per request the difference is taken apart. Each part is what the kernel's
+counters say of the servers in the slots that count, divided by the responses: time in the programs'
 own code, time in the kernel on their behalf, and interrupts on their CPUs, most of which are the
-network's; or what samples of their CPUs say, where a run has these. In each block the parts'
-differences add up to the whole one's, so their means do. Intervals are Student's over blocks,
+network's; or what samples of their CPUs say, where a run has these. In each round the parts'
+differences add up to the whole one's, so their means do. Intervals are Student's over rounds,
 narrow enough to hold together (Bonferroni).
 
 In a closed loop without pauses each connection has a request under way at any time, so the mean
-time of an answer is connections over rate (Little, Operations Research 1961). What servers work is
-counted, and so is how long their threads wait for a CPU (schedstat). Where a service has a fixed
-number of workers that take a request each and all of them are taken, the connections beyond that
-number wait in front of it: their share of the time is Little's law again. What is left is spent in
-sockets and event loops, on the way, and in the client.
+time of a response is connections over throughput (Little, Operations Research 1961). What servers
+work is counted, and so is how long their threads wait for a CPU (schedstat). Where a service has a
+fixed number of workers that take a request each and all of them are taken, the connections beyond
+that number wait in front of it: their share of the time is Little's law again. What is left is
+spent in sockets and event loops, on the way, and in the client.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.metrics import CPU_TIME, RATE, answers, rate_rps, server_cpu_us
+from webdyno.model.metrics import CPU_TIME, THROUGHPUT, responses, server_cpu_us, throughput_rps
 from webdyno.model.records import SlotRecord
 from webdyno.model.why import CpuPart, Explanation, Waiting
 
@@ -44,7 +44,7 @@ PARTS: dict[str, Tell] = {
 SMALL = 0.05
 """Share of the whole difference that a part needs to be told."""
 
-FEWEST_BLOCKS, CONFIDENCE = 2, 0.95
+FEWEST_ROUNDS, CONFIDENCE = 2, 0.95
 IDLE_BELOW = 0.5
 """CPUs that servers keep busy: with more of them, waiting is for others' work."""
 MOST_OF_IT = 0.1
@@ -62,16 +62,16 @@ def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
             yield from filter(None, told)
 
 
-def explain(valid: PointData, arm: str, baseline: str) -> Explanation | None:
-    """Take the difference apart; None where two blocks don't tell both arms."""
-    return _apart(valid, arm, baseline, PARTS, lambda slot: slot.servers.cpu_s)
+def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
+    """Take the difference apart; None where two rounds don't tell both variants."""
+    return _apart(valid, variant, baseline, PARTS, lambda slot: slot.servers.cpu_s)
 
 
-def _explain_by_samples(valid: PointData, arm: str, baseline: str) -> Explanation | None:
+def _explain_by_samples(valid: PointData, variant: str, baseline: str) -> Explanation | None:
     """Take it apart by what was done; None where that wasn't sampled."""
     done = {what for slot in valid.slots for what in slot.profile or {}}
     parts = {what: partial(_sampled, what=what) for what in sorted(done)}
-    found = _apart(valid, arm, baseline, parts, _sampled) if parts else None
+    found = _apart(valid, variant, baseline, parts, _sampled) if parts else None
     return found and found.replace(by_samples=True)
 
 
@@ -81,9 +81,9 @@ def _sampled(slot: SlotRecord, what: str | None = None) -> float:
 
 
 def _apart(
-    valid: PointData, arm: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
+    valid: PointData, variant: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
 ) -> Explanation | None:
-    both = [(block.of(arm), block.of(baseline)) for block in valid.blocks]
+    both = [(this_round.of(variant), this_round.of(baseline)) for this_round in valid.rounds]
     told = [(a, b) for a, b in both if _answered(a) and _answered(b)]
     if len(told) < 2:
         return None
@@ -94,7 +94,7 @@ def _apart(
     }
     confidence = 1 - ALPHA / max(len(there), 1)
     return Explanation(
-        a=arm,
+        a=variant,
         b=baseline,
         whole=_part(WHOLE, whole, told, 1 - ALPHA),
         parts=[_part(what, tell, told, confidence) for what, tell in there.items()],
@@ -104,12 +104,12 @@ def _apart(
 def _part(
     what: str,
     tell: Tell,
-    blocks: Sequence[tuple[Sequence[SlotRecord], Sequence[SlotRecord]]],
+    rounds: Sequence[tuple[Sequence[SlotRecord], Sequence[SlotRecord]]],
     confidence: float,
 ) -> CpuPart:
     a_us, b_us = (
-        np.array([_per_answer_us(slots, tell) for slots in arm])
-        for arm in zip(*blocks, strict=True)
+        np.array([_per_response_us(slots, tell) for slots in variant])
+        for variant in zip(*rounds, strict=True)
     )
     return CpuPart(
         what=what,
@@ -119,12 +119,12 @@ def _part(
     )
 
 
-def _per_answer_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
+def _per_response_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
     return sum(tell(slot) for slot in slots) * 1e6 / _answered(slots)
 
 
 def _answered(slots: Sequence[SlotRecord]) -> int:
-    return sum(map(answers, slots))
+    return sum(map(responses, slots))
 
 
 def explanation_sentence(found: Explanation) -> str | None:
@@ -175,26 +175,26 @@ class _Parts(NamedTuple):
 
 
 def waiting(data: PointData) -> Iterator[Waiting]:
-    """Take each arm's time apart, where the load and the probes can tell."""
-    valid = valid_for(data, RATE)
-    yield from filter(None, (_waiting_of(valid, arm) for arm in data.experiment.arms))
+    """Take each variant's time apart, where the load and the probes can tell."""
+    valid = valid_for(data, THROUGHPUT)
+    yield from filter(None, (_waiting_of(valid, variant) for variant in data.experiment.variants))
 
 
-def _waiting_of(valid: PointData, arm: str) -> Waiting | None:
-    load = valid.experiment.load_of(arm)
+def _waiting_of(valid: PointData, variant: str) -> Waiting | None:
+    load = valid.experiment.load_of(variant)
     if load.loop == "open" or load.think_s or valid.experiment.generator != OWN_GENERATOR:
         return None
-    crowd = _crowded(valid.of_arm(arm), load.connections)
+    crowd = _crowded(valid.of_variant(variant), load.connections)
     found = [
         parts
-        for block in valid.blocks
-        if (parts := _parts(block.of(arm), load.connections, crowd)) is not None
+        for this_round in valid.rounds
+        if (parts := _parts(this_round.of(variant), load.connections, crowd)) is not None
     ]
-    if len(found) < FEWEST_BLOCKS:
+    if len(found) < FEWEST_ROUNDS:
         return None
     whole, work, cpu, queue = (np.array(part) for part in zip(*found, strict=True))
     return Waiting(
-        arm=arm,
+        variant=variant,
         connections=load.connections,
         whole_us=mean_interval(whole, CONFIDENCE),
         work_us=mean_interval(work, CONFIDENCE),
@@ -232,25 +232,25 @@ def _crowded(slots: Sequence[SlotRecord], connections: int) -> tuple[str, int] |
 def _parts(
     slots: Sequence[SlotRecord], connections: int, crowd: tuple[str, int] | None
 ) -> _Parts | None:
-    rate, work_us = rate_rps(slots), server_cpu_us(slots)
+    throughput, work_us = throughput_rps(slots), server_cpu_us(slots)
     waited_s = [
         use.waited_for_cpu_s
         for slot in slots
         for use in (slot.readings.services.values() if slot.readings else ())
     ]
     known_s = [it for it in waited_s if it is not None]
-    if rate is None or work_us is None or not known_s or len(known_s) < len(waited_s):
+    if throughput is None or work_us is None or not known_s or len(known_s) < len(waited_s):
         return None
     return _Parts(
-        whole_us=connections / rate * 1e6,
+        whole_us=connections / throughput * 1e6,
         work_us=work_us,
-        cpu_us=sum(known_s) / sum(map(answers, slots)) * 1e6,
-        queue_us=(connections - crowd[1]) / rate * 1e6 if crowd else 0.0,
+        cpu_us=sum(known_s) / sum(map(responses, slots)) * 1e6,
+        queue_us=(connections - crowd[1]) / throughput * 1e6 if crowd else 0.0,
     )
 
 
 def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
-    """Say of each arm how long an answer takes, is worked on, and waits for what."""
+    """Say of each variant how long a response takes, is worked on, and waits for what."""
     for it in found:
         parts = [
             f"{_time(it.work_us)} of work on the servers' CPUs",
@@ -262,29 +262,29 @@ def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
                 "of them taken"
             )
         yield (
-            f"{it.arm}: with {it.connections} connections an answer takes {_time(it.whole_us)}: "
-            f"{', '.join(parts)}, and {_time(it.rest_us)} in sockets and event loops, on the way, "
-            "and in the client."
+            f"{it.variant}: with {it.connections} connections a response takes "
+            f"{_time(it.whole_us)}: {', '.join(parts)}, and {_time(it.rest_us)} in sockets and "
+            "event loops, on the way, and in the client."
         )
 
 
 def what_waits(judged: Judgement) -> Iterator[str]:
-    """Say where a difference of rates is one of waiting, and not of work on the servers' CPUs."""
-    by_arm = {it.arm: it for it in judged.waiting}
+    """Say where a difference of throughput is one of waiting, not of work on the servers' CPUs."""
+    by_variant = {it.variant: it for it in judged.waiting}
     for found in judged.comparisons:
-        is_told = found.metric == RATE and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
-        if not is_told or found.limited_by or not {found.a, found.b} <= by_arm.keys():
+        is_told = found.metric == THROUGHPUT and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        if not is_told or found.limited_by or not {found.a, found.b} <= by_variant.keys():
             continue
         slow, fast = sorted(
-            (by_arm[found.a], by_arm[found.b]), key=lambda it: -it.whole_us.estimate
+            (by_variant[found.a], by_variant[found.b]), key=lambda it: -it.whole_us.estimate
         )
         longer_us = slow.rest_us.estimate - fast.rest_us.estimate
         work_us = abs(slow.work_us.estimate - fast.work_us.estimate)
         if _busy(slow) > IDLE_BELOW or work_us > MOST_OF_IT * longer_us:
             continue
         yield (
-            f"{slow.arm} waits: of the {_time(slow.whole_us)} that its answer takes, "
-            f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.arm}: "
+            f"{slow.variant} waits: of the {_time(slow.whole_us)} that its response takes, "
+            f"{_time(slow.work_us)} are work on the servers' CPUs ({fast.variant}: "
             f"{_time(fast.work_us)} of {_time(fast.whole_us)}).{_nagle(longer_us)}"
         )
 

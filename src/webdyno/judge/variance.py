@@ -1,6 +1,6 @@
-"""Where noise comes from, and how many slots of each arm a block gets so as to keep it small.
+"""Where noise comes from, and how many slots of each variant a round gets so as to keep it small.
 
-One-way random-effects analysis of variance over blocks and slots. Kalibera & Jones, "Rigorous
+One-way random-effects analysis of variance over rounds and slots. Kalibera & Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013: repeat where the variance is, weighed against what a
 repetition costs.
 """
@@ -16,52 +16,52 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import valid_for
 from webdyno.model.judgement import VarianceSplit
 from webdyno.model.measure import FIRST_SLOTS
-from webdyno.model.metrics import MetricRule, metric_rule
+from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.model.records import SlotRecord
 
 FEWEST_TOLD, MOST_TOLD = 2, 32
 
-PILOT_BLOCKS = 6
-"""Blocks that the choice is made from: those that every run has."""
+PILOT_ROUNDS = 6
+"""Rounds that the choice is made from: those that every run has."""
 
 NEARLY = 1.1
 MOST_SLOTS = 8
-"""Blocks shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
-the first ones: the blocks are limited as well, and each would tell less."""
+"""Rounds shouldn't become so long that few fit into a budget. Nor have they ever fewer slots than
+the first ones: the rounds are limited as well, and each would tell less."""
 
 
-def chosen_slots_per_arm(data: PointData) -> int:
-    """Give the slots of each arm in the block that comes after the finished ones on record.
+def chosen_slots_per_variant(data: PointData) -> int:
+    """Give the slots of each variant in the round that comes after the finished ones on record.
 
-    A function of the first blocks on record alone, so that a resumed run chooses alike; and of the
+    A function of the first rounds on record alone, so that a resumed run chooses alike; and of the
     ratios' variances alone, not of the ratios, so that intervals stay right.
     """
     measure = data.measure
-    if measure.slots_per_arm is not None or len(data.blocks) < PILOT_BLOCKS:
-        return measure.first_slots_per_arm
-    return _chosen(data.first(PILOT_BLOCKS))
+    if measure.slots_per_variant is not None or len(data.rounds) < PILOT_ROUNDS:
+        return measure.first_slots_per_variant
+    return _chosen(data.first(PILOT_ROUNDS))
 
 
 def _chosen(pilot: PointData) -> int:
     valid = valid_for(pilot, pilot.measure.decide_on)
-    rule = metric_rule(pilot.measure.decide_on)
-    baseline, *others = pilot.experiment.arms
+    rule = METRICS[pilot.measure.decide_on]
+    baseline, *others = pilot.experiment.variants
     splits = [
         random_effects(groups)
-        for arm in others
-        if _tells(groups := _log_ratios(valid, arm, baseline, rule))
+        for variant in others
+        if _tells(groups := _log_ratios(valid, variant, baseline, rule))
     ]
     if not splits:
         return FIRST_SLOTS
     restart, slot = np.array(splits).mean(axis=0)
-    first = len(pilot.blocks[0].record.order) // len(pilot.experiment.arms)
-    return choice(restart, slot, *_costs_s(pilot, len(pilot.experiment.arms)), first)
+    first = len(pilot.rounds[0].record.order) // len(pilot.experiment.variants)
+    return choice(restart, slot, *_costs_s(pilot, len(pilot.experiment.variants)), first)
 
 
 def choice(restart: float, slot: float, start_s: float, slot_s: float, first: int) -> int:
-    """Give the number of slots for the blocks after those with `first`, from variances and costs.
+    """Give the number of slots for the rounds after those with `first`, from variances and costs.
 
-    It is the smallest with which time times variance is within `NEARLY` of the least: all blocks
+    It is the smallest with which time times variance is within `NEARLY` of the least: all rounds
     count alike, the first ones as well, so that longer ones help less than they could.
     """
 
@@ -73,29 +73,34 @@ def choice(restart: float, slot: float, start_s: float, slot_s: float, first: in
     return next(slots for slots in allowed if product(slots) <= NEARLY * least)
 
 
-def _log_ratios(data: PointData, arm: str, baseline: str, rule: MetricRule) -> list[Logs]:
-    """Pair the arms' slots of a block in their order: what weighs on both alike is no noise."""
-    mine, theirs = (data.slot_logs(name, rule) for name in (arm, baseline))
+def _log_ratios(data: PointData, variant: str, baseline: str, rule: MetricRule) -> list[Logs]:
+    """Pair the variants' slots of a round in their order: what weighs on both alike is no noise."""
+    mine, theirs = (data.slot_logs(name, rule) for name in (variant, baseline))
     both = [(mine[number], theirs[number]) for number in mine if number in theirs]
     return [a[: len(b)] - b[: len(a)] for a, b in both]
 
 
-def variance_splits(data: PointData, arms: Sequence[str], rule: MetricRule) -> list[VarianceSplit]:
-    """Split the variance of each arm's values per slot; arms with too few of them are excluded."""
+def variance_splits(
+    data: PointData, variants: Sequence[str], rule: MetricRule
+) -> list[VarianceSplit]:
+    """Split the variance of each variant's values per slot.
+
+    Variants with too few of them are excluded.
+    """
     splits = []
-    start_s, slot_s = _costs_s(data, len(arms))
-    for arm in arms:
-        groups = list(data.slot_logs(arm, rule).values())
+    start_s, slot_s = _costs_s(data, len(variants))
+    for variant in variants:
+        groups = list(data.slot_logs(variant, rule).values())
         if not _tells(groups):
             continue
         restart, slot = random_effects(groups)
         splits.append(
             VarianceSplit(
-                arm=arm,
+                variant=variant,
                 metric=rule.name,
                 restart_sd=sqrt(restart),
                 slot_sd=sqrt(slot),
-                slots_per_arm=best_slots(restart, slot, start_s, slot_s),
+                slots_per_variant=best_slots(restart, slot, start_s, slot_s),
             )
         )
     return splits
@@ -117,9 +122,9 @@ def random_effects(groups: Sequence[Logs]) -> tuple[float, float]:
 
 
 def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> int:
-    """Give the even number of slots per block that makes the interval narrowest in a given time.
+    """Give the even number of slots per round that makes the interval narrowest in a given time.
 
-    With n slots a block costs start_s + n · slot_s and has the variance restart + slot / n; their
+    With n slots a round costs start_s + n · slot_s and has the variance restart + slot / n; their
     product is least at n = √(start_s / slot_s · slot / restart).
     """
     worth = restart * slot_s
@@ -128,25 +133,28 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
 
 
 def _tells(groups: Sequence[Logs]) -> bool:
-    """Whether variance within and between blocks can be told apart."""
+    """Whether variance within and between rounds can be told apart."""
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 
-def _costs_s(data: PointData, arms: int) -> tuple[float, float]:
-    """Give what an arm's fresh start (warm-up included) and one more slot cost, on average.
+def _costs_s(data: PointData, variants: int) -> tuple[float, float]:
+    """Give what a variant's fresh start (warm-up included) and one more slot cost, on average.
 
-    From one slot's beginning to the next one's: with its lead-in, its drain and its probes.
+    From one slot's beginning to the next one's: with its ramp-up, its drain and its probes.
     """
-    found = [slot_s for block in data.blocks if (slot_s := _slot_s(block.slots))]
+    found = [slot_s for this_round in data.rounds if (slot_s := _slot_s(this_round.slots))]
     if not found:
         return 0.0, 0.0
     slot_s = fmean(found)
-    starts_s = [block.record.took_s - len(block.record.order) * slot_s for block in data.blocks]
-    return max(fmean(starts_s), 0.0) / arms, slot_s
+    starts_s = [
+        this_round.record.took_s - len(this_round.record.order) * slot_s
+        for this_round in data.rounds
+    ]
+    return max(fmean(starts_s), 0.0) / variants, slot_s
 
 
 def _slot_s(slots: Sequence[SlotRecord]) -> float | None:
-    """Give how long a block's slots took, on average; None where fewer than two are there."""
+    """Give how long a round's slots took, on average; None where fewer than two are there."""
     if len(slots) < 2:
         return None
     first, last = slots[0], slots[-1]

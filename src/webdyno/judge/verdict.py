@@ -8,12 +8,12 @@ from webdyno.judge.interval import Estimate, t_quantile
 from webdyno.model.format import confidence_level, percent, probability
 from webdyno.model.judgement import Verdict
 
-MOST_BLOCKS_FORESEEN = 1_000
+MOST_ROUNDS_FORESEEN = 1_000
 
 
 @dataclass(frozen=True)
 class VerdictRule:
-    """What is asked of the log ratios of an arm and the baseline."""
+    """What is asked of the log ratios of a variant and the baseline."""
 
     better: str
     """`higher` or `lower`: which values of the metric are good."""
@@ -21,7 +21,7 @@ class VerdictRule:
     """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
     alpha: float
     """Two-sided risk of calling equals different; 1 - alpha is the interval's confidence."""
-    fewest_blocks: int
+    fewest_rounds: int
     floor: float = 0.0
     """So do those within 1/(1 + floor) to 1 + floor, being of less than `floor_text`."""
     floor_text: str = ""
@@ -39,11 +39,11 @@ class VerdictRule:
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict, why, and how many blocks might still bring one."""
+    """The verdict, why, and how many rounds might still bring one."""
 
     verdict: Verdict
     why: str
-    more_blocks: int | None = None
+    more_rounds: int | None = None
     negligible: bool = False
 
 
@@ -52,24 +52,24 @@ def different(found: Estimate | None, p: float, question: VerdictRule) -> bool:
     return found is not None and found.excludes_zero() and p <= question.alpha
 
 
-def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule) -> Ruling:
+def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule) -> Ruling:
     """Give the verdict.
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
     the interval and the exact test both exclude "no difference", and the estimate lies outside.
-    Else `inconclusive`; without a block `incomplete`.
+    Else `inconclusive`; without a round `incomplete`.
     """
     interval = f"{confidence_level(1 - question.alpha)} CI"
     limit = question.limit_text
-    if not blocks:
-        fewest = question.fewest_blocks
+    if not rounds:
+        fewest = question.fewest_rounds
         why = f"No round was finished with valid figures; a verdict needs at least {fewest}."
         return Ruling(Verdict.INCOMPLETE, why, fewest)
-    if found is None or blocks < question.fewest_blocks:
+    if found is None or rounds < question.fewest_rounds:
         return Ruling(
             Verdict.INCONCLUSIVE,
-            f"A verdict needs at least {question.fewest_blocks} rounds; there are {blocks}.",
-            question.fewest_blocks - blocks,
+            f"A verdict needs at least {question.fewest_rounds} rounds; there are {rounds}.",
+            question.fewest_rounds - rounds,
         )
     verdict = by_interval(found, question.limit, question.better)
     if verdict is Verdict.EQUIVALENT and not _within(found, log1p(question.delta)):
@@ -86,45 +86,45 @@ def answer(found: Estimate | None, p: float, blocks: int, question: VerdictRule)
         return Ruling(
             verdict,
             f"Significant: the {interval} excludes 1, an exact permutation test agrees "
-            f"({_p(p, blocks)}), and the estimate lies outside ±{limit}.",
+            f"({_p(p, rounds)}), and the estimate lies outside ±{limit}.",
         )
     if not found.excludes_zero():
         why = f"The {interval} includes both no difference and differences of more than {limit}."
     elif p > question.alpha:
         why = (
             f"The {interval} excludes 1, but an exact permutation test doesn't agree "
-            f"({_p(p, blocks)})."
+            f"({_p(p, rounds)})."
         )
     else:
         why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
-    return Ruling(Verdict.INCONCLUSIVE, why, more_blocks_needed(found, blocks, question))
+    return Ruling(Verdict.INCONCLUSIVE, why, more_rounds_needed(found, rounds, question))
 
 
-def _p(p: float, blocks: int) -> str:
-    """Give a p-value; say so where so few blocks can give no smaller one, however they differ."""
+def _p(p: float, rounds: int) -> str:
+    """Give a p-value; say so where so few rounds can give no smaller one, however they differ."""
     said = probability(p)
-    return f"{said}, the minimum for {blocks} rounds" if p <= 2.0 ** (1 - blocks) else said
+    return f"{said}, the minimum for {rounds} rounds" if p <= 2.0 ** (1 - rounds) else said
 
 
 def answer_within(
-    measured: Ruling, bounded: Ruling, tipping: str, more_blocks: int | None
+    measured: Ruling, worst_case: Ruling, tipping: str, more_rounds: int | None
 ) -> Ruling:
-    """Give the verdict that holds when all bounds are counted against the one as measured.
+    """Give the verdict that holds in the worst case of interference.
 
-    `tipping` says how much of disturbance it would take, and how much there was; `more_blocks` how
-    many blocks it takes for the one as measured to survive the bounds.
+    `tipping` says how much interference it would take, and how much there was; `more_rounds` how
+    many rounds it takes for the sampling verdict to survive the worst case.
     """
-    if measured.verdict is bounded.verdict:
+    if measured.verdict is worst_case.verdict:
         return replace(measured, why=f"{measured.why} Robust: {tipping}.")
     return Ruling(
         Verdict.INCONCLUSIVE,
         f"Looks {measured.verdict}, but interference could explain all of it: {tipping}.",
-        more_blocks,
+        more_rounds,
     )
 
 
 def by_interval(found: Estimate, limit: float, better: str) -> Verdict:
-    """Give the verdict that an interval of a log ratio allows, whatever else is asked for.
+    """Give the verdict that an interval of a log ratio allows, whatever else is requested.
 
     Log ratios of up to `limit` to either side count as equivalent.
     """
@@ -139,13 +139,13 @@ def _within(found: Estimate, limit: float) -> bool:
     return -limit <= found.low and found.high <= limit
 
 
-def more_blocks_needed(
-    found: Estimate, blocks: int, question: VerdictRule, bound: Bound = UNBIASED
+def more_rounds_needed(
+    found: Estimate, rounds: int, question: VerdictRule, bound: Bound = UNBIASED
 ) -> int | None:
-    """How many more blocks would bring a verdict if estimate, spread and bound stayed as they are.
+    """How many more rounds would bring a verdict if estimate, spread and bound stayed as they are.
 
-    `found` is the interval as measured: blocks narrow that, and not what a disturbance can have
-    done. None when it would take more blocks than anybody would wait for, or none would help.
+    `found` is the sampling CI: rounds narrow it, but not the possible effect of interference. None
+    when it would take more rounds than anybody would wait for, or none would help.
     """
     limit, centre = question.limit, found.centre
     if abs(centre) > limit:
@@ -153,8 +153,8 @@ def more_blocks_needed(
     else:
         wanted = limit - max(centre + bound.down, bound.up - centre)
     level = 1 - question.alpha
-    spread = found.half_width * blocks**0.5 / t_quantile(blocks, level)
-    for n in range(blocks + 1, blocks + MOST_BLOCKS_FORESEEN + 1):
+    spread = found.half_width * rounds**0.5 / t_quantile(rounds, level)
+    for n in range(rounds + 1, rounds + MOST_ROUNDS_FORESEEN + 1):
         if t_quantile(n, level) * spread / n**0.5 <= wanted:
-            return n - blocks
+            return n - rounds
     return None

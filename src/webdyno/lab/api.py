@@ -66,9 +66,9 @@ class Options(TypedDict, total=False):
     vary: Mapping[str, Sequence[object]]
     """Settings at several levels each: all combinations are measured."""
     curl: Sequence[str]
-    """curl's commands, as browsers copy them: what is asked for, instead of paths."""
+    """curl's commands, as browsers copy them: what is requested, instead of paths."""
     har: str | Path
-    """A HAR file that a browser saved: what is asked for."""
+    """A HAR file that a browser saved: what is requested."""
     requests: str | Path
     """A .http file, one with a JSON object a line, or what `webdyno workload` wrote."""
     out: str | Path
@@ -99,7 +99,7 @@ class Systems(Options, total=False):
     site: str
     """What all of them serve; else the first that all can serve."""
     path: str
-    """The path that is asked for; else the site's first."""
+    """The path that is requested; else the site's first."""
     own: Mapping[str, object]
     """Keys of your own systems (docs/own.md): dir, environment, services, prepare, ready, …"""
 
@@ -122,7 +122,7 @@ def capacity(
 ) -> CapacityResult:
     """Find the highest load that one or two systems carry while objectives hold.
 
-    `slo`: each a percentile of response times, as `p99<50ms`, or `failures<0.1%`.
+    `slo`: each a percentile of latency, as `p99<50ms`, or `failures<0.1%`.
     """
     given = _Given.of(options, Systems)
     more = CommandLine({"capacity": {"slo": list(slo)}}, {("capacity",): "slo"})
@@ -192,16 +192,16 @@ def tune(
     slo: Sequence[str] = (),
     **options: Unpack[Systems],
 ) -> Result | None:
-    """Look for better settings of one or two systems, then compare default and tuned afresh.
+    """Look for better settings of one or two systems, then compare default and tuned again.
 
-    `each`: time for the search of each side. `budget` is for the comparison. None where nothing
+    `each`: time for the search of each variant. `budget` is for the comparison. None where nothing
     better was found; `head.experiment.tuning` of the result has what was.
     """
     given = _Given.of(options, Systems)
     each_s = read_value(_BUDGET, f"{each}", given.caller.spelled("--each", each))
     out, asked = given.out, given.asked
     tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, out, given.caller)
-    if not search_in_turns(tuning.sides, each_s, given.caller):
+    if not search_in_turns(tuning.contenders, each_s, given.caller):
         raise KeyboardInterrupt
     final = tuning.final(usual_budget="budget" not in options and not slo)
     if final is None:
@@ -211,30 +211,30 @@ def tune(
 
 
 def why(
-    folder: str | Path, *, arms: Sequence[str] = (), **options: Unpack[Options]
+    folder: str | Path, *, variants: Sequence[str] = (), **options: Unpack[Options]
 ) -> dict[str, Result]:
-    """Find what limits the arms of a run: each is measured beside itself with less of one thing.
+    """Find what limits the variants of a run: each is measured again with less of one thing.
 
-    By arm; `judgement.elasticities` of each result has what the rate hangs on.
+    By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
     given = _Given.of(options, Options)
-    asked = AskedWhy.of(Path(folder), arms, given.budget_s, given.out)
+    asked = AskedWhy.of(Path(folder), variants, given.budget_s, given.out)
     found = map(given.told, measure_limits(asked, given.caller))
-    return dict(zip(asked.all_arms, found, strict=True))
+    return dict(zip(asked.all_variants, found, strict=True))
 
 
 def try_advice(
-    folder: str | Path, *, arms: Sequence[str] = (), **options: Unpack[Options]
+    folder: str | Path, *, variants: Sequence[str] = (), **options: Unpack[Options]
 ) -> dict[str, Result]:
-    """Measure what settings are worth that are known to be better than those of a run's arms.
+    """Measure what settings are worth that are known to be better than those of a run's variants.
 
-    By arm, of those for which there are any; `judgement.gains` of each result has their worth.
+    By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
     given = _Given.of(options, Options)
-    asked = AskedWhy.of(Path(folder), arms, given.budget_s, given.out)
+    asked = AskedWhy.of(Path(folder), variants, given.budget_s, given.out)
     suspected = suspected_settings(asked)
     found = map(given.told, measure_advice(asked, suspected, given.caller))
-    return dict(zip((arm for arm in suspected if suspected[arm]), found, strict=True))
+    return dict(zip((variant for variant in suspected if suspected[variant]), found, strict=True))
 
 
 def resume(folder: str | Path, **options: Unpack[Options]) -> Result:

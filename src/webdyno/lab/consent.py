@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.foreign import ForeignPart, commands_around_blocks, foreign_parts
+from webdyno.definitions.foreign import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, State
@@ -54,9 +54,9 @@ def agree_to_catalogues(stacks: Sequence[Stack], sites: Sequence[Site], caller: 
 
 
 def agree_to_own(stacks: Sequence[Stack], states: Sequence[State] = ()) -> None:
-    """Remember that you asked for these yourself: a resumed run asks no more."""
+    """Remember that you requested these yourself: a resumed run asks no more."""
     own = [part for part in foreign_parts(stacks, []) if part.in_folder]
-    own += commands_around_blocks(states, Path.cwd())
+    own += commands_around_rounds(states, Path.cwd())
     agreed = _agreed_file()
     known = _agreed(agreed)
     if new := [part for part in own if part.fingerprint not in known]:
@@ -146,7 +146,7 @@ def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
 
 
 def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
-    """Give an experiment without what its arms answer otherwise than the log, where it is of one.
+    """Give an experiment of a log without what its variants answer otherwise than the log.
 
     Raise UserError where nobody agrees to that, or too little would be left.
     """
@@ -175,13 +175,15 @@ def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller)
 
 
 def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
-    """Whether a load is of a log, and the same for all arms, which this machine starts."""
-    own = any(experiment.requests_of(arm) != experiment.requests for arm in experiment.arms)
-    stacks = [catalogue.stack(arm.stack) for arm in experiment.arms.values()]
+    """Whether a load is of a log, and the same for all variants, which this machine starts."""
+    own = any(
+        experiment.requests_of(variant) != experiment.requests for variant in experiment.variants
+    )
+    stacks = [catalogue.stack(variant.stack) for variant in experiment.variants.values()]
     return (
         bool(experiment.workload and experiment.requests)
         and not own
-        and experiment.bench.kind != "cluster"
+        and experiment.testbed.kind != "cluster"
         and all(len(request.paths) == 1 for request in experiment.requests)
         and all(stack.protocol == "http" for stack in stacks)
     )

@@ -44,8 +44,8 @@ Head = TypeVar("Head", bound=BaseModel)
 
 TOLD_APART = 20
 """Of so many hosts each is told of by itself, and gets a report of its own."""
-BLOCK = b'{"kind":"block"'
-"""How the record of a finished block begins; see `run.redact.line_of`."""
+ROUND = b'{"kind":"round"'
+"""How the record of a finished round begins; see `run.redact.line_of`."""
 
 
 class Dispatched(NamedTuple):
@@ -80,8 +80,8 @@ def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
 
     if question_of(asked.experiment).one_answer:
         raise UserError("a gate has one answer for all of its points: leave --spread out")
-    if asked.experiment.bench.kind == "cluster":
-        raise UserError("--bench cluster has hosts for one point: leave it out, or --spread")
+    if asked.experiment.testbed.kind == "cluster":
+        raise UserError("--testbed cluster has hosts for one point: leave it out, or --spread")
     if len(plan_points(asked.experiment)) < 2:
         raise UserError("--spread takes an experiment of several points: --vary KEY=LEVEL,LEVEL…")
     folder, head = _folder(asked, out), SpreadHead(name=asked.name)
@@ -149,7 +149,7 @@ def measure_on_hosts(dispatched: Dispatched, caller: Caller) -> bool:
                 f"{dispatched.name}: {count(missing.total(), 'run')} on "
                 f"{count(len(dispatcher.hosts), 'host')}, each of {dispatched.each}"
             )
-        news = BlockNews(max(missing.values()), caller.tell, quiet=caller.quiet)
+        news = RoundNews(max(missing.values()), caller.tell, quiet=caller.quiet)
         try:
             dispatcher.measure(missing, news, yes=caller.yes)
         except KeyboardInterrupt:
@@ -207,11 +207,11 @@ def fit_hosts(hosts: Sequence["Host"], caller: Caller) -> list["Host"]:
     return [it.host for it in looked if not it.why_not]
 
 
-class BlockNews:
-    """Tells of each block when it is there, and now and then how sure the answer is by now.
+class RoundNews:
+    """Tells of each round when it is there, and now and then how sure the answer is by now.
 
-    That takes all of a host's records, so it is told after 2, 4, 8, … blocks: what it costs stays
-    in proportion to them. Of many hosts only how far they are is told, after as many blocks as
+    That takes all of a host's records, so it is told after 2, 4, 8, … rounds: what it costs stays
+    in proportion to them. Of many hosts only how far they are is told, after as many rounds as
     there are hosts.
     """
 
@@ -219,48 +219,48 @@ class BlockNews:
         self._hosts = hosts
         self._tell, self._quiet = tell, quiet
         self._read_bytes: dict[str, int] = {}
-        self._blocks: dict[str, int] = {}
-        self._all_blocks = 0
+        self._rounds: dict[str, int] = {}
+        self._all_rounds = 0
         self._counting = Lock()
 
     def __call__(self, host: str, run: Path) -> None:
         """Tell of what is new in a host's run."""
-        before = self._blocks.get(host, 0)
-        blocks = before + self._new_blocks(host, run)
-        if blocks == before or self._quiet:
+        before = self._rounds.get(host, 0)
+        rounds = before + self._new_rounds(host, run)
+        if rounds == before or self._quiet:
             return
         if self._hosts <= TOLD_APART:
-            self._blocks[host] = blocks
-            self._tell_of(host, run, before, blocks)
+            self._rounds[host] = rounds
+            self._tell_of(host, run, before, rounds)
         else:
-            self._count(host, blocks)
+            self._count(host, rounds)
 
-    def _tell_of(self, host: str, run: Path, before: int, blocks: int) -> None:
+    def _tell_of(self, host: str, run: Path, before: int, rounds: int) -> None:
         from webdyno.judge import question_of
 
         told = ""
-        if blocks.bit_length() > max(before, 1).bit_length():
+        if rounds.bit_length() > max(before, 1).bit_length():
             points = RunFolder.open(run).data().points
             told = f": {'; '.join(question_of(it.experiment).so_far(it) for it in points)}"
-        self._tell(f"{host}, block {blocks}{told}")
+        self._tell(f"{host}, round {rounds}{told}")
 
-    def _count(self, host: str, blocks: int) -> None:
+    def _count(self, host: str, rounds: int) -> None:
         with self._counting:
-            before = self._all_blocks
-            self._all_blocks += blocks - self._blocks.get(host, 0)
-            self._blocks[host] = blocks
-            if self._all_blocks // self._hosts > before // self._hosts:
-                least, most = min(self._blocks.values()), max(self._blocks.values())
+            before = self._all_rounds
+            self._all_rounds += rounds - self._rounds.get(host, 0)
+            self._rounds[host] = rounds
+            if self._all_rounds // self._hosts > before // self._hosts:
+                least, most = min(self._rounds.values()), max(self._rounds.values())
                 spread = f"{least} to {most}" if least < most else f"{least}"
-                hosts = count(len(self._blocks), "host")
-                self._tell(f"{count(self._all_blocks, 'block')} on {hosts}, {spread} on each")
+                hosts = count(len(self._rounds), "host")
+                self._tell(f"{count(self._all_rounds, 'round')} on {hosts}, {spread} on each")
 
-    def _new_blocks(self, host: str, run: Path) -> int:
+    def _new_rounds(self, host: str, run: Path) -> int:
         with (run / RECORDS_FILE).open("rb") as file:
             file.seek(self._read_bytes.get(host, 0))
             whole, _, _ = file.read().rpartition(b"\n")
             self._read_bytes[host] = self._read_bytes.get(host, 0) + len(whole)
-        return sum(line.startswith(BLOCK) for line in whole.split(b"\n"))
+        return sum(line.startswith(ROUND) for line in whole.split(b"\n"))
 
 
 def begin_folder(
@@ -273,8 +273,14 @@ def begin_folder(
     """
     from webdyno.run.repeat import keep_for_repeating
 
-    arms = (arm for point in plan_points(experiment) for arm in point.experiment.arms.values())
-    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm in arms)]
+    variants = (
+        variant
+        for point in plan_points(experiment)
+        for variant in point.experiment.variants.values()
+    )
+    stacks = [
+        catalogue.stack(name) for name in dict.fromkeys(variant.stack for variant in variants)
+    ]
     refuse_other_machines(stacks, replace(caller, loads_other_machines=False), anywhere=True)
     folder = file.parent
     try:

@@ -1,4 +1,7 @@
-"""The experiment of a gate: two sides of a repository, and how much worse one of them may be."""
+"""The experiment of a gate.
+
+Two revisions of a repository, and how much worse one of them may be.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +16,8 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.systems import Arranged, checked_with_own, common_site
 from webdyno.model.errors import UserError
 from webdyno.model.gate import (
-    BASE,
-    BASE_AGAIN,
+    BASELINE,
+    BASELINE_AGAIN,
     DEFAULT_TOLERANCES,
     HEAD,
     GateAnswer,
@@ -33,9 +36,9 @@ REQUESTS = "requests"
 BUDGET_S = 600.0
 SHORT = {
     "cpu": "server_cpu_us",
-    "rate": "rate_rps",
-    "p50": "response_p50_us",
-    "p99": "response_p99_us",
+    "throughput": "throughput_rps",
+    "p50": "latency_p50_us",
+    "p99": "latency_p99_us",
     "memory": "memory_mib",
 }
 OFF = "off"
@@ -67,17 +70,17 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
     if asked.paths and asked.traffic:
         raise UserError(
             f"{caller.spelled('--path', asked.paths[0])}: --curl, --har and --requests say what is "
-            "asked for; leave it out"
+            "requested; leave it out"
         )
     tolerated = tolerances(asked.worse_than, caller)
     old, new = (
-        _side(name, caller.named(flag), catalogue)
+        _variant(name, caller.named(flag), catalogue)
         for name, flag in ((asked.base, "--base"), (asked.head, "--head"))
     )
     if old.files and new.files and (why := _unmeasured(old.files, new.files)):
         if lacking := new.files.repository.excluded_from(new.asked):
             caller.tell(f"{new.flag} {new.asked} {lacking}")
-        return GateJudgement(answer=GateAnswer.PASS, headline=why, base=old.name, head=new.name)
+        return GateJudgement(answer=GateAnswer.PASS, headline=why, baseline=old.name, head=new.name)
     served = asked.site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
     endpoints = _endpoints(asked.overrides, None if asked.paths else project)
@@ -89,7 +92,7 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
-    """Read `5%` and `p99=20%`, `rate=off`; raise UserError, naming the flag, for anything else."""
+    """Read `5%` and `p99=20%`; raise UserError, naming the flag, for anything else."""
     found: dict[str, float] = dict(DEFAULT_TOLERANCES)
     seen: set[str] = set()
     for text in sorted(texts, key=lambda it: "=" in it):  # a single metric's own counts before all
@@ -128,12 +131,12 @@ def _share(amount: str, flag: str) -> float:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """Base or head, as it was asked for."""
+class _Variant:
+    """Baseline or head, as it was asked for."""
 
     flag: str
     stack: str
-    """`rev:main`, or whatever else an arm can be."""
+    """`rev:main`, or whatever else a variant can be."""
     name: str
     """For people: `main (1a2b3c4)`."""
     files: "Files | None"
@@ -149,19 +152,19 @@ class Files:
     revision: "Revision"
 
 
-def _side(asked: str, flag: str, catalogue: Catalogue) -> _Side:
-    """Find out what is asked for; raise UserError for a revision that isn't there."""
-    from webdyno.own.arms import is_own
+def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
+    """Find out what is requested; raise UserError for a revision that isn't there."""
+    from webdyno.own.variants import is_own
     from webdyno.revisions.repository import Repository
 
     kind, _, text = asked.partition(":")
     if asked in catalogue.stacks or (is_own(asked) and kind != "rev"):
-        return _Side(flag, asked, asked, None, asked)
+        return _Variant(flag, asked, asked, None, asked)
     wanted = text if kind == "rev" else asked
     repository = Repository.around(Path.cwd(), flag)
     revision = repository.revision(wanted, flag)
     called = "the working tree" if wanted == WORKING_TREE else wanted
-    return _Side(
+    return _Variant(
         flag, f"rev:{wanted}", f"{called} ({revision.text})", Files(repository, revision), wanted
     )
 
@@ -174,7 +177,7 @@ def _unmeasured(old: Files, new: Files) -> str | None:
 
 @dataclass(frozen=True)
 class _WithoutRequests:
-    """Flags and webdyno.toml together, but for its requests: the flags name what is asked for."""
+    """Flags and webdyno.toml together, but for its requests: the flags name what is requested."""
 
     source: Source
 
@@ -194,8 +197,8 @@ class _WithoutRequests:
 
 
 def _experiment(
-    old: _Side,
-    new: _Side,
+    old: _Variant,
+    new: _Variant,
     paths: Sequence[str],
     site: str,
     worse_than: dict[str, float],
@@ -208,12 +211,12 @@ def _experiment(
         "title": f"{new.name} against {old.name}",
         "question": f"Is {new.name} worse than {old.name} by more than is tolerated?",
         "site": site,
-        "arms": {
-            BASE: {"stack": old.stack},
-            BASE_AGAIN: {"stack": old.stack},
+        "variants": {
+            BASELINE: {"stack": old.stack},
+            BASELINE_AGAIN: {"stack": old.stack},
             HEAD: {"stack": new.stack},
         },
-        "gate": {"worse_than": worse_than, "base": old.name, "head": new.name},
+        "gate": {"worse_than": worse_than, "baseline": old.name, "head": new.name},
         "same_bodies": False,
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
@@ -227,9 +230,9 @@ def _experiment(
     flags: dict[KeyPath, str] = {
         ("load", "paths"): said,
         ("factors",): said,
-        ("arms", BASE): f"{old.flag} {old.stack}",
-        ("arms", BASE_AGAIN): f"{old.flag} {old.stack}",
-        ("arms", HEAD): f"{new.flag} {new.stack}",
+        ("variants", BASELINE): f"{old.flag} {old.stack}",
+        ("variants", BASELINE_AGAIN): f"{old.flag} {old.stack}",
+        ("variants", HEAD): f"{new.flag} {new.stack}",
         ("gate",): "--worse-than",
     }
     return CommandLine(data, flags)

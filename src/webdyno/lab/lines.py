@@ -15,7 +15,7 @@ from webdyno.model.format import (
     significant,
 )
 from webdyno.model.point import Point
-from webdyno.model.records import BlockRecord, LongLookRecord, PilotRecord, SlotRecord
+from webdyno.model.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 if TYPE_CHECKING:  # numpy takes a while to import
@@ -26,7 +26,7 @@ class LineProgress:
     """Tells of a run as it goes on."""
 
     a_line_each = True
-    """Whether pilots and blocks have lines; else they are shown in another way."""
+    """Whether pilots and rounds have lines; else they are shown in another way."""
 
     def __init__(
         self,
@@ -39,12 +39,12 @@ class LineProgress:
         self.notice = tell
         self._quiet, self._verbose = quiet, verbose
         self._factors = list(factor_names(head.experiment.factors).values())
-        self._block = ""
+        self._round = ""
 
     def __enter__(self) -> Self:
         """Begin to tell."""
         if self._factors and not self._quiet:
-            self.notice(f"each line: {', '.join(self._factors)} · block")
+            self.notice(f"each line: {', '.join(self._factors)} · round")
         return self
 
     def __exit__(
@@ -55,27 +55,27 @@ class LineProgress:
     ) -> None:
         """Tell no more."""
 
-    def pilot_begins(self, point: Point, arm: str) -> None:  # noqa: ARG002
-        """An arm is looked at alone."""
+    def pilot_begins(self, point: Point, variant: str) -> None:  # noqa: ARG002
+        """A variant is looked at alone."""
         interrupt_again()
 
     def pilot_ends(self, record: PilotRecord) -> None:
         """Tell what was found."""
         found = record.found
         if record.bursts and record.bursts.told:
-            self.notice(f"{record.arm}: {record.bursts.told}")
+            self.notice(f"{record.variant}: {record.bursts.told}")
         if self.a_line_each and not self._quiet:
             self.notice(
-                f"pilot: {record.arm}  {record.took_s:.1f} s  {_warmup_words(found.warmup_s)}"
+                f"pilot: {record.variant}  {record.took_s:.1f} s  {_warmup_words(found.warmup_s)}"
             )
 
-    def block_begins(self, point: Point, block: int, slots: int) -> None:  # noqa: ARG002
+    def round_begins(self, point: Point, round_number: int, slots: int) -> None:  # noqa: ARG002
         """Remember which one it is."""
         interrupt_again()
-        self._block = block_name(point, block)
+        self._round = round_name(point, round_number)
 
-    def slot_begins(self, arm: str, phase: str) -> None:  # noqa: ARG002
-        """An arm comes under load."""
+    def slot_begins(self, variant: str, phase: str) -> None:  # noqa: ARG002
+        """A variant comes under load."""
         interrupt_again()
 
     def slot_ends(self, record: SlotRecord) -> None:
@@ -92,7 +92,7 @@ class LineProgress:
         so_far, in_all = question_of(data.experiment).so_far(data), duration(sum(looks_s))
         self.notice(f"{so_far}; now {in_all} of load without restarts, for stalls and leaks")
 
-    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:  # noqa: ARG002
+    def long_look_begins(self, point: Point, variant: str, look_s: float) -> None:  # noqa: ARG002
         """A variant comes under load for so long."""
         interrupt_again()
 
@@ -101,10 +101,10 @@ class LineProgress:
         if self._verbose:
             from webdyno.judge.look_course import course_of
             from webdyno.judge.stalls import stalls_of
-            from webdyno.report.around_blocks import part_words
+            from webdyno.report.around_rounds import part_words
 
             for figures in course_of([part], stalls_of(part)):
-                self.notice(f"  {part.arm}, part {part.part + 1}: {part_words(figures)}")
+                self.notice(f"  {part.variant}, part {part.part + 1}: {part_words(figures)}")
 
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
@@ -112,15 +112,15 @@ class LineProgress:
             from webdyno.judge.long_look import look_at, warnings_words
 
             look = look_at(*parts)
-            self.notice(f"{look.arm}, longer load: {warnings_words(look)}")
+            self.notice(f"{look.variant}, longer load: {warnings_words(look)}")
 
-    def block_ends(self, block: BlockRecord, data: "PointData") -> None:
+    def round_ends(self, this_round: RoundRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""
         if self.a_line_each and not self._quiet:
             from webdyno.judge import question_of
 
             so_far = question_of(data.experiment).so_far(data)
-            self.notice(f"{self._block}  {block.took_s:.1f} s  {so_far}")
+            self.notice(f"{self._round}  {this_round.took_s:.1f} s  {so_far}")
 
 
 def _warmup_words(warmup_s: float) -> str:
@@ -132,7 +132,7 @@ def slot_words(record: SlotRecord) -> str:
     load, failed = record.load, record.load.failures.total
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (
-        f"{record.arm}, {record.phase}: {number(load.rate_rps)} req/s, "
+        f"{record.variant}, {record.phase}: {number(load.rate_rps)} req/s, "
         f"{significant(cpu_us)} µs server CPU per request, client {percent(load.client.busy)} busy"
     )
     if failed:
@@ -141,7 +141,7 @@ def slot_words(record: SlotRecord) -> str:
     return f"{words}, {count(retried, 'request')} retried" if retried else words
 
 
-def block_name(point: Point, block: int) -> str:
-    """Name a block, of several points by the levels alone: `64, always · block 3`."""
+def round_name(point: Point, round_number: int) -> str:
+    """Name a round, of several points by the levels alone: `64, always · round 3`."""
     levels = ", ".join(map(level, point.levels.values()))
-    return f"{levels} · block {block}" if levels else f"block {block}"
+    return f"{levels} · round {round_number}" if levels else f"round {round_number}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.compatibility import PROTOCOL
-from webdyno.definitions.foreign import commands_around_blocks, foreign_parts
+from webdyno.definitions.foreign import commands_around_rounds, foreign_parts
 from webdyno.generator.interface import program
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import (
@@ -29,8 +29,8 @@ from webdyno.run.folder import HEAD_FILE, RunFolder
 if TYPE_CHECKING:
     from webdyno.run.backend import Backend
 
-Blocks = Mapping[int, int]
-"""By number of a point: how many blocks it is to have in all; none at points excluded."""
+Rounds = Mapping[int, int]
+"""By number of a point: how many rounds it is to have in all; none at points excluded."""
 READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 """Methods that RFC 9110 (9.2.1) calls safe."""
 
@@ -54,11 +54,11 @@ def measure_anew(
     catalogue: Catalogue,
     out: Path | None,
     caller: Caller,
-    blocks: Blocks | None = None,
+    rounds: Rounds | None = None,
 ) -> Measured:
-    """Run an experiment from its first block on, in the folder `out` or one under runs/.
+    """Run an experiment from its first round on, in the folder `out` or one under runs/.
 
-    With `blocks` until its points have so many, and without long looks.
+    With `rounds` until its points have so many, and without long looks.
     """
     _provide(experiment, catalogue, out or Path("the new run"), caller)
     experiment = without_unlike(experiment, catalogue, caller)
@@ -68,21 +68,21 @@ def measure_anew(
     from webdyno.run.session import begin_run
 
     if not caller.quiet:
-        caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if blocks is None else name)
+        caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
     return _measure_in(
         _backend(experiment, caller),
         lambda backend, there: begin_run(name, there, catalogue, out, backend),
         caller,
-        blocks=blocks,
+        rounds=rounds,
     )
 
 
 def measure_on(
-    path: Path, caller: Caller, more_s: float | None = None, blocks: Blocks | None = None
+    path: Path, caller: Caller, more_s: float | None = None, rounds: Rounds | None = None
 ) -> Measured:
     """Go on with a run where it was interrupted, or for so many seconds from now on.
 
-    With `blocks` it goes on until its points have so many.
+    With `rounds` it goes on until its points have so many.
     """
     from webdyno.run.repeat import kept_catalogue
     from webdyno.run.session import resume_run
@@ -94,7 +94,7 @@ def measure_on(
         lambda backend, _: resume_run(path, backend),
         caller,
         more_s,
-        blocks,
+        rounds,
     )
 
 
@@ -125,7 +125,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
 def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
     """Measure the sweeps beside a search, in its folder, or go on with them; give each.
 
-    None where none was asked for.
+    None where none was requested.
     """
     from webdyno.judge.sweep import judge_sweep
     from webdyno.run.capacity import capacity_sweeps
@@ -136,7 +136,9 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
         return
     (point,) = judge_sweep(found.data()).points
     capacities_rps = [
-        it.interval.estimate for it in point.judgement.arms if it.metric == CAPACITY and it.interval
+        it.interval.estimate
+        for it in point.judgement.variants
+        if it.metric == CAPACITY and it.interval
     ]
     caller.tell(f"\nbeside the capacities, for {duration(sweep_s)}:")
     for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
@@ -158,7 +160,7 @@ def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> Measured
 
 
 def has_enough(folder: RunFolder) -> bool:
-    """Whether an interrupted run has blocks enough for an answer."""
+    """Whether an interrupted run has rounds enough for an answer."""
     from webdyno.judge import question_of
 
     points = folder.data().points
@@ -177,20 +179,24 @@ def what_is_kept(folder: RunFolder) -> str:
 
 
 def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None:
-    """Say that what requests write is there in the next block; None where nothing is known to be.
+    """Say that what requests write is there in the next round; None where nothing is known to be.
 
-    Containers begin afresh in each block, and `prepare` is taken to put things back.
+    Containers begin again in each round, and `prepare` is taken to put things back.
     """
     writing = [it.label for it in experiment.requests if it.method not in READING]
-    if not writing or experiment.state.before_block:
+    if not writing or experiment.state.before_round:
         return None
-    lasting = [name for name, arm in experiment.arms.items() if _keeps_state(catalogue, arm.stack)]
+    lasting = [
+        name
+        for name, variant in experiment.variants.items()
+        if _keeps_state(catalogue, variant.stack)
+    ]
     if not lasting:
         return None
     return (
-        f"{writing[0]} may write, and nothing puts that back: later blocks find more than earlier "
-        f"ones, and arms in one folder ({', '.join(lasting)}) write into the same files. "
-        '[state] before_block = ["…"] or prepare in [app] resets it (docs/own.md)'
+        f"{writing[0]} may write, and nothing puts that back: later rounds find more than earlier "
+        f"ones, and variants in one folder ({', '.join(lasting)}) write into the same files. "
+        '[state] before_round = ["…"] or prepare in [app] resets it (docs/own.md)'
     )
 
 
@@ -205,7 +211,7 @@ def _backend(experiment: Experiment, caller: Caller) -> Iterator[tuple["Backend"
     """Give where an experiment takes place, and the experiment with its hosts named."""
     from webdyno.run.session import LOCAL
 
-    if experiment.bench.kind != "cluster":
+    if experiment.testbed.kind != "cluster":
         yield LOCAL, experiment
         return
     from webdyno.cluster.backend import ClusterBackend
@@ -224,15 +230,19 @@ def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller:
     `folder` is that of the run.
     """
     there = [plan.experiment for plan in plan_points(experiment)]
-    arms = [(arm, each.site_of(name)) for each in there for name, arm in each.arms.items()]
-    stacks = [catalogue.stack(name) for name in dict.fromkeys(arm.stack for arm, _ in arms)]
-    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in arms)]
+    variants = [
+        (variant, each.site_of(name)) for each in there for name, variant in each.variants.items()
+    ]
+    stacks = [
+        catalogue.stack(name) for name in dict.fromkeys(variant.stack for variant, _ in variants)
+    ]
+    sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in variants)]
     generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
     tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
-    on_hosts = experiment.bench.kind == "cluster"
+    on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
-    around = commands_around_blocks((each.state for each in there), folder)
+    around = commands_around_rounds((each.state for each in there), folder)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if on_hosts:  # they look themselves
         return
@@ -242,8 +252,8 @@ def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller:
 
 def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
     """Give what servers need because of the protocol that they are asked in."""
-    for name, arm in experiment.arms.items():
-        stack, spoken = catalogue.stack(arm.stack), experiment.load_of(name).protocol
+    for name, variant in experiment.variants.items():
+        stack, spoken = catalogue.stack(variant.stack), experiment.load_of(name).protocol
         for need in stack.services[stack.front].service.needs.values():
             if need.when.get(PROTOCOL) == spoken:
                 yield need
@@ -258,7 +268,7 @@ def _tell_of_others(caller: Caller) -> None:
     for other in others_running():
         caller.tell(
             f"process {other.pid} runs servers of webdyno as well ({other.command}); the two "
-            "disturb each other: better wait until that has ended"
+            "interfere with each other: better wait until that has ended"
         )
 
 
@@ -267,20 +277,20 @@ def _measure_in(
     opened: Callable[["Backend", Experiment], RunFolder],
     caller: Caller,
     more_s: float | None = None,
-    blocks: Blocks | None = None,
+    rounds: Rounds | None = None,
 ) -> Measured:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished, measure_run, rounds_are_over
 
-    is_over = is_finished if blocks is None else rounds_are_over
+    is_over = is_finished if rounds is None else rounds_are_over
 
     with where as (backend, there), opened(backend, there) as folder:
-        if more_s is None and blocks is None and is_finished(folder.data()):
+        if more_s is None and rounds is None and is_finished(folder.data()):
             longer = command("resume", folder.path, "--budget", "60s")
             caller.tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with caller.progress(folder.head) as progress:
-                measure_run(folder, progress, more_s, blocks, backend)
+                measure_run(folder, progress, more_s, rounds, backend)
         except KeyboardInterrupt:
             return Measured(folder, "interrupted")
         except OperationError as error:

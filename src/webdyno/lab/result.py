@@ -10,7 +10,7 @@ from webdyno.model.base import Interval
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import writing
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
-from webdyno.model.judgement import ArmValue, Comparison, Judgement, ValidityWarning, Verdict
+from webdyno.model.judgement import Comparison, Judgement, ValidityWarning, VariantValue, Verdict
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.run import RunHead
@@ -88,7 +88,7 @@ class Chart:
 class Result:
     """What a run came to, read and judged from its folder; nothing is measured for it.
 
-    What is known of it is worked out when it is first asked for. A run of an experiment with
+    What is known of it is worked out when it is first requested. A run of an experiment with
     factors has several points: `ratios` and `values` have a row for each, and what there can be
     only one of, such as `verdict`, raises UserError.
     """
@@ -123,7 +123,10 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """What the first arm that was asked about is, against the baseline: `faster` and so on."""
+        """What the first variant after it is, against the baseline.
+
+        `faster` and so on.
+        """
         return self.judgement.verdict
 
     @property
@@ -134,7 +137,7 @@ class Result:
 
     @property
     def comparison(self) -> Comparison:
-        """The first arm against the baseline on the deciding metric, with all it rests on."""
+        """The first variant against the baseline on the deciding metric, with all it rests on."""
         decide_on = self.head.experiment.measure.decide_on
         for found in self.judgement.comparisons:
             if found.metric == decide_on:
@@ -143,11 +146,11 @@ class Result:
 
     @property
     def ratio(self) -> Interval:
-        """How many times the baseline's value the first arm has, of the deciding metric.
+        """How many times the baseline's value the first variant has, of the deciding metric.
 
-        With its interval as measured; `comparison.sure` has the one that the verdict rests on, in
-        which all that disturbed the run is counted. Raise UserError where there were too few
-        blocks.
+        With its sampling CI; `comparison.decisive` is the one that the verdict rests on: the
+        worst-case CI, where there is interference. Raise UserError where there were too few
+        rounds.
         """
         found = self.comparison
         if found.ratio is None:
@@ -156,7 +159,7 @@ class Result:
 
     @property
     def warnings(self) -> list[ValidityWarning]:
-        """What disturbed the run or makes it invalid, and what can be done."""
+        """Interference with the run, what makes it invalid, and what can be done."""
         return [it for judged in self.points for it in judged.warnings]
 
     @property
@@ -166,10 +169,10 @@ class Result:
         return None if found is None else GateResult(found, self)
 
     def ratios(self) -> Rows:
-        """Give a row for each point, metric and arm: its ratio to the baseline.
+        """Give a row for each point, metric and variant: its ratio to the baseline.
 
-        `bounded_low` and `bounded_high`: with all that disturbed the run counted in, where anything
-        did. `low`, `high` and these are for `confidence`, a share.
+        `worst_case_low` and `worst_case_high`: the worst-case CI, where there was
+        interference. `low`, `high` and these are for `confidence`, a share.
         """
         return Rows(
             levels | _ratio_row(found)
@@ -178,12 +181,12 @@ class Result:
         )
 
     def values(self) -> Rows:
-        """Give a row for each point, metric and arm: its value, in `unit`, over all blocks."""
+        """Give a row for each point, metric and variant: its value, in `unit`, over all rounds."""
         return Rows(
             levels | _value_row(value, units)
             for levels, judged in self._at_points()
             for units in [{it.name: it.unit for it in judged.metrics}]
-            for value in judged.arms
+            for value in judged.variants
         )
 
     def slots(self) -> Rows:
@@ -259,17 +262,20 @@ class CapacityResult(Result):
 
     @property
     def capacities(self) -> dict[str, Interval]:
-        """By arm: requests per second, with the interval; arms of fewer than two blocks lack."""
+        """By variant: requests per second, with the interval.
+
+        Variants of fewer than two rounds lack.
+        """
         return {
-            it.arm: it.interval
-            for it in self.judgement.arms
+            it.variant: it.interval
+            for it in self.judgement.variants
             if it.metric == CAPACITY and it.interval is not None
         }
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """Whether head is worse than base by more than is tolerated."""
+    """Whether head is worse than the baseline by more than is tolerated."""
 
     judgement: GateJudgement
     """All of the answer."""
@@ -294,7 +300,7 @@ class GateResult:
     def claims(self) -> Rows:
         """Give a row for each endpoint and metric: how many times worse head is (`low`, `high`).
 
-        Shares (`tolerance`, `noise`) are of 1; `base` and `head` are in the metric's unit.
+        Shares (`tolerance`, `noise`) are of 1; `baseline` and `head` are in the metric's unit.
         """
         return Rows(map(_claim_row, self.judgement.claims))
 
@@ -313,23 +319,23 @@ def result_in(folder: RunFolder) -> Result:
 def _ratio_row(found: Comparison) -> Row:
     return {
         "metric": found.metric,
-        "arm": found.a,
+        "variant": found.a,
         "baseline": found.b,
         **_ends("ratio", found.ratio),
-        "bounded_low": found.bounded.low if found.bounded else None,
-        "bounded_high": found.bounded.high if found.bounded else None,
+        "worst_case_low": found.worst_case.low if found.worst_case else None,
+        "worst_case_high": found.worst_case.high if found.worst_case else None,
         "verdict": str(found.verdict),
         "why": found.why,
     }
 
 
-def _value_row(value: ArmValue, units: Mapping[str, str]) -> Row:
+def _value_row(value: VariantValue, units: Mapping[str, str]) -> Row:
     return {
         "metric": value.metric,
         "unit": units.get(value.metric, ""),
-        "arm": value.arm,
+        "variant": value.variant,
         **_ends("value", value.interval),
-        "blocks": len(value.by_block),
+        "rounds": len(value.by_round),
     }
 
 
@@ -341,9 +347,9 @@ def _claim_row(claim: GateClaim) -> Row:
         "tolerance": claim.tolerance,
         **_ends("worse", claim.worse),
         "noise": claim.noise,
-        "base": claim.base,
+        "baseline": claim.baseline,
         "head": claim.head,
-        "blocks": claim.blocks,
+        "rounds": claim.rounds,
         "why": claim.why,
     }
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.studies.further import Further
 
 BUDGET_FOR_NEED = 3.0
-"""Pilots plan for blocks that take a quarter of a budget, and adjustments need room besides."""
-FIGURE_BLOCKS = 4
+"""Pilots plan for rounds that take a quarter of a budget, and adjustments need room besides."""
+FIGURE_ROUNDS = 4
 """Of an experiment whose claims are figures: they have no verdict, but an interval."""
 
 
@@ -35,13 +35,13 @@ class Plan(NamedTuple):
     run: Path
     """The folder of its run."""
     begun: bool
-    """Whether there are blocks of it already."""
+    """Whether there are rounds of it already."""
     first: dict[str, list[Level]]
     """Levels that claims need."""
-    blocks: int
+    rounds: int
     """How many each point gets before the claims are looked at."""
     need_s: float
-    """How long these blocks take there, about."""
+    """How long these rounds take there, about."""
 
 
 def plans_of(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator[Plan]:
@@ -58,9 +58,9 @@ def plans_of(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
         has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
-        blocks = question_of(experiment).fewest_blocks if has_verdict else FIGURE_BLOCKS
-        need = need_s(experiment, catalogue, first, blocks)
-        yield Plan(name, run, begun, first, blocks, need)
+        rounds = question_of(experiment).fewest_rounds if has_verdict else FIGURE_ROUNDS
+        need = need_s(experiment, catalogue, first, rounds)
+        yield Plan(name, run, begun, first, rounds, need)
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Repetition:
 
     def decide_more(self, wanted: Sequence[Publication]) -> bool:
         """Spend what is left of the time on inconclusive claims, until interrupted: False then."""
-        from webdyno.studies.further import Round, next_round
+        from webdyno.studies.further import Batch, next_batch
 
         names = [name for study in wanted for name in study.experiments]
         further = {
@@ -96,18 +96,18 @@ class Repetition:
             for name in names
             if name not in self.failures and (self.folder / name / HEAD_FILE).exists()
         }
-        done: list[Round] = []
-        while due := next_round(
+        done: list[Batch] = []
+        while due := next_batch(
             chain(*further.values()), left_s := self.ends - time.monotonic(), done
         ):
             done.append(due)
             name = due.experiment
             self.caller.tell(
-                f"{name}: {count(due.more, 'more block')} for {due.claim.says!r}, which is "
+                f"{name}: {count(due.more, 'more round')} for {due.claim.says!r}, which is "
                 f"inconclusive; {duration(left_s)} are left"
             )
-            blocks = {due.point: due.blocks}
-            measuring = partial(measure_on, self.folder / name, self.caller, None, blocks)
+            rounds = {due.point: due.rounds}
+            measuring = partial(measure_on, self.folder / name, self.caller, None, rounds)
             if not self._went_on(name, measuring):
                 return False
             further[name] = [] if name in self.failures else self._foreseen(name, wanted)
@@ -132,7 +132,7 @@ class Repetition:
         try:
             measured = measuring()
             self.show(measured)
-        except KeyboardInterrupt:  # before the first block
+        except KeyboardInterrupt:  # before the first round
             return False
         except (UserError, OperationError) as error:
             self.failures[name] = str(error).splitlines()[0]
@@ -143,7 +143,7 @@ class Repetition:
     def _measure(self, plan: Plan, share_s: float) -> Measured:
         """Run an experiment at as many points as fit into its share of the time, or go on with it.
 
-        Each gets the blocks of its plan, all others wait until it is known which claims want more.
+        Each gets the rounds of its plan, all others wait until it is known which claims want more.
         So pilots and adjustments have a budget of their own, as in an ordinary run.
         """
         from webdyno.run.budget import reduce_levels
@@ -152,18 +152,18 @@ class Repetition:
             experiment = RunFolder.open(plan.run).head.experiment
         else:
             whole = self.catalogue.experiment(plan.name)
-            experiment = reduce_levels(whole, self.catalogue, share_s, plan.first, plan.blocks)
+            experiment = reduce_levels(whole, self.catalogue, share_s, plan.first, plan.rounds)
             budget_s = plan.need_s * BUDGET_FOR_NEED
             experiment = experiment.with_measure(budget_s=budget_s, patience=1.0)
         points = [each.point.number for each in plan_points(experiment)]
-        blocks = dict.fromkeys(points, plan.blocks)
+        rounds = dict.fromkeys(points, plan.rounds)
         if plan.begun:
-            return measure_on(plan.run, self.caller, None, blocks)
-        return measure_anew(plan.name, experiment, self.catalogue, plan.run, self.caller, blocks)
+            return measure_on(plan.run, self.caller, None, rounds)
+        return measure_anew(plan.name, experiment, self.catalogue, plan.run, self.caller, rounds)
 
     def _foreseen(self, name: str, wanted: Sequence[Publication]) -> "list[Further]":
-        from webdyno.studies.further import further_blocks
+        from webdyno.studies.further import further_rounds
 
         run = RunFolder.open(self.folder / name).data()
         about = [it for study in wanted for it in study.claims if it.experiment == name]
-        return [it for claim in about for it in further_blocks(claim, run)]
+        return [it for claim in about for it in further_rounds(claim, run)]

@@ -1,6 +1,6 @@
 """Systems that are named on the spot: the experiment that is made of them.
 
-They may be the user's own, which becomes a part of the catalogue; so may arms of a file.
+They may be the user's own, which becomes a part of the catalogue; so may variants of a file.
 """
 
 import re
@@ -25,7 +25,7 @@ from webdyno.model.stack import Site, Stack
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
 LONGEST_NAME = 48
-"""Letters of an arm's name, which stands in each line of the report."""
+"""Letters of a variant's name, which stands in each line of the report."""
 
 
 class Arranged(NamedTuple):
@@ -35,7 +35,7 @@ class Arranged(NamedTuple):
     """The run's folder is named like it."""
     experiment: Experiment
     catalogue: Catalogue
-    """The one that all of its arms are in."""
+    """The one that all of its variants are in."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class AskedSystems:
     site: str | None = None
     """What all of them serve; else the first that all can serve."""
     path: str | None = None
-    """The path that is asked for; else the site's first."""
+    """The path that is requested; else the site's first."""
     own: Mapping[str, object] = field(default_factory=dict)
-    """Keys of the arms of systems of the user's own, such as `dir`."""
+    """Keys of the variants of systems of the user's own, such as `dir`."""
     load: Mapping[str, object] = field(default_factory=dict)
     """What is said of the load beside that."""
     traffic: str = ""
@@ -58,12 +58,12 @@ class AskedSystems:
 def checked_with_own(
     draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller
 ) -> tuple[Experiment, Catalogue]:
-    """Give an experiment, checked, and the catalogue that all of its arms are in.
+    """Give an experiment, checked, and the catalogue that all of its variants are in.
 
     `folder` is where relative paths begin. What you wrote yourself needs no other yes. What has to
     be installed for it does, and so does what a run kept, which may be somebody else's.
     """
-    from webdyno.own.arms import resolve
+    from webdyno.own.variants import resolve
     from webdyno.run.repeat import is_kept
 
     resolved, joined = resolve(draft, catalogue, folder, caller.tell, _providing(caller))
@@ -97,26 +97,26 @@ def one_system(
 ) -> OneSystem:
     """Look one system up; what is asked of a revision stands in its `webdyno.toml`, unless said.
 
-    `own` are keys of its arm, where it is one of the user's own.
+    `own` are keys of its variant, where it is one of the user's own.
     """
-    from webdyno.own.arms import is_revision, resolve
     from webdyno.own.project import Project, ProjectSource
+    from webdyno.own.variants import is_revision, resolve
 
-    arms = {name: {"stack": name, **own}}
-    spoken = CommandLine({"arms": arms, "load": dict(load)}, {("arms", name): name})
+    variants = {name: {"stack": name, **own}}
+    spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
     folder = Path(str(own.get("dir", ""))).absolute()
     project = Project.around(folder) if is_revision(name) else None
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, overrides)
     resolved, joined = resolve(draft, catalogue, Path.cwd(), caller.tell, _providing(caller))
-    stack = joined.stack(resolved.data["arms"][name]["stack"])
+    stack = joined.stack(resolved.data["variants"][name]["stack"])
     agree_to_own([stack])
     made = build(Load, resolved.data.get("load", {}), lambda where: draft.place(("load", *where)))
     return OneSystem(stack, joined, made, _requests(resolved, made, said="paths" in load))
 
 
 def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
-    """Give what is asked for: the paths that were said, else requests, else all paths."""
+    """Give what is requested: the paths that were said, else requests, else all paths."""
     written = draft.data.get("requests")
     if said or not isinstance(written, list) or not written:
         return [Request(path=path) for path in load.paths]
@@ -131,7 +131,7 @@ def _providing(caller: Caller) -> Callable[[Iterable[Need]], None]:
 
 
 def flag_of(key: str) -> str:
-    """Name the flag of an arm's key."""
+    """Name the flag of a variant's key."""
     short = {"environment": "env", "services": "service"}
     return f"--{short.get(key, key.replace('_', '-'))}"
 
@@ -149,25 +149,25 @@ def arranged(
 ) -> Arranged:
     """Make the experiment of some systems, the baseline first.
 
-    `more`: tables of the experiment that the question itself gives. `names`: of the arms, if not as
-    the systems are called.
+    `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
+    not as the systems are called.
     """
-    from webdyno.own.arms import is_own, is_revision
     from webdyno.own.project import Project, ProjectSource
+    from webdyno.own.variants import is_own, is_revision
 
     if asked.path is not None and asked.traffic:
         raise UserError(
             f"{caller.spelled('--path', asked.path)}: --curl, --har and --requests say what is "
-            "asked for; leave it out"
+            "requested; leave it out"
         )
-    arms = [{"stack": name, **(asked.own if is_own(name) else {})} for name in systems]
+    variants = [{"stack": name, **(asked.own if is_own(name) else {})} for name in systems]
     if asked.own and not any(map(is_own, systems)):
         raise UserError(
             f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "
             f"and none of {', '.join(systems)} is one"
         )
     served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *systems)
-    spoken = _experiment(served, arms, names or arm_names(systems), asked, caller)
+    spoken = _experiment(served, variants, names or variant_names(systems), asked, caller)
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     folder = Path(str(asked.own.get("dir", ""))).absolute()
     of_revisions = any(map(is_revision, systems))
@@ -180,7 +180,7 @@ def arranged(
 
 def _experiment(
     served: Site,
-    arms: Sequence[dict[str, object]],
+    variants: Sequence[dict[str, object]],
     names: Sequence[str],
     asked: AskedSystems,
     caller: Caller,
@@ -196,9 +196,12 @@ def _experiment(
         flags["load", "headers", "Host"] = flags["load", "headers"] = "--host"
     if path or served.paths:
         flags["load", "paths"] = caller.spelled("--path", path or served.ready_path)
-    for name, arm in zip(names, arms, strict=True):
-        flags |= {("arms", name, key): flag_of(key) for key in arm}
-        flags |= {("arms", name): str(arm["stack"]), ("arms", name, "stack"): str(arm["stack"])}
+    for name, variant in zip(names, variants, strict=True):
+        flags |= {("variants", name, key): flag_of(key) for key in variant}
+        flags |= {
+            ("variants", name): str(variant["stack"]),
+            ("variants", name, "stack"): str(variant["stack"]),
+        }
     title, question = _in_words(names)
     return CommandLine(
         data={
@@ -206,7 +209,7 @@ def _experiment(
             "question": f"{question}{where}?",
             "site": served.name,
             **({"load": load} if load else {}),
-            "arms": dict(zip(names, arms, strict=True)),
+            "variants": dict(zip(names, variants, strict=True)),
         },
         flags=flags,
     )
@@ -216,15 +219,15 @@ def _in_words(names: Sequence[str]) -> tuple[str, str]:
     """Give title and question, the latter without its end."""
     if len(names) > 2:
         which = f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"A league of {len(names)}", f"What are the places of {which}"
+        return f"A ranking of {len(names)}", f"What are the ranks of {which}"
     if len(names) == 1:
         return f"The capacity of {names[0]}", f"How much can {names[0]} take"
     first, second = names
     return f"{second} against {first}", f"How does {second} compare with {first}"
 
 
-def arm_names(systems: Sequence[str]) -> list[str]:
-    """Name the arms: not too long, and unlike each other."""
+def variant_names(systems: Sequence[str]) -> list[str]:
+    """Name the variants: not too long, and unlike each other."""
     short = [
         name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
         for name in (" ".join(it.split()) for it in systems)
@@ -238,13 +241,13 @@ def arm_names(systems: Sequence[str]) -> list[str]:
 
 def _run_name(systems: Sequence[str], served: Site) -> str:
     """Name the run, whose folder is named like it."""
-    said = "-".join(reversed(systems)) if len(systems) <= 2 else f"league-{served.name}"
+    said = "-".join(reversed(systems)) if len(systems) <= 2 else f"ranking-{served.name}"
     return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
 
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:
     """Give the first site that all can serve; raise UserError where there is none."""
-    from webdyno.own.arms import OWN_SITE, is_own
+    from webdyno.own.variants import OWN_SITE, is_own
 
     known = [catalogue.stack(name) for name in systems if not is_own(name)]
     if not known:

@@ -1,4 +1,4 @@
-"""What is asked for, as other programs wrote it: curl's commands, HAR files, files of requests."""
+"""What is requested, as other programs wrote it: curl's commands, HAR files, files of requests."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from webdyno.lab.caller import spelled
 
 @dataclass(frozen=True)
 class AskedTraffic:
-    """What is asked for, instead of what the experiment says: docs/requests.md."""
+    """What is requested, instead of what the experiment says: docs/requests.md."""
 
     curl: Sequence[str] = ()
     har: Path | None = None

@@ -1,4 +1,7 @@
-"""Why a run came out as it did, found by experiment: arms are measured with one thing changed."""
+"""Why a run came out as it did, found by experiment.
+
+Variants are measured with one thing changed.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.measure import Measured, measure_or_go_on
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
-from webdyno.model.run import RunHead, arm_folder
+from webdyno.model.run import RunHead, variant_folder
 from webdyno.model.why import Advice
 from webdyno.run.folder import RunFolder
 
@@ -18,12 +21,12 @@ WHY, SETTINGS, PROFILE, ADVICE = "why", "settings", "profile", "advice"
 
 @dataclass(frozen=True)
 class AskedWhy:
-    """What is asked of a run, of some of its arms."""
+    """What is asked of a run, of some of its variants."""
 
     run: RunFolder
     head: RunHead
     """The run's, with the budget of what is measured now."""
-    arms: Sequence[str]
+    variants: Sequence[str]
     """Those that were named; all of them where none was."""
     catalogue: Catalogue
     folder: Path
@@ -31,27 +34,27 @@ class AskedWhy:
 
     @classmethod
     def of(
-        cls, path: Path, arms: Sequence[str], budget_s: float | None, out: Path | None
+        cls, path: Path, variants: Sequence[str], budget_s: float | None, out: Path | None
     ) -> "AskedWhy":
-        """Read the run; raise UserError for an arm that it doesn't have."""
+        """Read the run; raise UserError for a variant that it doesn't have."""
         from webdyno.run.repeat import kept_catalogue
 
         run = RunFolder.open(path)
         head = run.head
-        named = [named_arm(head.experiment, it) for it in arms]
+        named = [named_variant(head.experiment, it) for it in variants]
         if budget_s is not None:
             shorter = head.experiment.with_measure(budget_s=budget_s, patience=1.0)
             head = head.replace(experiment=shorter)
         return cls(run, head, named, kept_catalogue(path), out or path / WHY)
 
     @property
-    def all_arms(self) -> Sequence[str]:
+    def all_variants(self) -> Sequence[str]:
         """Those that were named, else all."""
-        return self.arms or list(self.head.experiment.arms)
+        return self.variants or list(self.head.experiment.variants)
 
 
 def measure_limits(asked: AskedWhy, caller: Caller) -> Iterator[Measured]:
-    """Measure each arm beside itself with less of one thing, in a folder of its own."""
+    """Measure each variant beside itself with less of one thing, in a folder of its own."""
     from webdyno.host.limits import CpuLimit
     from webdyno.run.why import limits_experiment
 
@@ -63,7 +66,7 @@ def measure_limits(asked: AskedWhy, caller: Caller) -> Iterator[Measured]:
             "CPU time can't be taken here, from servers or client: that takes root and the "
             "kernel's control groups; the rest is tried"
         )
-    for name in asked.all_arms:
+    for name in asked.all_variants:
         limited = limits_experiment(
             name,
             head.experiment,
@@ -71,12 +74,12 @@ def measure_limits(asked: AskedWhy, caller: Caller) -> Iterator[Measured]:
             head.machine.split,
             cpu_time_is_ours=cpu_time_is_ours,
         )
-        path = asked.folder / arm_folder(name)
+        path = asked.folder / variant_folder(name)
         yield measure_or_go_on(f"{WHY}: {name}", limited, asked.catalogue, path, caller)
 
 
 def suspected_settings(asked: AskedWhy) -> dict[str, list[Advice]]:
-    """Give what is known to make servers slow, by arm, of all that a run shows."""
+    """Give what is known to make servers slow, by variant, of all that a run shows."""
     from webdyno.judge.questions.interventions import advice_evidence
     from webdyno.run.why import advice_for
 
@@ -84,20 +87,20 @@ def suspected_settings(asked: AskedWhy) -> dict[str, list[Advice]]:
     data = asked.run.data().points[0]
     return {
         name: advice_for(name, experiment, asked.catalogue, split, advice_evidence(data, name))
-        for name in asked.all_arms
+        for name in asked.all_variants
     }
 
 
 def measure_advice(
     asked: AskedWhy, suspected: Mapping[str, list[Advice]], caller: Caller
 ) -> Iterator[Measured]:
-    """Measure each arm beside itself with the settings that are thought to be better."""
+    """Measure each variant beside itself with the settings that are thought to be better."""
     from webdyno.run.why import advice_experiment
 
     for name, advice in suspected.items():
         if advice:
             better = advice_experiment(name, asked.head.experiment, advice)
-            path = asked.folder / f"{ADVICE}-{arm_folder(name)}"
+            path = asked.folder / f"{ADVICE}-{variant_folder(name)}"
             title = f"{WHY} --advice: {name}"
             yield measure_or_go_on(title, better, asked.catalogue, path, caller)
 
@@ -112,33 +115,37 @@ def measure_samples(asked: AskedWhy, caller: Caller) -> Measured:
 
 
 def measure_settings(asked: AskedWhy, caller: Caller) -> Measured:
-    """Measure arms that have each setting as in the one of two arms, or as in the other."""
+    """Measure variants that have each setting as in the one of two variants, or as in the other."""
     from webdyno.run.factorial import factorial_experiment
 
-    if len(asked.all_arms) != 2:
+    if len(asked.all_variants) != 2:
         raise UserError(
-            f"--settings compares two arms, and these are {', '.join(asked.all_arms)}; name two "
-            "with --arm"
+            f"--settings compares two variants, and these are {', '.join(asked.all_variants)}; "
+            "name two with --variant"
         )
-    one, other = asked.all_arms
+    one, other = asked.all_variants
     crossed = factorial_experiment(one, other, asked.head.experiment)
     path = asked.folder / SETTINGS
     return measure_or_go_on(f"{WHY} --settings", crossed, asked.catalogue, path, caller)
 
 
-def named_arm(experiment: Experiment, asked: str) -> str:
-    """Give the arm of that name, or the only one that has it in its name."""
-    having = [asked] if asked in experiment.arms else [it for it in experiment.arms if asked in it]
+def named_variant(experiment: Experiment, asked: str) -> str:
+    """Give the variant of that name, or the only one that has it in its name."""
+    having = (
+        [asked]
+        if asked in experiment.variants
+        else [it for it in experiment.variants if asked in it]
+    )
     if len(having) == 1:
         return having[0]
-    fault = "several arms have that in their names" if having else "the run has no such arm"
-    raise UserError(f"--arm {asked}: {fault}; it has {', '.join(experiment.arms)}")
+    fault = "several variants have that in their names" if having else "the run has no such variant"
+    raise UserError(f"--variant {asked}: {fault}; it has {', '.join(experiment.variants)}")
 
 
 def check_load(experiment: Experiment) -> None:
-    """Refuse what no rate can tell of."""
+    """Refuse what no throughput can tell of."""
     if experiment.capacity or any(
-        experiment.load_of(name).loop == "open" for name in experiment.arms
+        experiment.load_of(name).loop == "open" for name in experiment.variants
     ):
         raise UserError(
             "an open loop's rate is given and tells of no limit: measure a closed loop, then ask "

@@ -6,23 +6,23 @@ from pydantic import Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.files import RoleName
-from webdyno.model.knob import Knob
 from webdyno.model.quantities import Seconds
 from webdyno.model.request import WrittenPath
 from webdyno.model.service import Text, Variable
+from webdyno.model.setting import Setting
 
 PROJECT_FILE = "webdyno.toml"
 """Lies at the top of a repository, or of the part of it that is the program."""
 
 
 Words = Annotated[Text, Field(min_length=1)]
-KnobName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+SettingName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-class DeclaredKnobs(Model):
-    """Settings of a user's program that may be turned, and tuned."""
+class DeclaredSettings(Model):
+    """Settings of a user's program that may be changed, and tuned."""
 
-    knobs: dict[KnobName, Knob]
+    settings: dict[SettingName, Setting]
 
 
 class App(Model):
@@ -53,9 +53,9 @@ class App(Model):
     """It is ready once this path is answered with a status of 2xx or 3xx."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
-    knobs: dict[str, JsonValue] = {}
-    """Settings that arms may turn and `webdyno tune` tunes, as `workers = { type = "whole", min =
-    1, max = 16 }`; `start` finds the value in `$WORKERS`."""
+    settings: dict[str, JsonValue] = {}
+    """Settings that variants may turn and `webdyno tune` tunes, as `workers = { type = "whole", min
+    = 1, max = 16 }`; `start` finds the value in `$WORKERS`."""
 
     @property
     def way(self) -> tuple[str, str]:
@@ -70,6 +70,6 @@ class App(Model):
             raise ValueError("[app] says how it starts by one of start, image and conf")
         if self.root is not None and self.conf is None:
             raise ValueError("root is for a configuration, conf")
-        if self.knobs and self.image is not None:
-            raise ValueError("knobs are for start and conf; a container has none")
+        if self.settings and self.image is not None:
+            raise ValueError("settings are for start and conf; a container has none")
         return self

@@ -33,7 +33,7 @@ class Model(_Replaceable):
     """A strict, frozen record.
 
     Misspelt keys are refused instead of being silently ignored, and a value has the type that is
-    asked for: true is no number, and neither is "5" or infinity.
+    requested: true is no number, and neither is "5" or infinity.
     """
 
     model_config = ConfigDict(

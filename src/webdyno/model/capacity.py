@@ -1,4 +1,4 @@
-"""Capacity: the highest rate of an open loop at which objectives still hold, and its trials."""
+"""Capacity: the highest arrival rate at which objectives still hold, and its trials."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _WRITTEN = re.compile(r"(p\d{1,2}(?:\.\d{1,3})?|failures)\s*<\s*(.+)", re.ASCII)
 
 @dataclass(frozen=True)
 class Objective:
-    """What has to hold under a load: a percentile of response times, or the share of failures."""
+    """What has to hold under a load: a percentile of latency, or the share of failures."""
 
     text: str
     within_s: float | None
@@ -43,7 +43,7 @@ class Objective:
     def beyond(self, load: LoadResult, times: "Histogram") -> int:
         """Count the requests due in a slot's window that were beyond it.
 
-        An answer that is no right one is in no time a right one, however fast it came. Those that
+        A response that is no right one is in no time a right one, however fast it came. Those that
         timed out or were never sent are among the times, with how long they had waited.
         """
         if self.within_s is None:
@@ -87,14 +87,14 @@ BEYOND_BRACKET = 0.03
 STEEPEST, USUAL_STEEPNESS = 300.0, 30.0
 """Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1% more is too much."""
 CLUSTERS = 64.0
-"""Independent clusters of late answers in one of the longest trials, about: the dispersion."""
+"""Independent clusters of late responses in one of the longest trials, about: the dispersion."""
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
 USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
-"""Searches take half a minute to a minute in each block."""
+"""Searches take half a minute to a minute in each round."""
 
 
 class CapacitySettings(Model):
-    """How the capacity of each arm is searched for in each block."""
+    """How the capacity of each variant is searched for in each round."""
 
     slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
     """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
@@ -106,11 +106,12 @@ class CapacitySettings(Model):
     """A rate that passes and one that fails have to be so close before the trials that decide."""
     longest_trial_s: Seconds | None = None
     """Length of the trials that decide; those far from the capacity take a quarter of it. Unless
-    given, 4 s or 50 times the longest response time that is allowed."""
+    given, 4 s or 50 times the longest latency that is allowed."""
 
     sweep_s: Budget | None = None
-    """Afterwards, for so long, half of it each: response times at rates around the capacities, in
-    the run's folder under `rates`, and rates at numbers of connections, under `connections`."""
+    """Afterwards, for so long, half of it each: latency at arrival rates around the capacities, in
+    the run's folder under `rates`, and throughput at numbers of connections, under
+    `connections`."""
 
     @property
     def objectives(self) -> list[Objective]:
@@ -130,7 +131,8 @@ class CapacitySettings(Model):
     ) -> None:
         """Raise ValueError where something doesn't go with a search: what is, in words, `beside`.
 
-        Or what arms' loads have of their own, or what the experiment `varies`; nor is it a gate's.
+        Or what variants' loads have of their own, or what the experiment `varies`; nor is it a
+        gate's.
         """
         if self.sweep_s is not None and varies:
             raise ValueError(
@@ -170,7 +172,7 @@ class Trial(Model):
 
     purpose: Purpose = "search"
     start: Count = 0
-    """Number of the servers' fresh start in this block; they are started anew after a collapse."""
+    """Number of the servers' fresh start in this round; they are started again after a collapse."""
     rate_rps: Annotated[float, Field(gt=0)]
     """What was due per second."""
     length_s: float
@@ -194,7 +196,7 @@ class Trial(Model):
 def trial_of(
     load: LoadResult, rate_rps: float, objectives: list[Objective], *, client_limited: bool
 ) -> Trial:
-    """Count what a slot's answers say of the objectives."""
+    """Count what a slot's responses say of the objectives."""
     from webdyno.model.histogram import Histogram  # numpy takes a while to import
 
     times = Histogram.decode(load.response_time_us.histogram or "")
@@ -259,7 +261,7 @@ def by_rate(trials: list[Trial]) -> list[Level]:
 
 
 def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None, Level | None]:
-    """Give the highest rate that passes below the lowest one that doesn't, and that one."""
+    """Give the highest arrival rate that passes below the lowest one that doesn't, and that one."""
     failing = next((it for it in known if passes.get(it.rate_rps) is False), None)
     passing = [
         it
@@ -300,7 +302,7 @@ def crossing_rps(trials: Sequence[Trial], passing_rps: float, failing_rps: float
 
     ln(share) rises with ln(rate) in a straight line, nearly, where it is small. Line and crossing
     are fitted to the trials around the bracket by the likelihood of negative binomial counts
-    (Hilbe 2011, chapter 8), since late answers come in clusters.
+    (Hilbe 2011, chapter 8), since late responses come in clusters.
     """
     middle_rps = sqrt(passing_rps * failing_rps)
     longest_s = max(trial.length_s for trial in trials)
@@ -331,7 +333,7 @@ def crossing_rps(trials: Sequence[Trial], passing_rps: float, failing_rps: float
     return middle_rps * exp(min(crossing(number, allowed) for number, allowed in hit or shares))
 
 
-# A judgement asks for a block's capacity in several places, and a run is judged after each block.
+# A judgement asks for a round's capacity in several places, and a run is judged after each round.
 @lru_cache(maxsize=4096)
 def _fitted(points: tuple[TrialPoint, ...], allowed: float, within: tuple[float, float]) -> float:
     """Fit the crossing, as ln(rate), to the trials."""

@@ -1,4 +1,4 @@
-"""Dotted keys, and settings that differ from others in some keys, as an arm's load does."""
+"""Dotted keys, and settings that differ from others in some keys, as a variant's load does."""
 
 import re
 from collections.abc import Iterable, Mapping

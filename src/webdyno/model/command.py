@@ -13,13 +13,13 @@ COMMANDS_FOR = {
         "run": "Run an experiment: start its stacks, load them in turns, judge, and write a "
         "report.",
         "duel": "Compare two stacks: both serve the same site under the same load, and take turns.",
-        "league": "Rank stacks: each against every other, with the places that are sure.",
-        "gate": "Tell whether head is worse than base by more than is tolerated, and nothing else.",
+        "league": "Rank stacks: each against every other, with the ranks that are sure.",
+        "gate": "Tell whether head is worse than the baseline by more than is tolerated.",
     },
     "How much can it take, how fast can it be": {
         "capacity": "Find the highest load that one or two stacks carry while objectives hold.",
         "tune": "Look for better settings of one or two stacks, then compare default and tuned "
-        "afresh.",
+        "again.",
     },
     "Your own": {
         "init": "Look at a folder and write a webdyno.toml that says how its application starts.",
@@ -32,24 +32,24 @@ COMMANDS_FOR = {
         "studies": "List the studies, or repeat some and judge their claims.",
     },
     "What was measured": {
-        "report": "Judge a run again and write its report anew; nothing is measured.",
+        "report": "Judge a run again and write its report again; nothing is measured.",
         "compare": "Say what changed between two runs of the same experiment; nothing is measured.",
         "fleet": "Say how far a verdict carries: runs of several machines, judged together.",
         "export": "Write a run's slots as one Parquet table: a row for each slot, warm-ups "
         "included.",
         "serve": "Show the runs of a folder on a local page: live, compared, exported; begin duels "
         "from it.",
-        "resume": "Go on with a run after Ctrl-C, a crash or a full disk; finished blocks aren't "
+        "resume": "Go on with a run after Ctrl-C, a crash or a full disk; finished rounds aren't "
         "repeated.",
     },
     "Why is it so": {
-        "why": "Find what limits the arms of a run: each is measured beside itself with one thing "
-        "changed.",
+        "why": "Find what limits the variants of a run: each is measured again with one "
+        "thing changed.",
     },
     "This machine": {
         "doctor": "Look at this machine: cores, limits, packages, and what they mean for results.",
         "setup": "Install the packages that stacks, and all sites they can serve, need.",
-        "stacks": "List all stacks, or show one with its knobs and the sites that it can serve.",
+        "stacks": "List all stacks, or show one with its settings and the sites that it can serve.",
         "calibrate": "Measure what this client can do at most against a server that does nothing, "
         "and the noise.",
         "cluster": "Start, look at and stop a Ray cluster: its hosts, and what lies between them.",

@@ -28,7 +28,7 @@ MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
 
-BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|blocks?)(?!\w))")
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|µs|ms|s|min|bytes|[KMGT]iB|rounds?)(?!\w))")
 
 
 def bound(said: str, space: str) -> str:
@@ -50,7 +50,7 @@ def significant(value: float, digits: int = DIGITS) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """Give a number with its noun: `1 block`, `12 blocks`."""
+    """Give a number with its noun: `1 round`, `12 rounds`."""
     return f"{number(n)} {noun}" + ("" if n == 1 else "s")
 
 
@@ -183,7 +183,7 @@ def duration(seconds: float) -> str:
 
 
 def latency(us: float) -> str:
-    """Give the time of an answer, or a part of it: `85.3 µs`, `4.21 ms`."""
+    """Give the time of a response, or a part of it: `85.3 µs`, `4.21 ms`."""
     if us < LEAST_US:
         return f"less than {LEAST_US} µs"
     return f"{significant(us / 1000, 3)} ms" if us >= 1000 else f"{significant(us, 3)} µs"
@@ -234,13 +234,13 @@ def scalar(value: object) -> str:
 
 
 def factor_names(factors: Iterable[str]) -> dict[str, str]:
-    """Give each factor a short name: the setting's own, with its arm's, or all of its key.
+    """Give each factor a short name: the setting's own, with its variant's, or all of its key.
 
-    `load.connections` is `connections`, `arms.nginx.knobs.workers` is `nginx workers`.
+    `load.connections` is `connections`, `variants.nginx.settings.workers` is `nginx workers`.
     """
     keys = [(key, key.split(".")) for key in factors]
     short = {
-        key: f"{parts[1]} {parts[-1]}" if parts[0] == "arms" and len(parts) > 2 else parts[-1]
+        key: f"{parts[1]} {parts[-1]}" if parts[0] == "variants" and len(parts) > 2 else parts[-1]
         for key, parts in keys
     }
     taken = list(short.values())

@@ -13,35 +13,37 @@ from webdyno.model.metrics import DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity
 from webdyno.model.text import OneLine
 
-BASE, BASE_AGAIN, HEAD = "base", "base again", "head"
-"""The arms of a gate, in their order."""
+BASELINE, BASELINE_AGAIN, HEAD = "baseline", "baseline again", "head"
+"""The variants of a gate, in their order."""
 
 Tolerance = Annotated[float, Quantity(SHARE, 0.001, 10)]
 
 DEFAULT_TOLERANCES: dict[DecidingMetric, Tolerance] = {
     "server_cpu_us": 0.05,
-    "rate_rps": 0.05,
-    "response_p99_us": 0.25,
+    "throughput_rps": 0.05,
+    "latency_p99_us": 0.25,
 }
-"""A percentile's blocks scatter about five times as far as CPU time per request does."""
+"""A percentile's rounds scatter about five times as far as CPU time per request does."""
 
 
 class GateSettings(Model):
-    """What makes an experiment of three arms, the first two of them alike, a gate for the third."""
+    """What makes an experiment of three variants a gate: the baseline twice, and head."""
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the share by which head may be worse than base. Others aren't asked about."""
-    base: OneLine = BASE
-    """What the first two arms are called in the answer, such as `origin/main (1a2b3c4)`."""
+    """By metric: the share by which head may be worse than baseline. Others aren't asked about."""
+    baseline: OneLine = BASELINE
+    """What the baseline is called in the answer, such as `origin/main (1a2b3c4)`."""
     head: OneLine = HEAD
-    """What the third one is called."""
+    """What is compared with it is called."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many points share the error rate; webdyno itself counts them."""
 
-    def check_arms(self, arms: Sequence[object]) -> None:
-        """Raise ValueError unless arms are those of a gate."""
-        if len(arms) != 3 or arms[0] != arms[1]:
-            raise ValueError("a gate has three arms: the base twice, defined alike, and the head")
+    def check_variants(self, variants: Sequence[object]) -> None:
+        """Raise ValueError unless variants are those of a gate."""
+        if len(variants) != 3 or variants[0] != variants[1]:
+            raise ValueError(
+                "a gate has three variants: the baseline twice, defined alike, and the head"
+            )
 
 
 class GateAnswer(StrEnum):
@@ -54,11 +56,14 @@ class GateAnswer(StrEnum):
 
 
 ClaimAnswer = Literal["not worse", "worse", "inconclusive", "not asked", "invalid"]
-"""`not asked`: load generator or link limited all arms, so that it tells nothing."""
+"""`not asked`: load generator or link limited all variants, so that it tells nothing."""
 
 
 class GateClaim(Model):
-    """That head isn't worse than base by more than is tolerated: one metric at one endpoint."""
+    """That head isn't worse than the baseline by more than is tolerated.
+
+    One metric at one endpoint.
+    """
 
     endpoint: str
     metric: str
@@ -68,13 +73,13 @@ class GateClaim(Model):
     why: str
     worse: Interval | None
     """How many times worse head is, above 1 being worse: bounds that hold however often was looked,
-    with all that disturbed the run counted in; None while there are too few blocks."""
+    interference counted in the worst case; None while there are too few rounds."""
     noise: float | None
-    """How far from each other the two equal bases came out, as a share, with 95% confidence."""
-    base: float | None
+    """How far from each other the two equal baselines came out, as a share, with 95% confidence."""
+    baseline: float | None
     head: float | None
-    """Geometric means over blocks, in the metric's unit."""
-    blocks: int
+    """Geometric means over rounds, in the metric's unit."""
+    rounds: int
 
 
 class GateJudgement(Model):
@@ -82,12 +87,12 @@ class GateJudgement(Model):
 
     answer: GateAnswer
     headline: str
-    base: str
+    baseline: str
     """What was measured as such, such as `origin/main (1a2b3c4)`."""
     head: str
     claims: list[GateClaim] = []
     notes: list[str] = []
-    """What a reader should know: a base that differs from itself, what made it invalid."""
+    """What a reader should know: a baseline that differs from itself, what made it invalid."""
     took_s: float = 0.0
     machine: Machine | None = None
     """None where nothing was measured."""

@@ -12,7 +12,7 @@ from webdyno.model.why import Effect, Elasticity, Explanation, Gain, Saturation,
 class Verdict(StrEnum):
     """The answers to "is A different from B?"; INCOMPLETE: nothing was measured.
 
-    MEASURED: the capacity of an arm that is compared with none.
+    MEASURED: the capacity of a variant that is compared with none.
     """
 
     FASTER = "faster"
@@ -36,35 +36,35 @@ class Metric(Model):
 
 
 class QuantileRange(Model):
-    """95% interval of a quantile of one block's answers; None: too few for that end."""
+    """95% interval of a quantile of one round's responses; None: too few for that end."""
 
     low: float | None
     high: float | None
 
 
-class ArmValue(Model):
-    """One metric of one arm over all blocks."""
+class VariantValue(Model):
+    """One metric of one variant over all rounds."""
 
-    arm: str
+    variant: str
     metric: str
-    by_block: list[float]
-    blocks: list[int] = []
-    """The block numbers of `by_block`."""
+    by_round: list[float]
+    rounds: list[int] = []
+    """The round numbers of `by_round`."""
     interval: Interval | None
-    """Of the geometric mean over blocks; None with fewer than two blocks."""
-    within_blocks: list[QuantileRange] = []
-    """For percentiles, by block: by the order statistics of its answers."""
+    """Of the geometric mean over rounds; None with fewer than two rounds."""
+    within_rounds: list[QuantileRange] = []
+    """For percentiles, by round: by the order statistics of its responses."""
 
 
 LimitedBy = Literal["client", "link"]
-"""What kept an arm from being faster."""
+"""What kept a variant from being faster."""
 
 
 class Bias(Model):
-    """How far a cause can have moved a metric of an arm at most, as factors of at least 1."""
+    """How far a cause can have moved a metric of a variant at most, as factors of at least 1."""
 
     cause: str
-    arm: str
+    variant: str
     too_low: float | None
     """The truth is at most this many times what was measured; None: nobody knows how many."""
     too_high: float | None
@@ -85,63 +85,65 @@ class OneSidedAnswer(Model):
 
 
 class Comparison(Model):
-    """Arm `a` against baseline `b` on one metric. Ratios are value(a) / value(b)."""
+    """Variant `a` against baseline `b` on one metric. Ratios are value(a) / value(b)."""
 
     metric: str
     a: str
     b: str
     ratio: Interval | None
-    """None when there are too few blocks for an interval."""
-    by_block: list[float]
-    blocks: list[int] = []
-    """The block numbers of `by_block`."""
+    """None when there are too few rounds for an interval."""
+    by_round: list[float]
+    rounds: list[int] = []
+    """The round numbers of `by_round`."""
     method: Literal["t", "hodges-lehmann"] = "t"
     """How the interval was made: hodges-lehmann where the ratios are heavy-tailed."""
     sign_flip_p: float | None
     """Two-sided p of the exact sign-flip test that the ratio is 1."""
-    same_arm: bool = False
-    """True when both arms are defined alike (A/A): whatever they differ by is the noise here."""
+    same_variant: bool = False
+    """True when both variants are defined alike (A/A): whatever they differ by is the noise
+    here."""
     delta: float
     """Ratios within 1/(1 + delta) to 1 + delta count as equivalent."""
     negligible: bool = False
-    """True when the arms differ by less than the metric's floor: whatever the ratio, `equivalent`.
-    """
+    """True when the variants differ by less than the metric's floor: whatever the ratio,
+    `equivalent`. """
     verdict: Verdict
     """`faster` means that a is better on this metric, whether more or less is better."""
     why: str
     """What the verdict rests on."""
-    bounded: Interval | None = None
-    """The interval with all `biases` counted against the verdict, which rests on this one; None
+    worst_case: Interval | None = None
+    """The worst-case CI: with all `biases` counted against the verdict, which rests on it; None
     where there are no biases."""
     biases: list[Bias] = []
-    """What disturbed the arms or hadn't settled, and how far that can have moved them."""
+    """Interference with the variants, or what hadn't settled, and how far that can have moved
+    them."""
     tipping: str | None = None
-    """How much of disturbance it would take to turn the verdict, and how much there was."""
-    as_measured: Verdict | None = None
-    """The verdict by the interval as measured, without the biases."""
+    """How much interference it would take to change the verdict, and how much there was."""
+    sampling_verdict: Verdict | None = None
+    """The verdict by the sampling CI, without the biases."""
     rules_out: str | None = None
     """How large a difference there can't be, where inconclusive or equivalent."""
     one_sided: OneSidedAnswer | None = None
     """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
-    """By arm: what its rate was limited by; it is at least what was measured."""
+    """By variant: what its throughput was limited by; it is at least what was measured."""
     reason: str | None = None
-    """What held both arms back alike, where that is known, such as a full link."""
+    """What held both variants back alike, where that is known, such as a full link."""
     later: str | None = None
     """How much of the ratio comes from what only long looks saw, such as stalls."""
     clear_beside: str | None = None
     """Where inconclusive: what another metric says clearly, in words."""
-    more_blocks: int | None = None
-    """Where inconclusive: blocks still needed, estimated from the spread so far."""
+    more_rounds: int | None = None
+    """Where inconclusive: rounds still needed, estimated from the spread so far."""
     more_minutes: float | None = None
 
     @property
-    def sure(self) -> Interval | None:
-        """The interval that the verdict rests on: with all that disturbed the run counted in.
+    def decisive(self) -> Interval | None:
+        """The interval that the verdict rests on: in the worst case of interference.
 
-        Where the faster arm was client-limited it has only one end, and that may suffice.
+        Where the faster variant was client-limited it has only one end, and that may suffice.
         """
-        return self.bounded or self.ratio
+        return self.worst_case or self.ratio
 
     @property
     def is_beyond_client(self) -> bool:
@@ -155,19 +157,19 @@ class ValidityWarning(Model):
     rule: str
     """Short stable name, such as `non-2xx`."""
     severity: Literal["invalid", "note"]
-    arm: str | None
+    variant: str | None
     what: str
-    """With figures: `arm apache: 14 200 of 14 200 answers to /x were 404`."""
+    """With figures: `variant apache: 14 200 of 14 200 responses to /x were 404`."""
     fix: str
     metrics: list[str] = []
     """The metrics that it invalidates; all of them when empty."""
 
-    def invalidates(self, metric: str, arms: Sequence[str]) -> bool:
-        """Tell whether it makes figures of some arms on a metric invalid."""
+    def invalidates(self, metric: str, variants: Sequence[str]) -> bool:
+        """Tell whether it makes figures of some variants on a metric invalid."""
         return (
             self.severity == "invalid"
             and (not self.metrics or metric in self.metrics)
-            and self.arm in {None, *arms}
+            and self.variant in {None, *variants}
         )
 
 
@@ -177,81 +179,81 @@ class ExcludedSlot(Model):
     Kept in the records, excluded from comparisons.
     """
 
-    block: int
+    round: int
     slot: int
-    arm: str
+    variant: str
     rule: str
     metrics: list[str] = []
     """The metrics that it is excluded from; all of them when empty."""
 
 
 class VarianceSplit(Model):
-    """Where an arm's noise comes from, and how to spend time best against it."""
+    """Where a variant's noise comes from, and how to spend time best against it."""
 
-    arm: str
+    variant: str
     metric: str
     restart_sd: float
     """Standard deviation of ln(value) between fresh starts of the servers."""
     slot_sd: float
     """The same between slots of one start."""
-    slots_per_arm: int
-    """How many slots a block should have for the narrowest interval in a given time."""
+    slots_per_variant: int
+    """How many slots a round should have for the narrowest interval in a given time."""
 
 
-class ArmFacts(Model):
-    """What else was counted of an arm and belongs to no metric."""
+class VariantFacts(Model):
+    """What else was counted of a variant and belongs to no metric."""
 
-    arm: str
+    variant: str
     ready_s: float | None
-    """From the start of its servers to the first right answer: the median of all blocks."""
+    """From the start of its servers to the first valid response: the median of all rounds."""
     hit_share: dict[str, float] = {}
     """By role, of services that count it: share of the keys asked for that were found, 0 to 1."""
 
 
 class EndpointFigures(Model):
-    """What one arm did with the requests of an endpoint, over all blocks."""
+    """What one variant did with the requests of an endpoint, over all rounds."""
 
-    arm: str
+    variant: str
     completed: int
     failed: int
-    rate_rps: float
+    throughput_rps: float
     p50_us: float | None
     p99_us: float | None
 
 
 class EndpointJudgement(Model):
-    """The arms at one endpoint: their median response times there."""
+    """The variants at one endpoint: their median latency there."""
 
     endpoint: str
     metric: Metric
     figures: list[EndpointFigures]
-    """By arm, in their order."""
-    arms: list[ArmValue]
+    """By variant, in their order."""
+    variants: list[VariantValue]
     comparisons: list[Comparison]
-    """Of all endpoints and arms together the chance of a false difference is 5% (Holm)."""
+    """Of all endpoints and variants together the chance of a false difference is 5% (Holm)."""
 
 
-class LeaguePlace(Model):
-    """Where an arm stands in a league: between these places, of which 1 is the best."""
+class Rank(Model):
+    """Where a variant stands in a ranking: between these ranks, of which 1 is the best."""
 
-    arm: str
+    variant: str
     best: int
-    """One more than there are arms that are better with 95% confidence."""
+    """One more than there are variants that are better with 95% confidence."""
     worst: int
-    """The number of arms less those that are worse with 95% confidence."""
+    """The number of variants less those that are worse with 95% confidence."""
 
 
-class League(Model):
-    """The places of all arms; with 95% confidence all of them hold together."""
+class Ranking(Model):
+    """The ranks of all variants; with 95% confidence all of them hold together."""
 
-    places: list[LeaguePlace]
+    ranks: list[Rank]
     """The best first."""
     out: dict[str, str] = {}
-    """Arms without a place, and why."""
+    """Variants without a rank, and why."""
     pairs: list[Comparison] = []
-    """Each two arms, both ways round."""
+    """Each two variants, both ways round."""
     looks: int
-    """How often the places were looked at."""
+    """How often the ranks were looked at."""
 
 
 class Judgement(Model):
@@ -262,34 +264,34 @@ class Judgement(Model):
     headline: str
     """The answer in one sentence."""
     metrics: list[Metric]
-    arms: list[ArmValue]
+    variants: list[VariantValue]
     comparisons: list[Comparison]
     warnings: list[ValidityWarning]
     variance: list[VarianceSplit] = []
-    """Of the deciding metric, by arm; empty before there are two blocks."""
+    """Of the deciding metric, by variant; empty before there are two rounds."""
     excluded: list[ExcludedSlot] = []
     """Slots that count for nothing, or not for every metric."""
     looks: list[LongLook] = []
     """What one long stretch of load on each variant showed, where there was one."""
-    facts: list[ArmFacts] = []
-    """By arm; empty before there is a block."""
+    facts: list[VariantFacts] = []
+    """By variant; empty before there is a round."""
     endpoints: list[EndpointJudgement] = []
-    """Where several were asked for, each by itself."""
-    league: League | None = None
-    """Where places were asked for. The comparisons are then against the first of them."""
+    """Where several were requested, each by itself."""
+    ranking: Ranking | None = None
+    """Where ranks were requested. The comparisons are then against the first of them."""
     explanations: list[Explanation] = []
     """What differences of CPU time per request are made of."""
     waiting: list[Waiting] = []
-    """What the time of each arm's answers is made of, where that can be told."""
+    """What the time of each variant's responses is made of, where that can be told."""
     saturation: list[Saturation] = []
-    """What was saturated just below each arm's capacity, where that was searched for."""
+    """What was saturated just below each variant's capacity, where that was searched for."""
     effects: list[Effect] = []
-    """What each setting does, where arms have them in a design's combinations."""
+    """What each setting does, where variants have them in a design's combinations."""
     elasticities: list[Elasticity] = []
-    """What limits the baseline, where arms have less of something."""
+    """What limits the baseline, where variants have less of something."""
     gains: list[Gain] = []
-    """What other settings are worth to the baseline, where arms have one each."""
+    """What other settings are worth to the baseline, where variants have one each."""
     stopped_because: str | None = None
     """Why no more was measured, in words; None where measuring was interrupted or goes on."""
-    blocks: int
-    """Finished blocks that counted."""
+    rounds: int
+    """Finished rounds that counted."""

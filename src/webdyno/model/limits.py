@@ -11,7 +11,7 @@ from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import METRICS
 
 _LIMIT = re.compile(
-    r"\s*(?P<arm>.+)\.(?P<metric>\w+)\s*(?P<sign>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
+    r"\s*(?P<variant>.+)\.(?P<metric>\w+)\s*(?P<sign>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
 )
 
 Holds = Literal["yes", "no", "inconclusive"]
@@ -19,18 +19,18 @@ Holds = Literal["yes", "no", "inconclusive"]
 
 @dataclass(frozen=True)
 class Limit:
-    """That an arm is above or below the baseline by more than a share on a metric."""
+    """That a variant is above or below the baseline by more than a share on a metric."""
 
     text: str
-    arm: str
+    variant: str
     metric: str
     above: bool
     share: float
     """Of the baseline's value; negative below it."""
 
     def holds(self, comparison: Comparison) -> Holds:
-        """Tell whether it surely holds: over the whole interval, all that disturbed counted in."""
-        interval = comparison.sure
+        """Tell whether it surely holds: over the whole worst-case CI."""
+        interval = comparison.decisive
         if interval is None or comparison.verdict is Verdict.INVALID:
             return "inconclusive"
         bound = 1 + self.share
@@ -49,21 +49,28 @@ class LimitAnswer:
 
 
 def read_limit(text: str, experiment: Experiment) -> Limit:
-    """Read `ARM.METRIC > +5%` or `ARM.METRIC < -5%`; raise ValueError for what it can't be."""
+    """Read `VARIANT.METRIC > +5%` or `VARIANT.METRIC < -5%`.
+
+    Raise ValueError for what it can't be.
+    """
     parts = _LIMIT.fullmatch(text)
     if parts is None:
-        raise ValueError("should look like 'ARM.METRIC > +5%', such as 'b.server_cpu_us > +5%'")
-    arm, metric, share = parts["arm"].strip(), parts["metric"], float(parts["percent"]) / 100
-    baseline, *others = experiment.arms
-    if arm == baseline:
-        raise ValueError(f"{arm} is the baseline; name an arm that is compared with it")
-    if arm not in others:
-        raise ValueError(f"there is no arm {arm!r}; there are {', '.join(others)}")
+        raise ValueError("should look like 'VARIANT.METRIC > +5%', such as 'b.server_cpu_us > +5%'")
+    variant, metric, share = (
+        parts["variant"].strip(),
+        parts["metric"],
+        float(parts["percent"]) / 100,
+    )
+    baseline, *others = experiment.variants
+    if variant == baseline:
+        raise ValueError(f"{variant} is the baseline; name a variant that is compared with it")
+    if variant not in others:
+        raise ValueError(f"there is no variant {variant!r}; there are {', '.join(others)}")
     if metric not in METRICS:
         raise ValueError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
     if share <= -1:
         raise ValueError("nothing is less by 100% or more")
-    return Limit(text.strip(), arm, metric, parts["sign"] == ">", share)
+    return Limit(text.strip(), variant, metric, parts["sign"] == ">", share)
 
 
 def limit_answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:
@@ -72,8 +79,8 @@ def limit_answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> l
 
 def _answer(limit: Limit, judged: Judgement) -> LimitAnswer:
     for comparison in judged.comparisons:
-        if (comparison.a, comparison.metric) == (limit.arm, limit.metric):
-            interval = comparison.sure
+        if (comparison.a, comparison.metric) == (limit.variant, limit.metric):
+            interval = comparison.decisive
             ratio = f"{comparison.a} to {comparison.b}: {ratio_range(interval)}" if interval else ""
             return LimitAnswer(limit, limit.holds(comparison), ratio)
     return LimitAnswer(limit, "inconclusive", "")

@@ -77,7 +77,7 @@ class Replay:
         return len(self.times_s) / self.span_s
 
     def stretch(
-        self, begin: float, window_s: float, rate_per_s: float, *, lead_in_s: float = 0.0
+        self, begin: float, window_s: float, rate_per_s: float, *, ramp_up_s: float = 0.0
     ) -> Stretch:
         """Give the part for a slot: its window begins at the share `begin` of the log.
 
@@ -90,8 +90,8 @@ class Replay:
         first_s, _ = next(self._from(window_at_s))
         if first_s >= window_at_s + window_s * speed:
             window_at_s = first_s
-        from_s = (window_at_s - lead_in_s * speed) % self.span_s
-        until_s = from_s + (lead_in_s + window_s) * speed
+        from_s = (window_at_s - ramp_up_s * speed) % self.span_s
+        until_s = from_s + (ramp_up_s + window_s) * speed
         times_s, numbers = list[float](), list[int]()
         for at_s, number in self._from(from_s):
             times_s.append(round((at_s - from_s) / speed, 6))
@@ -197,7 +197,7 @@ def _replay(text: str) -> str:
 
 
 class SlowReaders(Model):
-    """Clients beside the load that take their answers in slowly, as mobile phones do."""
+    """Clients beside the load that take their responses in slowly, as mobile phones do."""
 
     connections: Connections
     """How many."""
@@ -209,7 +209,8 @@ class Load(Model):
     """What the clients do during a slot."""
 
     paths: WrittenPaths = ["/"]
-    """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. An arm may have its own."""
+    """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. A variant may have its
+    own."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
     """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
     headers: Headers = {}
@@ -218,18 +219,18 @@ class Load(Model):
     status counts."""
     loop: Literal["closed", "open"] = "closed"
     """closed: each connection sends its next request when the last one was answered.
-    open: requests are due at a rate, whether or not the server keeps up."""
+    open: requests are due at an arrival rate, whether or not the server keeps up."""
     rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
     """Open loop: what is due per second, in units of `due`."""
     due: Literal["request", "connection"] = "request"
     """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
     """Open loop: times between what is due, random as of independent users, all the same, or those
-    of `replay_file`, which then says what is asked for as well. Its stretches are drawn, for all
-    arms the same ones; warm-ups and pilots have its rate only."""
+    of `replay_file`, which then says what is requested as well. Its stretches are drawn, for all
+    variants the same ones; warm-ups and pilots have its rate only."""
     replay_file: str | None = None
-    """A file that `webdyno workload --replay` wrote: when which of the `[[requests]]` was asked
-    for. It is played so fast that its mean rate is `rate_per_s`. Its content is kept with the run.
+    """A file that `webdyno workload --replay` wrote: when which of the `[[requests]]` was requested
+    . It is played so fast that its mean rate is `rate_per_s`. Its content is kept with the run.
     """
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """The content of such a file, as a run keeps it."""
@@ -238,7 +239,7 @@ class Load(Model):
     answers are timed by when the kernel got them: that costs the client less. 0 is exact, as on
     Unix sockets always."""
     think_s: Pause = 0.0
-    """Closed loop: mean pause between an answer and the connection's next request."""
+    """Closed loop: mean pause between a response and the connection's next request."""
     connections: Connections = 64
     """Connections over all client threads; in an open loop the most that may be in use."""
     keepalive: KeepAlive = "always"
@@ -258,7 +259,7 @@ class Load(Model):
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open beside the load, without a request."""
     slow_readers: SlowReaders | None = None
-    """Clients beside the load that take their answers in slowly, as mobile phones do."""
+    """Clients beside the load that take their responses in slowly, as mobile phones do."""
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":
@@ -287,7 +288,7 @@ class Load(Model):
         return self
 
     def shares(self, paths: int) -> list[float]:
-        """Give how often each of so many paths is asked for, as shares that add up to 1."""
+        """Give how often each of so many paths is requested, as shares that add up to 1."""
         weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
         total = sum(weights)
         return [weight / total for weight in weights]

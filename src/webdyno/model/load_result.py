@@ -22,10 +22,10 @@ class Requests(Foreign):
     drained: Count = 0
     """Of the unanswered, those that were answered validly after the slot's end."""
     carried: Count = 0
-    """On their way when the window began; none without a lead-in."""
+    """On their way when the window began; none without a ramp-up."""
     retried: Count | None = None
-    """Sent once more, because the kept connection ended without a byte of the answer; each is sent
-    once in the other counts. Of webdyno's own generator only."""
+    """Sent once more, because the kept connection ended without a byte of the response; each is
+    sent once in the other counts. Of webdyno's own generator only."""
 
 
 class Failures(Foreign):
@@ -49,7 +49,7 @@ class Failures(Foreign):
 
 
 class Bytes(Foreign):
-    """Bytes of answers received, TCP and IP headers not counted."""
+    """Bytes of responses received, TCP and IP headers not counted."""
 
     head: Count | None = None
     body: Count | None = None
@@ -72,7 +72,7 @@ class IdleConnections(Foreign):
 
 
 class KeepAliveResult(Foreign):
-    """Keep-alive as asked for and as obtained."""
+    """Keep-alive as requested and as obtained."""
 
     asked: str | Count
     server_closed: Count | None = None
@@ -118,7 +118,7 @@ class Client(Foreign):
     """Windows in which that was so long that they measure nothing: they are excluded from rate and
     times."""
     left_out_windows: Count = 0
-    """Windows excluded from rate and times; 0 where that would have left none."""
+    """Windows excluded from throughput and latency; 0 where that would have left none."""
     wake_ups: Count | None = None
     """How often its threads waited and went on; of webdyno's own generator only."""
     busy_waits: bool = False
@@ -136,7 +136,7 @@ class Window(Foreign):
     failed: Count = 0
     """Connections that couldn't be opened included."""
     lead_in: bool = False
-    """Before the window that rate and times are about."""
+    """Before the window that throughput and latency are about."""
     cpu_s: Amount | None = None
     """CPU time of the client's threads."""
     stood_still: bool = False
@@ -151,7 +151,7 @@ class TlsUse(Foreign):
 
 
 class EndpointResult(Foreign):
-    """What came of the requests of one endpoint, in the windows that rate and times are about."""
+    """What came of one endpoint's requests, in the windows that count."""
 
     endpoint: str
     completed: Count
@@ -162,7 +162,7 @@ class EndpointResult(Foreign):
 
 
 class Whole(Foreign):
-    """Lead-in, window and drain together: what costs are divided by, and what has to be valid."""
+    """Ramp-up, window and drain together: what costs are divided by, and what has to be valid."""
 
     length_s: Amount
     sent: Count | None = None
@@ -191,7 +191,7 @@ class LoadResult(Foreign):
     lead_in_s: Amount = 0.0
     """Seconds of load before the window."""
     measured_s: Amount
-    """Length of the window that rate and times are about."""
+    """Length of the window that throughput and latency are about."""
     drain_s: Amount = 0.0
     requests: Requests
     by_status: dict[str, Count]
@@ -202,9 +202,9 @@ class LoadResult(Foreign):
     idle_connections: IdleConnections | None = None
     keepalive: KeepAliveResult
     rate_rps: Amount
-    """Completed and valid answers per second."""
+    """Completed and valid responses per second."""
     offered_rps: Amount | None = None
-    """The rate that was asked for; None in a closed loop."""
+    """The rate that was requested; None in a closed loop."""
     last_offered_rps: Amount | None = None
     """That of the slot's last third, where a replay says what was due."""
     response_time_us: Times = Times()
@@ -230,7 +230,7 @@ class LoadResult(Foreign):
 
     @property
     def all_of_it(self) -> Whole:
-        """Lead-in, window and drain together; without a lead-in the window's own counts are all.
+        """Ramp-up, window and drain together; without a ramp-up the window's own counts are all.
 
         Its parts were validated when they were read: it is not validated again.
         """

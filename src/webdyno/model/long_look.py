@@ -87,7 +87,7 @@ class Failing(Model):
     share: Amount
     """Of the requests in that time."""
     answered_before: Count
-    """Valid answers, since the stretch of load began."""
+    """Valid responses, since the stretch of load began."""
     to_the_end: bool
     """Whether they still failed when the load ended."""
     by_client: bool = False
@@ -107,7 +107,7 @@ class Slow(Model):
 class Drift(Model):
     """A quantity that was not the same at the end of the stretch as at its beginning."""
 
-    metric: Literal["rate_rps", "server_cpu_us"]
+    metric: Literal["throughput_rps", "server_cpu_us"]
     change: Interval
     """Factor from the first level to the last one."""
     at_s: Amount | None
@@ -130,26 +130,26 @@ class LookPart(Model):
     """A part of a long look by itself."""
 
     stretch: Count
-    """The servers were started anew before each."""
+    """The servers were started again before each."""
     at_s: Amount
     """Under load, since the look's beginning."""
     length_s: Amount
-    rate_rps: Interval
+    throughput_rps: Interval
     p50_us: Interval | None
     p99_us: Interval | None
-    """Percentiles of the response time; None where there are too few answers."""
+    """Percentiles of the latency; None where there are too few responses."""
     server_cpu_us: Interval | None
     """The servers' CPU time per response."""
     memory: Held | None
     jumps_bytes: int = 0
-    """Memory that was taken between parts so far, when connections were opened anew: it doesn't
+    """Memory that was taken between parts so far, when connections were opened again: it doesn't
     count as growth."""
     stalls: Count
     """The servers' own that began in it."""
     stalled_s: Amount
 
 
-SlopeMetric = Literal["rate_rps", "server_cpu_us", "memory_bytes"]
+SlopeMetric = Literal["throughput_rps", "server_cpu_us", "memory_bytes"]
 
 
 class Slope(Model):
@@ -161,7 +161,7 @@ class Slope(Model):
 
 
 class Break(Model):
-    """An interruption of a look; its servers were started anew after it."""
+    """An interruption of a look; its servers were started again after it."""
 
     at_s: Amount
     """Under load, since the look's beginning."""
@@ -172,7 +172,7 @@ class Break(Model):
 class LongLook(Model):
     """What the long look at a variant found."""
 
-    arm: str
+    variant: str
     looked_s: Amount
     """Length of the stretch, without what was not the servers' own doing."""
     shortest_s: Amount
@@ -196,11 +196,11 @@ class LongLook(Model):
     failing: list[Failing] = []
     died: str = ""
     """How the servers ended meanwhile; empty where they lived."""
-    longest_response_s: Amount | None = None
+    longest_latency_s: Amount | None = None
     trial: Trial | None = None
     """Just below the capacity that was found: whether the objectives hold for as long."""
     times: Annotated[str | None, Field(exclude=True)] = None
-    """Response times of the whole stretch: an HDR histogram, encoded."""
+    """Latency of the whole stretch: an HDR histogram, encoded."""
 
     @property
     def unbroken_s(self) -> float:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from webdyno.model.base import Amount, Count, Model
-from webdyno.model.bench import BenchSettings
+from webdyno.model.testbed import TestbedSettings
 
 
 class CpuSplit(Model):
@@ -46,13 +46,13 @@ SIMILAR_CONNECTIONS = 2.0
 """A ceiling says nothing about loads with this many times more or fewer connections."""
 
 Limit = Literal["client", "link", "server", "unknown"]
-"""What limited the rate; unknown: nothing was busy all the time."""
+"""What limited the throughput; unknown: nothing was busy all the time."""
 
 
 class Ceiling(Model):
     """What the client reached against the null server."""
 
-    rate_rps: Amount
+    throughput_rps: Amount
     limited_by: Limit
 
 
@@ -67,7 +67,7 @@ class MeasuredCeiling(Ceiling):
 
     @property
     def body_bytes_per_s(self) -> float:
-        return self.rate_rps * self.body_bytes
+        return self.throughput_rps * self.body_bytes
 
 
 class Lag(Model):
@@ -79,17 +79,17 @@ class Lag(Model):
 
 
 class Noise(Model):
-    """By how much two equal arms differ here, on one metric."""
+    """By how much two equal variants differ here, on one metric."""
 
     metric: str
-    blocks: Count
-    block_sd: Amount
-    """Standard deviation of ln(A/A) between blocks."""
-    block_s: Amount
-    """How long a block of an ordinary run of two arms takes."""
+    rounds: Count
+    round_sd: Amount
+    """Standard deviation of ln(A/A) between rounds."""
+    round_s: Amount
+    """How long a round of an ordinary run of two variants takes."""
     visible: dict[str, Amount]
     """By length of the run ("1 min"): half-width of the 95% interval of a ratio, as a share;
-    extrapolated from `block_sd` by t(n - 1) · sd / √n for the n blocks that fit."""
+    extrapolated from `round_sd` by t(n - 1) · sd / √n for the n rounds that fit."""
 
 
 class Calibration(Model):
@@ -100,7 +100,7 @@ class Calibration(Model):
     webdyno_version: str
     load_generator: str
     machine: Machine
-    bench: BenchSettings
+    testbed: TestbedSettings
     ceilings: list[MeasuredCeiling]
     timer_lag: Lag
     """How late a sleeping thread of the client's CPUs wakes up."""
@@ -111,7 +111,7 @@ class Calibration(Model):
     def ceiling(self, body_bytes: float, connections: int, keepalive: str | int) -> Ceiling | None:
         """Give the ceiling for bodies of some length; None where nothing like it was measured.
 
-        The time per answer grows linearly with the body's length between two measured lengths.
+        The time per response grows linearly with the body's length between two measured lengths.
         Beyond the largest it grows in proportion, below the smallest it stays.
         """
         alike = sorted(
@@ -134,13 +134,15 @@ class Calibration(Model):
             return _plain(near)
         if not longer:
             per_byte = near.body_bytes_per_s / max(body_bytes, 1)
-            return Ceiling(rate_rps=min(near.rate_rps, per_byte), limited_by=near.limited_by)
+            return Ceiling(
+                throughput_rps=min(near.throughput_rps, per_byte), limited_by=near.limited_by
+            )
         far = longer[0]
         way = (body_bytes - near.body_bytes) / (far.body_bytes - near.body_bytes)
-        answer_s = (1 - way) / near.rate_rps + way / far.rate_rps
+        response_s = (1 - way) / near.throughput_rps + way / far.throughput_rps
         both = near.limited_by if near.limited_by == far.limited_by else "unknown"
-        return Ceiling(rate_rps=1 / answer_s, limited_by=both)
+        return Ceiling(throughput_rps=1 / response_s, limited_by=both)
 
 
 def _plain(measured: MeasuredCeiling) -> Ceiling:
-    return Ceiling(rate_rps=measured.rate_rps, limited_by=measured.limited_by)
+    return Ceiling(throughput_rps=measured.throughput_rps, limited_by=measured.limited_by)

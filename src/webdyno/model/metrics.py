@@ -14,13 +14,13 @@ from webdyno.model.judgement import Metric
 from webdyno.model.load_result import LoadResult
 from webdyno.model.records import SlotRecord
 
-BlockValue = Callable[[Sequence[SlotRecord]], float | None]
-"""One arm's slots in one block -> the metric's value; None when they can't tell it."""
+RoundValue = Callable[[Sequence[SlotRecord]], float | None]
+"""One variant's slots in one round -> the metric's value; None when they can't tell it."""
 
-Kind = Literal["rate", "response time", "work", "memory", "size", "capacity"]
+Kind = Literal["throughput", "latency", "work", "memory", "size", "capacity"]
 """What a metric is about; validity rules say by kind which metrics they invalidate."""
 
-RATE, CPU_TIME, CAPACITY = "rate_rps", "server_cpu_us", "capacity_rps"
+THROUGHPUT, CPU_TIME, CAPACITY = "throughput_rps", "server_cpu_us", "capacity_rps"
 
 CLOCK_TICK_S = 1e-9
 """No clock here tells shorter times: a record with one is damaged."""
@@ -32,12 +32,12 @@ class MetricRule:
 
     metric: Metric
     kind: Kind
-    block_value: BlockValue
+    round_value: RoundValue
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
     needs: Literal["load", "times", "probes", "trials"] = "load"
-    """What must have been at work: any load generator, one that tells a distribution of response
-    times, the probes, or a search for the capacity, of which nothing else is told."""
+    """What must have been at work: any load generator, one that tells a distribution of latency,
+    the probes, or a search for the capacity, of which nothing else is told."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
@@ -48,32 +48,32 @@ class MetricRule:
         return self.metric.name
 
 
-def answers(slot: SlotRecord) -> int:
-    """Count what the servers worked on to the end: valid, late and wrong answers.
+def responses(slot: SlotRecord) -> int:
+    """Count what the servers worked on to the end: valid, late and wrong responses.
 
-    Those of lead-in and drain as well, since costs are counted over the same time.
+    Those of ramp-up and drain as well, since costs are counted over the same time.
     """
     whole = slot.load.all_of_it
     return whole.completed + (whole.failures.status or 0) + (whole.failures.body or 0)
 
 
-def rate_rps(slots: Sequence[SlotRecord]) -> float | None:
-    """Valid answers per second over all slots together."""
-    counted = [counted_answers(slot.load) for slot in slots]
+def throughput_rps(slots: Sequence[SlotRecord]) -> float | None:
+    """Valid responses per second over all slots together."""
+    counted = [counted_responses(slot.load) for slot in slots]
     completed, took_s = sum(count for count, _ in counted), sum(took_s for _, took_s in counted)
     return completed / took_s if completed and took_s > CLOCK_TICK_S else None
 
 
-def counted_answers(load: LoadResult) -> tuple[int, float]:
-    """Give the valid answers that a slot's rate rests on, and the seconds that they took.
+def counted_responses(load: LoadResult) -> tuple[int, float]:
+    """Give the valid responses that a slot's throughput rests on, and the seconds that they took.
 
-    After a lead-in the load goes on at both edges of the window: what was on its way at its
+    After a ramp-up the load goes on at both edges of the window: what was on its way at its
     beginning makes up for what is at its end. Windows in which the client stalled measure
     nothing and are excluded, where others are left. Pages that take longer than the window have the
-    whole slot for a rate.
+    whole slot for throughput.
     """
     if not load.lead_in_s:
-        return _counted_without_lead_in(load)
+        return _counted_without_ramp_up(load)
     if not load.requests.completed:
         return load.all_of_it.completed, load.all_of_it.length_s
     kept = [window for window in load.counted_windows if not window.stood_still]
@@ -82,14 +82,14 @@ def counted_answers(load: LoadResult) -> tuple[int, float]:
     return load.requests.completed, load.measured_s
 
 
-def _counted_without_lead_in(load: LoadResult) -> tuple[int, float]:
-    """Give answers and seconds of a slot that begins with no request on its way.
+def _counted_without_ramp_up(load: LoadResult) -> tuple[int, float]:
+    """Give responses and seconds of a slot that begins with no request on its way.
 
     It ends with some, half done: counted without its drain it makes slow pages look slower than
     they are, the more so the more of them the servers work on at once. While requests in flight
-    keep the servers busy, all answers over slot and drain is the rate without that bias. Where the
-    drain went slower than the slot, some of the servers had nothing left to do, or one answer was
-    late; then the slot alone tells more.
+    keep the servers busy, all responses over slot and drain is the throughput without that bias.
+    Where the drain went slower than the slot, some of the servers had nothing left to do, or one
+    answer was late; then the slot alone tells more.
 
     In an open loop the timetable says how many are due in a slot, and all that were answered count.
     """
@@ -103,21 +103,21 @@ def _counted_without_lead_in(load: LoadResult) -> tuple[int, float]:
 
 
 def server_cpu_us(slots: Sequence[SlotRecord]) -> float | None:
-    """Microseconds of server CPU time (user and system, all services) per answer."""
-    answered = sum(answers(slot) for slot in slots)
+    """Microseconds of server CPU time (user and system, all services) per response."""
+    answered = sum(responses(slot) for slot in slots)
     cpu_s = sum(slot.servers.cpu_s for slot in slots)
     return cpu_s * 1e6 / answered if answered and cpu_s else None
 
 
 def context_switches(slots: Sequence[SlotRecord]) -> float | None:
-    """Context switches of the servers' threads, of either kind, per answer."""
+    """Context switches of the servers' threads, of either kind, per response."""
     switches = sum(
         use.switches_voluntary + use.switches_involuntary
         for slot in slots
         if slot.readings
         for use in slot.readings.services.values()
     )
-    answered = sum(answers(slot) for slot in slots if slot.readings)
+    answered = sum(responses(slot) for slot in slots if slot.readings)
     return switches / answered if answered and switches else None
 
 
@@ -131,8 +131,8 @@ def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
     return max(sums) / 2**20 if any(sums) else None
 
 
-def answer_bytes(slots: Sequence[SlotRecord]) -> float | None:
-    """Bytes of head and body per answer of any status, compressed where the answer was."""
+def response_bytes(slots: Sequence[SlotRecord]) -> float | None:
+    """Bytes of head and body per response of any status, compressed where the response was."""
     wholes = [whole for slot in slots if (whole := slot.load.all_of_it).bytes.head is not None]
     total = sum((whole.bytes.head or 0) + (whole.bytes.body or 0) for whole in wholes)
     answered = sum(sum(whole.by_status.values()) for whole in wholes)
@@ -144,21 +144,19 @@ def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
     return capacity_of([slot.trial for slot in slots if slot.trial is not None])
 
 
-def _response_time(name: str, share: float, words: str, floor_us: float) -> MetricRule:
-    """Make the metric "response time that this share of the requests stays below"."""
+def _latency(name: str, share: float, words: str, floor_us: float) -> MetricRule:
+    """Make the metric "latency that this share of the requests stays below"."""
 
-    def block_value(slots: Sequence[SlotRecord]) -> float | None:
+    def round_value(slots: Sequence[SlotRecord]) -> float | None:
         from webdyno.model.histogram import merge_encoded  # numpy takes a while to import
 
         times = merge_encoded(slot.load.response_time_us.histogram for slot in slots)
         return times.quantile(share)
 
     return MetricRule(
-        Metric(
-            name=name, label=f"response time, {words}", unit="µs", better="lower", floor=floor_us
-        ),
-        kind="response time",
-        block_value=block_value,
+        Metric(name=name, label=f"latency {words}", unit="µs", better="lower", floor=floor_us),
+        kind="latency",
+        round_value=round_value,
         short=f"{words} latency",
         needs="times",
         quantile=share,
@@ -169,9 +167,9 @@ METRICS: dict[str, MetricRule] = {
     rule.name: rule
     for rule in (
         MetricRule(
-            Metric(name=RATE, label="requests per second", unit="requests/s", better="higher"),
-            kind="rate",
-            block_value=rate_rps,
+            Metric(name=THROUGHPUT, label="throughput", unit="req/s", better="higher"),
+            kind="throughput",
+            round_value=throughput_rps,
             short="throughput",
         ),
         MetricRule(
@@ -180,14 +178,14 @@ METRICS: dict[str, MetricRule] = {
                 label="server CPU time per request",
                 unit="µs",
                 better="lower",
-                floor=0.05,  # what a probe at a slot's edge costs, over the answers of a slot
+                floor=0.05,  # what a probe at a slot's edge costs, over the responses of a slot
             ),
             kind="work",
-            block_value=server_cpu_us,
+            round_value=server_cpu_us,
             short="server CPU time per request",
         ),
-        _response_time("response_p50_us", 0.5, "median", floor_us=1),  # the clock's own step
-        _response_time("response_p99_us", 0.99, "99th percentile", floor_us=10),  # one wake-up
+        _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
+        _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up
         MetricRule(
             Metric(
                 name="context_switches",
@@ -197,7 +195,7 @@ METRICS: dict[str, MetricRule] = {
                 floor=0.05,  # one in twenty requests; a switch costs about a microsecond
             ),
             kind="work",
-            block_value=context_switches,
+            round_value=context_switches,
             short="context switches per request",
             needs="probes",
             decides=False,
@@ -211,37 +209,33 @@ METRICS: dict[str, MetricRule] = {
                 floor=0.5,  # what allocators and page tables differ by from start to start
             ),
             kind="memory",
-            block_value=memory_mib,
+            round_value=memory_mib,
             short="memory",
             needs="probes",
         ),
         MetricRule(
             Metric(
-                name="answer_bytes",
-                label="size of an answer, head included",
+                name="response_bytes",
+                label="size of a response, head included",
                 unit="bytes",
                 better="lower",
                 floor=64,  # a header or two: neither fills a packet
             ),
             kind="size",
-            block_value=answer_bytes,
+            round_value=response_bytes,
             short="bytes per response",
             decides=False,
         ),
         MetricRule(
-            Metric(name=CAPACITY, label="capacity", unit="requests/s", better="higher"),
+            Metric(name=CAPACITY, label="capacity", unit="req/s", better="higher"),
             kind="capacity",
-            block_value=capacity_rps,
+            round_value=capacity_rps,
             short="capacity",
             needs="trials",
         ),
     )
 }
 """By name, in the order in which they are shown."""
-
-
-def metric_rule(name: str) -> MetricRule:
-    return METRICS[name]
 
 
 def metrics_of_kind(kinds: Collection[Kind]) -> list[str]:

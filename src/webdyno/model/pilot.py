@@ -1,4 +1,4 @@
-"""What the pilot of an arm found: the settings with which its steady state is measured."""
+"""What the pilot of a variant found: the settings with which its steady state is measured."""
 
 from math import ceil
 
@@ -11,37 +11,37 @@ BURST_S = BURST_PAUSE_S = 0.5
 
 
 class Pilot(Model):
-    """Times that an arm needs, found from that arm alone."""
+    """Times that a variant needs, found from that variant alone."""
 
     warmup_s: float
-    """Load after a fresh start until rate and CPU time per request are steady."""
+    """Load after a fresh start until throughput and CPU time per request are steady."""
     in_bursts: bool = False
     """Whether that load comes in bursts, with a pause after each."""
-    lead_in_s: float
+    ramp_up_s: float
     """Load at the beginning of each slot that doesn't count."""
     window_s: float
     """The part of a slot that counts."""
     period_s: float | None
-    """Period of a cycle of the rate; None where none was found."""
+    """Period of a cycle of the throughput; None where none was found."""
     steady: bool
-    """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or lead-in."""
+    """False when it wasn't steady yet where the pilot ended, or a cap cut warm-up or ramp-up."""
     why: str
     """What the times rest on, in a sentence or two."""
 
 
 class FreshStart(Model):
-    """What was seen of an arm under load from a fresh start on, by window."""
+    """What was seen of a variant under load from a fresh start on, by window."""
 
-    answers: list[Count]
+    responses: list[Count]
     cpu_s: list[Amount] = []
     """The servers' CPU time; empty where it can't be read that often."""
 
 
 class BurstsLook(Model):
-    """An arm that was started anew to be warmed up in bursts, and what that was worth."""
+    """A variant that was started again to be warmed up in bursts, and what that was worth."""
 
     bursts: list[list[Count]]
-    """Answers by window, of each burst."""
+    """Responses by window, of each burst."""
     after: list[Count]
     """The same of load without a break after them."""
     after_cpu_s: list[Amount] = []
@@ -55,56 +55,56 @@ class BurstsLook(Model):
 
 
 class ColdFigures(Model):
-    """How an arm begins: a fresh start, and load from its first right answer on."""
+    """How a variant begins: a fresh start, and load from its first valid response on."""
 
-    first_answer_s: Amount
-    """From the start of its servers to the first right answer."""
-    full_rate_s: Amount | None
-    """From the start of its servers until its rate first reached 90% of the steady one, without
-    the time in which it waited for the load; None where it wasn't steady."""
+    first_response_s: Amount
+    """From the start of its servers to the first valid response."""
+    full_throughput_s: Amount | None
+    """From the start of its servers until its throughput first reached 90% of the steady one,
+    without the time in which it waited for the load; None where it wasn't steady."""
     cpu_s: Amount | None
     """CPU time of the servers until then; None where it can't be read often enough."""
 
 
 class SlotSettings(Model):
-    """The times with which blocks are measured."""
+    """The times with which rounds are measured."""
 
     warmup_s: dict[str, Amount]
-    """By arm: load after a fresh start, before what counts of its first slot. It takes a slot of
-    its own where the arm's lead-in is shorter."""
-    lead_in_s: dict[str, Amount]
-    """By arm: load at the beginning of each slot that doesn't count."""
+    """By variant: load after a fresh start, before what counts of its first slot. It takes a slot
+    of its own where the variant's ramp-up is shorter."""
+    ramp_up_s: dict[str, Amount]
+    """By variant: load at the beginning of each slot that doesn't count."""
     in_bursts: list[str] = []
-    """Arms whose warm-up comes in bursts, with a pause after each."""
+    """Variants whose warm-up comes in bursts, with a pause after each."""
     window_s: Amount
-    """The part of each slot that counts; the same for all arms."""
+    """The part of each slot that counts; the same for all variants."""
     phase_s: dict[str, Amount] = {}
-    """By arm: each lead-in is longer by a random time up to this, so that windows begin anywhere in
-    the cycles of an arm that answers in batches."""
+    """By variant: each ramp-up is longer by a random time up to this, so that windows begin
+    anywhere in the cycles of a variant that answers in batches."""
     rest_s: Amount = 0.0
     """Longest wait before each slot for all servers to come to rest."""
-    slots_per_arm: int | None = None
-    """Slots of each arm in a block; None where it is chosen from the noise."""
+    slots_per_variant: int | None = None
+    """Slots of each variant in a round; None where it is chosen from the noise."""
 
     @model_validator(mode="before")
     @classmethod
-    def _one_lead_in_for_all(cls, told: object) -> object:
-        """Read settings on record from when all arms had the lead-in of the one that needs most."""
-        if isinstance(told, dict) and isinstance(lead_in_s := told.get("lead_in_s"), int | float):
-            return told | {"lead_in_s": dict.fromkeys(told.get("warmup_s", ()), lead_in_s)}
+    def _one_ramp_up_for_all(cls, told: object) -> object:
+        """Read settings on record from when all variants had one ramp-up, the longest."""
+        if isinstance(told, dict) and isinstance(ramp_up_s := told.get("ramp_up_s"), int | float):
+            return told | {"ramp_up_s": dict.fromkeys(told.get("warmup_s", ()), ramp_up_s)}
         return told
 
-    def warmup_loads_s(self, arm: str) -> list[float]:
-        """Give the stretches of load of an arm's warm-up: one, or its bursts, all as long."""
-        load_s = self.warmup_s[arm]
-        stretches = ceil(load_s / BURST_S - 1e-9) if arm in self.in_bursts else int(load_s > 0)
+    def warmup_loads_s(self, variant: str) -> list[float]:
+        """Give the stretches of load of a variant's warm-up: one, or its bursts, all as long."""
+        load_s = self.warmup_s[variant]
+        stretches = ceil(load_s / BURST_S - 1e-9) if variant in self.in_bursts else int(load_s > 0)
         return [load_s / stretches] * stretches if stretches else []
 
-    def pause_s(self, arm: str) -> float:
-        """Give the pause after each stretch of an arm's warm-up."""
-        return BURST_PAUSE_S if arm in self.in_bursts else 0.0
+    def pause_s(self, variant: str) -> float:
+        """Give the pause after each stretch of a variant's warm-up."""
+        return BURST_PAUSE_S if variant in self.in_bursts else 0.0
 
-    def warmup_takes_s(self, arm: str) -> float:
-        """Give how long an arm's warm-up takes, pauses and all."""
-        loads_s = self.warmup_loads_s(arm)
-        return sum(loads_s) + len(loads_s) * self.pause_s(arm)
+    def warmup_takes_s(self, variant: str) -> float:
+        """Give how long a variant's warm-up takes, pauses and all."""
+        loads_s = self.warmup_loads_s(variant)
+        return sum(loads_s) + len(loads_s) * self.pause_s(variant)

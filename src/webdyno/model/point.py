@@ -1,4 +1,4 @@
-"""The points of an experiment with factors: where its arms are compared."""
+"""The points of an experiment with factors: where its variants are compared."""
 
 from functools import lru_cache
 from itertools import product
@@ -43,7 +43,7 @@ class SweepJudgement(Model):
     """The answers at all points, and what they say together."""
 
     sentences: list[str]
-    """The answer for each arm but the baseline, in their order."""
+    """The answer for each variant but the baseline, in their order."""
     points: list[PointJudgement]
 
     @property

@@ -1,6 +1,6 @@
 """What the probes read at a slot's edges: how servers, network and host were used during it.
 
-Counts are differences over the slot, the drain of its last answers included; states (memory,
+Counts are differences over the slot, the drain of its last responses included; states (memory,
 processes) are as found at its end.
 """
 
@@ -11,7 +11,7 @@ from webdyno.model.machine import Ceiling
 
 
 class ServiceUse(Model):
-    """One service of the loaded arm: all its processes."""
+    """One service of the loaded variant: all its processes."""
 
     cpu_user_s: Amount
     cpu_sys_s: Amount
@@ -52,9 +52,9 @@ class ServerStatus(Model):
     dropped: Count | None = None
     """Connections that it closed at once, because it had as many as it may have."""
     hits: Count | None = None
-    """Keys that were asked for and found."""
+    """Keys that were requested and found."""
     misses: Count | None = None
-    """Keys that were asked for and not found."""
+    """Keys that were requested and not found."""
     busy: Count | None = None
     """Workers (processes or threads) with a request; in Apache's prefork and worker MPMs also those
     with a connection that is kept."""
@@ -67,7 +67,7 @@ class ServerStatus(Model):
 
 
 class MemoryLimitUse(Model):
-    """A memory limit of the loaded arm, and how near it came to that."""
+    """A memory limit of the loaded variant, and how near it came to that."""
 
     limit_bytes: Count
     peak_bytes: Count
@@ -86,7 +86,7 @@ class NetworkUse(Model):
     sent_bytes: Count
     sent_packets: Count
     dropped: Count | None = None
-    """Connection attempts that the listeners of the loaded arm's own services dropped, as when
+    """Connection attempts that the listeners of the loaded variant's own services dropped, as when
     their queues were full; None where the kernel doesn't tell."""
     own_namespace: bool = False
     """True where nobody but servers and load is in it."""
@@ -139,7 +139,7 @@ class StoppedUse(Model):
 
     client_s: Amount = 0.0
     servers_s: Amount = 0.0
-    """In which at least one process of the loaded arm that was looked at stalled."""
+    """In which at least one process of the loaded variant that was looked at stalled."""
 
 
 class HostSample(Model):
@@ -186,16 +186,16 @@ class Readings(Model):
     __pydantic_extra__: dict[str, dict[str, Amount | Count | str | None]] = Field(init=False)
 
     services: dict[str, ServiceUse]
-    """Of the loaded arm, by role."""
+    """Of the loaded variant, by role."""
     network: NetworkUse
     host: HostUse
     status: dict[str, ServerStatus] = {}
-    """By role: what the services of the loaded arm counted themselves; those that don't are
+    """By role: what the services of the loaded variant counted themselves; those that don't are
     missing."""
     front: str | None = None
     """The role that clients talk to."""
-    other_arms_cpu_s: dict[str, Amount] = {}
-    """CPU time of the arms that should have been idle, by arm."""
+    other_variants_cpu_s: dict[str, Amount] = {}
+    """CPU time of the variants that should have been idle, by variant."""
     memory: MemoryLimitUse | None = None
     """None without a limit."""
     stopped: StoppedUse | None = None

@@ -13,11 +13,17 @@ from webdyno.model.pilot import BurstsLook, ColdFigures, FreshStart, Pilot, Slot
 from webdyno.model.readings import Readings
 
 StopReason = Literal[
-    "precision", "question", "bounds", "max-blocks", "budget", "nothing-valid", "different-answers"
+    "precision",
+    "question",
+    "bounds",
+    "max-rounds",
+    "budget",
+    "nothing-valid",
+    "different-responses",
 ]
 """Why a point was measured no further: the ratio is known well enough, the question in one
-direction is answered, the most blocks or the time are used up, or more of them would tell nothing
-(`bounds`: what disturbed the run outweighs all that they could tell)."""
+direction is answered, the most rounds or the time are used up, or more of them would tell nothing
+(`bounds`: interference outweighs all that they could tell)."""
 
 
 class SessionRecord(Model):
@@ -25,8 +31,8 @@ class SessionRecord(Model):
 
     kind: Literal["session"] = "session"
     point: None = None
-    block: None = None
-    """It counts for all points and blocks that follow."""
+    round: None = None
+    """It counts for all points and rounds that follow."""
     started_at: AwareDatetime
     webdyno_version: str
     machine: Machine
@@ -34,12 +40,12 @@ class SessionRecord(Model):
     hosts: dict[str, Machine] = {}
     """By name: all that take part, where there are several."""
     versions: dict[str, dict[str, str]]
-    """By arm, by service: what the server says its version is."""
+    """By variant, by service: what the server says its version is."""
     load_generator: str
 
 
 class ServerUse(Model):
-    """What an arm's servers used during a slot, the drain of its last answers included."""
+    """What a variant's servers used during a slot, the drain of its last responses included."""
 
     cpu_user_s: Amount
     cpu_sys_s: Amount
@@ -55,15 +61,15 @@ class ServerUse(Model):
 
 
 class SlotRecord(Model):
-    """One uninterrupted stretch of load on one arm."""
+    """One uninterrupted stretch of load on one variant."""
 
     kind: Literal["slot"] = "slot"
     point: Count = 0
     """Number of the point in a sweep; 0 in an experiment without factors."""
-    block: Count
+    round: Count
     slot: Count
-    """Position within the block, from 0, warm-ups included."""
-    arm: str
+    """Position within the round, from 0, warm-ups included."""
+    variant: str
     phase: Literal["warmup", "measure", "trial"]
     started_at: AwareDatetime
     load: LoadResult
@@ -80,18 +86,18 @@ class SlotRecord(Model):
     """The line of a server's log by which it says that a limit of its own refuses requests."""
 
 
-class Answer(Model):
-    """One answer of an arm to a request of the pre-flight check."""
+class Response(Model):
+    """One response of a variant to a request of the pre-flight check."""
 
     path: str
     """With the method before it where that isn't GET; or the request's name."""
     expected_status: Count | None
     """None where any from 200 to 299 is right."""
     expected_sha256: str | None
-    """None where the body may differ from answer to answer."""
+    """None where the body may differ from one response to the next."""
     expected_bytes: Count | None
     status: Count | None
-    """None when there was no answer; `error` says why."""
+    """None when there was no response; `error` says why."""
     error: str | None = None
     http_version: str | None = None
     tls: str = ""
@@ -110,9 +116,9 @@ class Answer(Model):
     body: Annotated[bytes, Field(exclude=True)] = b""
     """The body, decoded, without what may differ: never on record."""
     unlike: list[str] = []
-    """In what its body differs from the first arm's: lines of a diff."""
+    """In what its body differs from the baseline's: lines of a diff."""
     lacks: str | None = None
-    """Text that the right answer contains and this one doesn't."""
+    """Text that the valid response contains and this one doesn't."""
 
     @property
     def has_right_status(self) -> bool:
@@ -123,17 +129,17 @@ class Answer(Model):
 
 
 class PreflightRecord(Model):
-    """What each arm answered to the same requests before the load: the pre-flight check."""
+    """What each variant answered to the same requests before the load: the pre-flight check."""
 
     kind: Literal["preflight"] = "preflight"
     point: Count = 0
-    block: Count
-    answers: dict[str, list[Answer]]
-    """By arm."""
-    settings: dict[str, dict[str, str]] = {}
-    """By arm: settings that should be equal or be known to differ."""
+    round: Count
+    responses: dict[str, list[Response]]
+    """By variant."""
+    facts: dict[str, dict[str, str]] = {}
+    """By variant: settings that should be equal or be known to differ."""
     ran_before: list[str] = []
-    """Arms that somebody else had started before the run: the same start in all blocks."""
+    """Variants that somebody else had started before the run: the same start in all rounds."""
 
 
 class IncidentRecord(Model):
@@ -141,8 +147,8 @@ class IncidentRecord(Model):
 
     kind: Literal["incident"] = "incident"
     point: Count = 0
-    block: Count
-    arm: str | None
+    round: Count
+    variant: str | None
     """Whose servers failed; None: the load generator did, or hosts."""
     of_hosts: bool = False
     """Whether a host was lost, or the network between hosts was cut."""
@@ -152,12 +158,12 @@ class IncidentRecord(Model):
 
 
 class PilotRecord(Model):
-    """An arm alone, before the blocks: what was seen of it, and the times found from that."""
+    """A variant alone, before the rounds: what was seen of it, and the times found from that."""
 
     kind: Literal["pilot"] = "pilot"
     point: Count = 0
-    block: None = None
-    arm: str
+    round: None = None
+    variant: str
     started_at: AwareDatetime
     took_s: Amount
     window_s: Amount
@@ -165,16 +171,17 @@ class PilotRecord(Model):
     earlier: list[FreshStart] = []
     """Earlier fresh starts, which seemed to be steady late or never, so that there was another
     one."""
-    answers: list[Count]
-    """Answers by window, from the beginning of the load on the last fresh start."""
+    responses: list[Count]
+    """Responses by window, from the beginning of the load on the last fresh start."""
     cpu_s: list[Amount] = []
     """The servers' CPU time in the same windows; empty where it can't be read that often."""
     load_starts: list[list[Count]] = []
-    """Answers by window of some later loads on the first fresh start, with a pause before each."""
+    """Responses by window of some later loads on the first fresh start, with a pause before
+    each."""
     load_starts_cpu_s: list[list[Amount]] = []
     """The servers' CPU time in the same windows, as far as it was read."""
-    response_s: Amount | None
-    """Mean response time; None without an answer."""
+    latency_s: Amount | None
+    """Mean latency; None without a response."""
     bursts: BurstsLook | None = None
     """What a warm-up in bursts showed, where that was tried."""
     found: Pilot
@@ -193,10 +200,10 @@ class LongLookRecord(Model):
 
     kind: Literal["long-look"] = "long-look"
     point: Count = 0
-    block: None = None
-    arm: str
+    round: None = None
+    variant: str
     stretch: Count = 0
-    """The servers were started anew before each: the look was interrupted, and went on later."""
+    """The servers were started again before each: the look was interrupted, and went on later."""
     part: Count = 0
     """Position in the stretch."""
     ended_by: LookEnd | None = "time"
@@ -232,33 +239,33 @@ class AdjustmentRecord(Model):
 
     kind: Literal["adjustment"] = "adjustment"
     point: Count = 0
-    block: Count
-    """The last finished block before it; 0 when none was."""
+    round: Count
+    """The last finished round before it; 0 when none was."""
     rule: str
-    arm: str | None
+    variant: str | None
     what: str
     """What was found, with figures, and what was done about it, in a sentence."""
     settings: SlotSettings | None = None
-    """The settings of the blocks after it; None where they stay as they were."""
-    anew: bool = False
-    """Whether the blocks before it no longer count: they can't be compared with those after it."""
+    """The settings of the rounds after it; None where they stay as they were."""
+    again: bool = False
+    """Whether the rounds before it no longer count: they can't be compared with those after it."""
 
 
-class BlockRecord(Model):
-    """A block that came to its end.
+class RoundRecord(Model):
+    """A round that came to its end.
 
-    Slots of a block without this line are excluded from verdicts.
+    Slots of a round without this line are excluded from verdicts.
     """
 
-    kind: Literal["block"] = "block"
+    kind: Literal["round"] = "round"
     point: Count = 0
-    block: Count
+    round: Count
     order: list[str]
-    """The arms of the slots that count, in their order."""
+    """The variants of the slots that count, in their order."""
     started_at: AwareDatetime
     took_s: Amount
     ready_s: dict[str, Amount]
-    """By arm: from start to the first right answer."""
+    """By variant: from start to the first valid response."""
 
 
 class StopRecord(Model):
@@ -266,7 +273,7 @@ class StopRecord(Model):
 
     kind: Literal["stop"] = "stop"
     point: Count = 0
-    block: Count
+    round: Count
     """The last finished one; 0 when none was."""
     stopped_at: AwareDatetime
     reason: StopReason
@@ -282,7 +289,7 @@ Record = Annotated[
     | SlotRecord
     | PreflightRecord
     | IncidentRecord
-    | BlockRecord
+    | RoundRecord
     | StopRecord,
     Field(discriminator="kind"),
 ]

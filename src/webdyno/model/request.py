@@ -1,4 +1,4 @@
-"""A request: its path, headers and body, how often it is sent, and what the right answer is."""
+"""A request: its path, headers and body, how often it is sent, and what the valid response is."""
 
 import base64
 import binascii
@@ -74,7 +74,7 @@ def accepted_encodings(headers: Mapping[str, str]) -> set[str]:
 
 
 def may_be_compressed(headers: Mapping[str, str]) -> bool:
-    """Whether answers may come compressed, so that bytes on the wire aren't the page's."""
+    """Whether responses may come compressed, so that bytes on the wire aren't the page's."""
     return bool(accepted_encodings(headers) - {"identity"})
 
 
@@ -167,7 +167,7 @@ class Request(Model):
     )
 
     path: WrittenPath
-    """What is asked for, a query included; `/many/{1..2000}.txt` stands for many."""
+    """What is requested, a query included; `/many/{1..2000}.txt` stands for many."""
     method: Annotated[str, AfterValidator(_method)] = "GET"
     """GET, POST, PUT, …"""
     name: Name | None = None
@@ -187,12 +187,13 @@ class Request(Model):
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
     """How often it is asked for, beside the weights of the others."""
     status: Annotated[int, Field(ge=200, le=599)] | None = None
-    """The right answer's status. Unless given, that of the site's page for a GET, else 200 to 299.
+    """The valid response's status. Unless given, that of the site's page for a GET, else 200 to
+    299.
     """
     contains: str | None = None
-    """Text that the right answer contains; looked for before the load."""
+    """Text that the valid response contains; looked for before the load."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    """SHA-256 of the right answer's body, checked under load as well."""
+    """SHA-256 of the valid response's body, checked under load as well."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

@@ -19,21 +19,25 @@ READABLE = (1, FORMAT)
 
 EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
-SWEEPS = {"rates": "response time against rate", "connections": "rate against connections"}
+SWEEPS = {"rates": "latency against arrival rate", "connections": "throughput against connections"}
 """Runs that lie in the folder of a search for the capacity: by folder, what they show."""
 CATALOGUE_FOLDER = "catalog"
 """What a run's folder holds so that the run can be repeated elsewhere."""
-BLOCKS_FOLDER = "blocks"
+ROUNDS_FOLDER = "rounds"
 
 
-def block_path(folder: Path, point: int, block: int) -> Path:
-    """Give the folder of a block: what its servers were started with, and what they said."""
-    return folder / BLOCKS_FOLDER / f"{point:03d}-{block:03d}"
+def round_path(folder: Path, point: int, round_number: int) -> Path:
+    """Give the folder of a round: what its servers were started with, and what they said."""
+    return folder / ROUNDS_FOLDER / f"{point:03d}-{round_number:03d}"
 
 
-def arm_folder(arm: str) -> str:
-    """Name an arm's folder in a block: it stays inside that, whatever the arm is called."""
-    return quote(arm, safe=" ").replace(".", "%2E") if arm.startswith(".") else quote(arm, safe=" ")
+def variant_folder(variant: str) -> str:
+    """Name a variant's folder in a round: it stays inside that, whatever the variant is called."""
+    return (
+        quote(variant, safe=" ").replace(".", "%2E")
+        if variant.startswith(".")
+        else quote(variant, safe=" ")
+    )
 
 
 class RunHead(Model):
@@ -50,10 +54,10 @@ class RunHead(Model):
     hosts: dict[str, Machine] = {}
     """By name: all that take part, where there are several."""
     versions: dict[str, dict[str, str]]
-    """By arm, by service: what the server says its version is."""
+    """By variant, by service: what the server says its version is."""
     load_generator: str
     calibration: Calibration | None = None
-    """What the client could do on this machine and bench; None when it was never measured."""
+    """What the client could do on this machine and testbed; None when it was never measured."""
 
     def repeat_command(self, folder: Path) -> str:
         """Give the command that repeats a run from its folder alone, at all of its points."""
@@ -67,12 +71,12 @@ MOST_DIGITS = 18
 """Of a number of samples. Whoever made the file, more are none."""
 
 
-def stacks_file(run: Path, arm: str) -> Path:
-    """Give where an arm's sampled stacks of calls are kept, `program;call;call 12` a line.
+def stacks_file(run: Path, variant: str) -> Path:
+    """Give where a variant's sampled stacks of calls are kept, `program;call;call 12` a line.
 
     Programs that draw flame graphs (FlameGraph, inferno, speedscope) read the same.
     """
-    return run / PROFILE_FOLDER / f"{arm_folder(arm)}.folded"
+    return run / PROFILE_FOLDER / f"{variant_folder(variant)}.folded"
 
 
 def read_stacks(text: str) -> Counter[str]:

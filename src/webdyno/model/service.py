@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PackageName, PlainName
-from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.request import WrittenPath
+from webdyno.model.setting import Setting, SettingValue
 from webdyno.model.text import OneLine
 
 
@@ -53,8 +53,8 @@ class Need(Model):
     """Paths with `*`; the first that matches counts."""
     apt: PackageName
     """The package of Debian and Ubuntu that has it."""
-    when: dict[str, KnobValue] = {}
-    """Needed only while the service's knobs have these values."""
+    when: dict[str, SettingValue] = {}
+    """Needed only while the service's settings have these values."""
     optional: bool = False
     """Templates find None where it is missing."""
 
@@ -84,7 +84,7 @@ class StatusSource(Model):
     socket: InsidePath | None = None
     """A Unix socket in its folder, for this alone; where it listens anyway unless given."""
     path: Text = "/"
-    """What is asked for, a template: a page's path; of no use to memcached and redis."""
+    """What is requested, a template: a page's path; of no use to memcached and redis."""
     workers: Text | None = None
     """How many workers it has, a template. A server that tells of more has counted wrongly."""
 
@@ -178,12 +178,12 @@ class Service(Model):
     """How it says its version, or what it is; None where nobody knows."""
     modules: dict[str, Version] = {}
     """Versions of what runs inside it, by name; one whose command comes out empty doesn't."""
-    knobs: dict[str, Knob] = {}
+    settings: dict[str, Setting] = {}
     credentials: dict[Variable, Text] = {}
     """What clients log in with; a program finds `USER` in `$DB_USER` if its role is `db`."""
     status: StatusSource | None = None
     """None where it doesn't tell."""
-    settings: dict[str, Text] = {}
+    facts: dict[str, Text] = {}
     """What the pre-flight check says of it: name, and value as a template."""
     own: Own | None = None
     """None in a catalogue, whose servers all run alike."""

@@ -21,11 +21,11 @@ class Change(Model):
 
     metric: str
     subject: str
-    """An arm, or `arm / baseline` for the ratio of two arms."""
-    of: Literal["arm", "ratio"]
-    """Ratios between arms don't change when only the machine did."""
+    """A variant, or `variant / baseline` for the ratio of two variants."""
+    of: Literal["variant", "ratio"]
+    """Ratios between variants don't change when only the machine did."""
     change: Interval | None
-    """None when a run has fewer than two blocks of it."""
+    """None when a run has fewer than two rounds of it."""
     delta: float
     """Changes within 1/(1 + delta) to 1 + delta count as equivalent."""
     verdict: Verdict
@@ -36,7 +36,7 @@ class RunComparison(Model):
     """The second run judged against the first."""
 
     verdict: Verdict
-    """On the deciding metric over all arms: `slower` as soon as any arm is."""
+    """On the deciding metric over all variants: `slower` as soon as any variant is."""
     headline: str
     changes: list[Change]
     differences: list[Difference]
@@ -64,20 +64,23 @@ class SweepComparison(Model):
 
 
 class Replicate(Model):
-    """What one machine says of an arm and the baseline."""
+    """What one machine says of a variant and the baseline."""
 
     machine: str
     """The names of its runs."""
     verdict: Verdict
     ratio: Interval | None
-    """What the verdict rests on, with all that disturbed the runs counted in."""
-    blocks: Count
+    """What the verdict rests on, interference counted in the worst case."""
+    rounds: Count
     why: str | None = None
     """Why its verdict is `invalid`, if it is: it has no part in what is said of all machines."""
 
 
 class AcrossMachines(Model):
-    """Arm `a` against baseline `b` on the deciding metric, the machine as outer random effect."""
+    """Variant `a` against baseline `b` on the deciding metric.
+
+    Machines are an outer random effect.
+    """
 
     metric: str
     a: str

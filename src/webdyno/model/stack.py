@@ -1,4 +1,4 @@
-"""Stacks: services wired together. Sites: what they serve, and the right answer to each path."""
+"""Stacks: services wired together. Sites: what they serve, and the valid response to each path."""
 
 import hashlib
 from collections.abc import Collection
@@ -10,9 +10,9 @@ from pydantic import Field, NonNegativeInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PlainName, RoleName
-from webdyno.model.knob import Knob, KnobValue
 from webdyno.model.request import MOST_PATHS, WrittenPath, encoded, spell_out
 from webdyno.model.service import Arguments, Need, Service, Text, Variable
+from webdyno.model.setting import Setting, SettingValue
 
 
 class RoleDefinition(Model):
@@ -20,40 +20,40 @@ class RoleDefinition(Model):
 
     service: Service
     """Named in the file; the service itself once the catalogue was read."""
-    knobs: dict[str, KnobValue] = {}
-    """Knobs of the service that are fixed in this role."""
+    settings: dict[str, SettingValue] = {}
+    """Settings of the service that are fixed in this role."""
     links: dict[str, str] = {}
     """Which role stands behind each link of the service."""
 
     @model_validator(mode="after")
-    def _knobs_and_links_exist(self) -> "RoleDefinition":
-        for name, value in self.knobs.items():
-            if name not in self.service.knobs:
-                raise ValueError(f"service {self.service.name} has no knob {name!r}")
-            if fault := self.service.knobs[name].fault(value):
-                raise ValueError(f"knob {name} {fault}, not {value!r}")
+    def _settings_and_links_exist(self) -> "RoleDefinition":
+        for name, value in self.settings.items():
+            if name not in self.service.settings:
+                raise ValueError(f"service {self.service.name} has no setting {name!r}")
+            if fault := self.service.settings[name].fault(value):
+                raise ValueError(f"setting {name} {fault}, not {value!r}")
         for link in self.links:
             if link not in self.service.links:
                 raise ValueError(f"service {self.service.name} has no link {link!r}")
         return self
 
 
-class StackKnob(Model):
-    """A knob of the stack itself: it turns knobs of its services, several at once if need be."""
+class StackSetting(Model):
+    """A setting of the stack itself: it changes settings of its services, one or several."""
 
     sets: Annotated[list[str], Field(min_length=1)]
-    """`ROLE.KNOB` each; the first one gives type and range."""
-    default: KnobValue | None = None
-    """Unless that of the first knob it sets."""
+    """`ROLE.SETTING` each; the first one gives type and range."""
+    default: SettingValue | None = None
+    """Unless that of the first setting it sets."""
     help: str | None = None
 
 
-class KnobTarget(NamedTuple):
-    """A knob as users see it, and the knobs of services that it turns."""
+class SettingTarget(NamedTuple):
+    """A setting as users see it, and the settings of services that it changes."""
 
-    knob: Knob
+    setting: Setting
     sets: tuple[tuple[str, str], ...]
-    """(role, name of the service's knob) each."""
+    """(role, name of the service's setting) each."""
 
 
 class Stack(Model):
@@ -69,7 +69,7 @@ class Stack(Model):
     """The role that clients talk to."""
     services: Annotated[dict[RoleName, RoleDefinition], Field(min_length=1)]
     """By role."""
-    knobs: dict[str, StackKnob] = {}
+    settings: dict[str, StackSetting] = {}
 
     @model_validator(mode="after")
     def _roles_exist(self) -> "Stack":
@@ -79,11 +79,11 @@ class Stack(Model):
             for link, other in part.links.items():
                 if other not in self.services:
                     raise ValueError(f"services.{role}.links.{link}: no role {other!r}")
-        for name, knob in self.knobs.items():
-            for target in knob.sets:
+        for name, setting in self.settings.items():
+            for target in setting.sets:
                 role, _, inner = target.partition(".")
-                if role not in self.services or inner not in self.services[role].service.knobs:
-                    raise ValueError(f"knobs.{name}.sets: there is no knob {target!r}")
+                if role not in self.services or inner not in self.services[role].service.settings:
+                    raise ValueError(f"settings.{name}.sets: there is no setting {target!r}")
         return self
 
     @property
@@ -110,46 +110,48 @@ class Stack(Model):
         """Give the stack with further services; one of its own takes the place of its role's."""
         return self.replace(services={**parts, **self.services})
 
-    def exposed_knobs(self) -> dict[str, KnobTarget]:
-        """The knobs that users can turn, by the name they have for users.
+    def exposed_settings(self) -> dict[str, SettingTarget]:
+        """The settings that users can change, by the name they have for users.
 
-        These are the stack's own, then every knob of a service that neither the part fixes nor an
-        own knob turns, and that has an effect at all. The front's go by their plain name, those of
-        other roles too unless that name is taken; then they are called ROLE_KNOB.
+        These are the stack's own, then every setting of a service that neither the part fixes nor
+        an own setting changes, and that has an effect at all. The front's go by their plain name,
+        those of other roles too unless that name is taken; then they are called ROLE_SETTING.
         """
-        exposed = {name: self._own_knob(knob) for name, knob in self.knobs.items()}
+        exposed = {name: self._own_setting(setting) for name, setting in self.settings.items()}
         turned = {target for own in exposed.values() for target in own.sets}
         for role in sorted(self.services, key=lambda role: role != self.front):
             part = self.services[role]
-            for name, knob in part.service.knobs.items():
-                hidden = name in part.knobs or (role, name) in turned or knob.idle(part.knobs)
+            for name, setting in part.service.settings.items():
+                hidden = (
+                    name in part.settings or (role, name) in turned or setting.idle(part.settings)
+                )
                 if not hidden:
                     shown = f"{role}_{name}" if name in exposed else name
-                    exposed[shown] = KnobTarget(knob, ((role, name),))
+                    exposed[shown] = SettingTarget(setting, ((role, name),))
         return exposed
 
-    def _own_knob(self, own: StackKnob) -> KnobTarget:
+    def _own_setting(self, own: StackSetting) -> SettingTarget:
         sets = tuple((role, name) for role, _, name in (t.partition(".") for t in own.sets))
         role, name = sets[0]
         changes = {"default": own.default, "help": own.help}
-        knob = self.services[role].service.knobs[name]
+        setting = self.services[role].service.settings[name]
         changed = {key: value for key, value in changes.items() if value is not None}
-        return KnobTarget(knob.replace(**changed), sets)
+        return SettingTarget(setting.replace(**changed), sets)
 
 
 class Page(Model):
-    """The right answer to a path."""
+    """The valid response to a path."""
 
     status: Annotated[int, Field(ge=200, le=599)] = 200
     body_bytes: NonNegativeInt | None = None
-    """None where the length may differ from answer to answer."""
+    """None where the length may differ from one response to the next."""
     body_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    """None where the body may differ from answer to answer."""
+    """None where the body may differ from one response to the next."""
     body_contains: str | None = None
     """A part of the body that shows it to be the right page."""
 
     def matches(self, status: int, body: bytes) -> bool:
-        """Whether an answer is the right one."""
+        """Whether a response is the right one."""
         return (
             status == self.status
             and self.body_bytes in {None, len(body)}
@@ -216,17 +218,17 @@ class Site(Model):
     """Data services it needs, by role; a stack's own service of the same role takes its place."""
     setup: list[Arguments] = []
     """Commands that run once, as the servers' user, while its data services run: what they leave
-    in document root, state folder and data services is what every block starts from."""
+    in document root, state folder and data services is what every round starts from."""
     environment: dict[Variable, Text] = {}
     """Variables for all services and commands, as templates; how its code learns where things are.
     """
-    knobs: dict[str, Knob] = {}
-    suggests: dict[Literal["load", "measure"], dict[str, KnobValue]] = {}
+    settings: dict[str, Setting] = {}
+    suggests: dict[Literal["load", "measure"], dict[str, SettingValue]] = {}
     """Settings of an experiment that suit it; `webdyno duel` starts from them. A page that takes
     the servers a tenth of a second needs longer slots than a small file."""
 
     def page(self, path: str) -> Page:
-        """Give the right answer to a path; one that isn't listed has to answer 200, no more."""
+        """Give the valid response to a path; one that isn't listed has to answer 200, no more."""
         return self._pages.get(encoded(path), Page())
 
     @cached_property
@@ -244,5 +246,5 @@ class Site(Model):
 
     @property
     def ready_path(self) -> str:
-        """The path that is asked for until a stack answers."""
+        """The path that is requested until a stack answers."""
         return next(iter(self._pages), "/")

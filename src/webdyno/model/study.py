@@ -11,7 +11,7 @@ from webdyno.model.metrics import MetricName
 
 
 class Claim(Model):
-    """One sentence of a study, and what it comes down to: a ratio of arms, or a figure of arms.
+    """One sentence of a study, and what it comes down to: a ratio or a figure of variants.
 
     A figure is of the study's machine; it is shown beside ours, without a verdict.
     """
@@ -20,19 +20,19 @@ class Claim(Model):
     published: str
     """The study's own figures; empty if it gave none."""
     experiment: str
-    metric: MetricName = "rate_rps"
-    arms: Annotated[list[str], Field(min_length=1)]
+    metric: MetricName = "throughput_rps"
+    variants: Annotated[list[str], Field(min_length=1)]
     against: str = ""
-    """The arm that the others are compared with; none where the claim is a figure."""
+    """The variant that the others are compared with; none where the claim is a figure."""
     above: Annotated[float, Field(gt=0)] | None = None
     below: Annotated[float, Field(gt=0)] | None = None
-    """The claim is that arm / against lies between these bounds, for each of the arms."""
+    """The claim is that variant / against lies between these bounds, for each of the variants."""
     at: dict[str, Level] = {}
     """The levels of the experiment's factors to which it is confined."""
 
     @property
     def is_figure(self) -> bool:
-        """Whether it is about a value of the arms, not about a ratio."""
+        """Whether it is about a value of the variants, not about a ratio."""
         return not self.against
 
     @model_validator(mode="after")

@@ -57,7 +57,7 @@ OneLine = Annotated[str, AfterValidator(_one_line)]
 """Text that can be printed in one line."""
 
 Name = Annotated[str, AfterValidator(_name)]
-"""A name that people give, such as an arm's."""
+"""A name that people give, such as a variant's."""
 
 
 SECRET = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")

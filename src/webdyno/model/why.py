@@ -1,34 +1,34 @@
-"""Why arms are as fast as they are: what is changed of them to find out, and what was found."""
+"""Why variants are as fast as they are: what is changed of them to find out, and what was found."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from webdyno.model.base import Amount, Count, Interval, Model
-from webdyno.model.knob import FixableRule, KnobValue
+from webdyno.model.setting import FixableRule, SettingValue
 from webdyno.model.text import Name
 
 Resource = Literal["servers' CPU", "client's CPU", "link", "memory", "workers", "connections"]
 
 
 class Intervention(Model):
-    """What was taken from an arm that else is its baseline."""
+    """What was taken from a variant that else is its baseline."""
 
     resource: Resource
     """Of what."""
     share: Annotated[float, Field(gt=0)]
     """What was left of it; above 1 where there was more."""
-    knob: str | None = None
-    """Of workers: which knob says their number."""
+    setting: str | None = None
+    """Of workers: which setting says their number."""
 
 
 class Elasticity(Model):
-    """By how many per cent a rate falls when there is one per cent less of a resource."""
+    """By how many per cent throughput falls when there is one per cent less of a resource."""
 
-    arm: str
+    variant: str
     """The baseline, which is what this is said of."""
     resource: Resource
-    knob: str | None = None
+    setting: str | None = None
     share: float
     """What was left of it where that was tried, above 1 where there was more."""
     found: Interval
@@ -36,12 +36,12 @@ class Elasticity(Model):
 
 
 class Design(Model):
-    """Arms of a two-level design: each setting is as in the one arm, or as in the other."""
+    """Variants of a two-level design: each setting is as in the one variant, or as in the other."""
 
     settings: list[str]
     """What differs, in words: `workers: 1 → 4`."""
     levels: dict[Name, list[bool]]
-    """By arm, in the settings' order: whether it is as in the other arm."""
+    """By variant, in the settings' order: whether it is as in the other variant."""
 
     @property
     def is_full(self) -> bool:
@@ -61,39 +61,39 @@ class Effect(Model):
 
 
 class Advice(Model):
-    """That another value of one knob may be better for an arm."""
+    """That another value of one setting may be better for a variant."""
 
-    knob: str
+    setting: str
     """As users name it."""
-    now: KnobValue
+    now: SettingValue
     """As the baseline has it."""
-    tried: KnobValue
-    """As this arm has it."""
+    tried: SettingValue
+    """As this variant has it."""
     says: str
     """What the servers do as it is now."""
     vendor: str
     """Address of the vendor's documentation of the setting."""
     fixes: FixableRule | None = None
-    """The rule of validity that the arm breaks for its sake."""
+    """The rule of validity that the variant breaks for its sake."""
 
 
 class Gain(Model):
     """What a piece of advice was found to be worth, on the deciding metric."""
 
-    arm: str
+    variant: str
     """As it was without it."""
     advice: Advice
     is_sure: bool
-    """Whether the arm is better with it (95% confidence) by more than the threshold, or keeps the
-    rule that it breaks without it."""
-    fixed_blocks: Count = 0
-    """Blocks in which it broke that rule without it; with it there was none."""
+    """Whether the variant is better with it (95% confidence) by more than the threshold, or keeps
+    the rule that it breaks without it."""
+    fixed_rounds: Count = 0
+    """Rounds in which it broke that rule without it; with it there was none."""
     ratio: Interval
     """With it against without it; above 1 is better."""
 
 
 class CpuPart(Model):
-    """A part of the CPU time per request of two arms, in microseconds."""
+    """A part of the CPU time per request of two variants, in microseconds."""
 
     what: str
     a_us: float
@@ -108,7 +108,7 @@ class CpuPart(Model):
 
 
 class Explanation(Model):
-    """The difference of two arms' server CPU time per request, taken apart."""
+    """The difference of two variants' server CPU time per request, taken apart."""
 
     a: str
     b: str
@@ -116,16 +116,16 @@ class Explanation(Model):
     """Whether samples of the servers' CPUs say it, instead of the kernel's counters."""
     whole: CpuPart
     parts: list[CpuPart]
-    """They add up to the whole, in each block and so in the mean."""
+    """They add up to the whole, in each round and so in the mean."""
 
 
 class Waiting(Model):
-    """The mean time of an arm's answers in a closed loop, in parts that add up; microseconds."""
+    """A variant's mean latency in a closed loop, in parts that add up; microseconds."""
 
-    arm: str
+    variant: str
     connections: int
     whole_us: Interval
-    """Connections divided by the rate (Little's law)."""
+    """Connections divided by the throughput (Little's law)."""
     work_us: Interval
     """Of the servers' CPUs."""
     cpu_us: Interval
@@ -167,11 +167,11 @@ class ResourceUse(Model):
 
 
 class Saturation(Model):
-    """What an arm used just below its capacity, or at it."""
+    """What a variant used just below its capacity, or at it."""
 
-    arm: str
+    variant: str
     trials: Count
-    """So many, of all blocks together, had such a rate."""
+    """So many, of all rounds together, had such a throughput."""
     uses: list[ResourceUse]
 
     @property

@@ -72,7 +72,7 @@ class ConnectionUse(Model):
 
 
 class Pages(Model):
-    """What of a twin isn't files: pages that take CPU time, as answers in the log took time."""
+    """What of a twin isn't files: pages that take CPU time, as responses in the log took time."""
 
     paths: Count
     share: Share
@@ -119,7 +119,7 @@ class Workload(Model):
     """What was dropped or hashed of those that are, by what it was."""
     methods: dict[OneLine, Share]
     popularity: Popularity
-    answer_bytes: Spread
+    response_bytes: Spread
     sessions: Sessions
     arrivals: Arrivals
     connections: ConnectionUse | None = None

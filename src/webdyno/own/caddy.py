@@ -38,8 +38,8 @@ STAY = {"stdout", "stderr", "discard"}
 """Log outputs that are the run's anyway."""
 
 FILES, CONTENT, WORDS, REDIRECTS = range(4)
-"""What a site gives, the likeliest to be measured first: files, others' answers, a fixed answer,
-nothing but a redirect or an end."""
+"""What a site gives, the likeliest to be measured first: files, others' responses, a fixed
+response, nothing but a redirect or an end."""
 SERVES_FILES = {"file_server", "templates"}
 GIVES_CONTENT = {"reverse_proxy", "php", "acme_server", "metrics"}
 VARIABLE = re.compile(r"\{\$(?P<name>[A-Za-z_]\w*)(?::(?P<default>[^}]*))?\}")
@@ -117,7 +117,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
     changes.append(f"listen {HOST}:$PORT, not {before}")
     was_secure = _is_secure(server)
     if was_secure and not request.is_secure:
-        changes.append("no TLS, since what is asked for is HTTP without it")
+        changes.append("no TLS, since what is requested is HTTP without it")
     server["listen"] = [f"{HOST}:{PORT}"]
     server["automatic_https"] = {"disable": True}
     server["protocols"] = [it for it in server.get("protocols", ["h1", "h2"]) if it != "h3"]
@@ -236,7 +236,7 @@ def _kind_of_content(node: object) -> int:
     if names & GIVES_CONTENT:
         return CONTENT
     fixed = [it for it in found if it.get("handler") == "static_response"]
-    return WORDS if any(map(_is_answer, fixed)) else REDIRECTS
+    return WORDS if any(map(_is_response, fixed)) else REDIRECTS
 
 
 def _routes(server: Json) -> list[Json]:
@@ -259,7 +259,7 @@ def _handlers(node: object) -> Iterator[Json]:
             yield from _handlers(inner)
 
 
-def _is_answer(handler: Json) -> bool:
+def _is_response(handler: Json) -> bool:
     status = str(handler.get("status_code", 200))
     return (
         not handler.get("abort")

@@ -10,8 +10,8 @@ from webdyno.model.service import Service
 from webdyno.own.target import (
     GeneratedService,
     TargetSpec,
-    knob_environment,
-    knob_variable,
+    setting_environment,
+    setting_variable,
     users_environment,
     verbatim,
 )
@@ -21,9 +21,9 @@ LISTENING = {
     "HOST": "{{ server.host }}",
     "PORT": "{{ server.port }}",
     "SOCKET": "{{ server.folder }}/listen.sock",
-    "PROTOCOL": "{{ knobs.protocol }}",
-    "CERT": "{{ server.certificate if knobs.protocol in ['https', 'h2'] }}",
-    "KEY": "{{ server.key if knobs.protocol in ['https', 'h2'] }}",
+    "PROTOCOL": "{{ settings.protocol }}",
+    "CERT": "{{ server.certificate if settings.protocol in ['https', 'h2'] }}",
+    "KEY": "{{ server.key if settings.protocol in ['https', 'h2'] }}",
 }
 """Where a command is to listen, what it is to speak there, and the certificate to do so."""
 PROGRAM = "web"
@@ -31,8 +31,8 @@ PROGRAM = "web"
 SERVING = {"http", "fastcgi"}
 """What services speak that serve sites themselves."""
 LISTEN, TCP = "listen", "tcp"
-"""The knob of services that listen on a Unix socket or on a port, and how they do here: not every
-service lets other users than its own into its socket."""
+"""The setting of services that listen on a Unix socket or on a port, and how they do here: not
+every service lets other users than its own into its socket."""
 
 
 def make(spec: TargetSpec) -> GeneratedService:
@@ -47,7 +47,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
         environment={key: verbatim(it) for key, it in environment.items()}
         | LISTENING
-        | knob_environment(spec.knobs)
+        | setting_environment(spec.settings)
         | _told_of_services(spec),
     )
     return GeneratedService(service, behind=keys.services)
@@ -56,10 +56,10 @@ def make(spec: TargetSpec) -> GeneratedService:
 def _told_of_services(spec: TargetSpec) -> dict[str, str]:
     """Give the variables that tell of the services behind it; nothing else has their names."""
     told = service_variables(spec.keys.services, spec.services)
-    others = {*spec.keys.environment, *map(knob_variable, spec.knobs)}
+    others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
     for name in sorted(told.keys() & others):
         raise UserError(
-            f"{spec.place}: ${name} tells of a service behind it; rename that variable or knob"
+            f"{spec.place}: ${name} tells of a service behind it; rename that variable or setting"
         )
     return told
 
@@ -101,14 +101,14 @@ def service_variables(named: Mapping[str, str], services: Mapping[str, Service])
 def stack_of(
     program: str, named: Mapping[str, str], services: Mapping[str, Service]
 ) -> dict[str, Any]:
-    """Give the services of a stack, and its knobs, as `stack.toml` has them."""
+    """Give the services of a stack, and its settings, as `stack.toml` has them."""
     roles = {PROGRAM: program, **named}
     return {
         "front": PROGRAM,
         "services": {role: {"service": name} for role, name in roles.items()},
-        "knobs": {
+        "settings": {
             f"{role}_{LISTEN}": {"sets": [f"{role}.{LISTEN}"], "default": TCP}
             for role, name in named.items()
-            if LISTEN in services[name].knobs
+            if LISTEN in services[name].settings
         },
     }

@@ -1,4 +1,7 @@
-"""Compose files (compose-spec.io): their services, and how each is run as a container of an arm."""
+"""Compose files (compose-spec.io).
+
+Their services, and how each is run as a container of a variant.
+"""
 
 import json
 import re
@@ -214,7 +217,7 @@ def _clashes(services: Sequence[ComposeService]) -> Iterator[str]:
     for port in (port for port, times in ports.items() if times > 1):
         names = " and ".join(it.name for it in services if port in it.ports)
         yield (
-            f"{names} all say port {port}; the services of an arm share one network, where only "
+            f"{names} all say port {port}; the services of a variant share one network, where only "
             "one of them can listen on it: give the others another port"
         )
 

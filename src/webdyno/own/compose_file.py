@@ -25,7 +25,7 @@ _VARIABLE = re.compile(
     r"|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>(?:[^{}]|\$\{[^{}]*\})*))?\})"
 )
 REPLACED = {"command", "entrypoint", "test"}
-"""Lists that the later file says anew; others go on behind those of the earlier."""
+"""Lists that the later file says again; others go on behind those of the earlier."""
 TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
 """Keys that may be written as a list: of NAME=VALUE, or of names."""
 MOST_BYTES = MIB

@@ -25,7 +25,13 @@ from webdyno.own.relocation import (
     RelocatedConfig,
     RelocationRequest,
 )
-from webdyno.own.target import GeneratedService, TargetSpec, knob_value, users_environment, verbatim
+from webdyno.own.target import (
+    GeneratedService,
+    TargetSpec,
+    setting_template,
+    users_environment,
+    verbatim,
+)
 
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
@@ -42,7 +48,7 @@ READERS: dict[str, Callable[[RelocationRequest], RelocatedConfig]] = {
 READ_BY_THEMSELVES = {"lighttpd", "caddy"}
 """Servers whose own program reads a configuration before it is moved."""
 
-KNOB_PLACE = re.compile(r"\$\{knobs\.([^}\s]+)\}")
+SETTING_PLACE = re.compile(r"\$\{settings\.([^}\s]+)\}")
 
 NEEDED = ("binary", "modules")
 """Of what the catalogue's services need."""
@@ -168,8 +174,8 @@ def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[s
 
 
 def _template(relocated: RelocatedConfig, spec: TargetSpec) -> str:
-    """Turn the text into a template in which nothing but our own marks and knobs is filled in."""
-    marks = _places_of_knobs(relocated.text, spec) | {
+    """Turn the text into a template in which only our own marks and settings are filled in."""
+    marks = _places_of_settings(relocated.text, spec) | {
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",
@@ -181,21 +187,23 @@ def _template(relocated: RelocatedConfig, spec: TargetSpec) -> str:
     return "".join(marks.get(part) or verbatim(part) for part in parts)
 
 
-def _places_of_knobs(text: str, spec: TargetSpec) -> dict[str, str]:
-    """Give the marks of declared knobs, as templates; raise UserError for one without the other."""
-    there = set(KNOB_PLACE.findall(text))
-    for name in sorted(there - spec.knobs.keys()):
+def _places_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
+    """Give declared settings' marks as templates; raise UserError for one without the other."""
+    there = set(SETTING_PLACE.findall(text))
+    for name in sorted(there - spec.settings.keys()):
         raise UserError(
-            f"{spec.place}: {spec.text} has a place ${{knobs.{name}}}, and no such knob is "
-            f"declared; say what it may be, as knobs.{name} = "
+            f"{spec.place}: {spec.text} has a place ${{settings.{name}}}, and no such setting is "
+            f"declared; say what it may be, as settings.{name} = "
             '{ type = "whole", min = 1, max = 16 }'
         )
-    for name in sorted(spec.knobs.keys() - there):
+    for name in sorted(spec.settings.keys() - there):
         raise UserError(
-            f"{spec.place}: the knob {name} is declared and has no place in {spec.text}; write "
-            f"${{knobs.{name}}} where its value belongs"
+            f"{spec.place}: the setting {name} is declared and has no place in {spec.text}; write "
+            f"${{settings.{name}}} where its value belongs"
         )
-    return {f"${{knobs.{name}}}": knob_value(name, it) for name, it in spec.knobs.items()}
+    return {
+        f"${{settings.{name}}}": setting_template(name, it) for name, it in spec.settings.items()
+    }
 
 
 def _without_port(name: str, place: str) -> tuple[str, int | None]:

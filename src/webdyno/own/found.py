@@ -26,7 +26,7 @@ class FoundApp:
     doubts: tuple[str, ...] = field(default=())
     """What may be wrong about it, as sentences."""
     statuses: Mapping[str, int] = field(default_factory=dict)
-    """By path: the status of its right answer, where that is another one than 200."""
+    """By path: the status of its valid response, where that is another one than 200."""
     heeds_port: bool = False
     """Whether its framework listens on $PORT, though no source says so."""
     connections: int | None = None

@@ -31,8 +31,8 @@ NOT_HERE = {
     "chroot": "root alone may change it",
     **dict.fromkeys(("daemon", "master-worker"), "it stays in the foreground"),
     **dict.fromkeys(("pidfile", "unix-bind"), "it isn't needed"),
-    "cpu-map": "the bench says which CPUs servers have",
-    "ulimit-n": "the bench says how many files may be open",
+    "cpu-map": "the testbed says which CPUs servers have",
+    "ulimit-n": "the testbed says how many files may be open",
 }
 """What of `global` is excluded, and why; `stats socket` as well."""
 SECTIONS_NOT_HERE = {

@@ -212,8 +212,8 @@ def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
     """Say what speaks against a section as the one that is measured; empty if nothing does."""
     passes = section.named("use_backend", "default_backend", "server", "server-template")
     texts = [" ".join(it.values) for it in section.lines]
-    answers = any(it.startswith("http-request return") for it in texts)
-    if not passes and not answers and any(map(STATISTICS.match, texts)):
+    responses = any(it.startswith("http-request return") for it in texts)
+    if not passes and not responses and any(map(STATISTICS.match, texts)):
         return "its pages are statistics"
     if section.mode == "tcp":
         return "mode tcp: it doesn't speak HTTP itself"

@@ -1,9 +1,9 @@
 """`image:NAME`, `image:DIR`, `image:compose.yaml#SERVICE`: containers that serve HTTP.
 
-The containers of an arm share a network namespace of their own, so that each arm has the port that
-its image listens on to itself; a pair of virtual Ethernet devices leads there, and no proxy. Podman
-runs in a mount namespace of its own and keeps what it writes in the arm's folder. All of that, and
-the network, ends with the processes, kill -9 included.
+The containers of a variant share a network namespace of their own, so that each variant has the
+port that its image listens on to itself; a pair of virtual Ethernet devices leads there, and no
+proxy. Podman runs in a mount namespace of its own and keeps what it writes in the variant's folder.
+All of that, and the network, ends with the processes, kill -9 included.
 """
 
 import re
@@ -96,7 +96,7 @@ WEB = "web"
 
 @dataclass(frozen=True)
 class Container:
-    """One container of an arm."""
+    """One container of a variant."""
 
     name: str
     image: Image
@@ -166,10 +166,10 @@ def as_template(text: str) -> str:
 
 def make(spec: TargetSpec) -> GeneratedService:
     """Have the images there, built or fetched, and a script that runs them."""
-    if spec.bench == "netns":
+    if spec.testbed == "netns":
         raise UserError(
             f"{spec.place}: containers have a network of their own and can't be in that of "
-            "--bench netns; leave that out"
+            "--testbed netns; leave that out"
         )
     engine = podman(spec.provide, spec.tell)
     containers = _containers(spec, engine)
@@ -192,7 +192,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             ],
             version=", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
             environment={name: verbatim(text) for name, text in _secrets(spec).items()},
-            settings={"network": "its own, by a pair of virtual Ethernet devices"},
+            facts={"network": "its own, by a pair of virtual Ethernet devices"},
         ),
         {
             name: as_template(text) if name == SCRIPT else verbatim(text)
@@ -202,7 +202,7 @@ def make(spec: TargetSpec) -> GeneratedService:
 
 
 def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
-    """Give the containers of an arm, in the order of their starts; what is asked is the last."""
+    """Give the containers of a variant, in the order of their starts; what is asked is the last."""
     name, hash_mark, service = spec.text.partition("#")
     path = (spec.folder / name).resolve()
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
@@ -276,7 +276,7 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
 def _variables(container: Container, spec: TargetSpec, more: dict[str, str]) -> str:
     variables = {**container.environment, **more}
     secrets = _secrets(spec) if more else {}
-    if more:  # it is the front, which the arm's own variables are for
+    if more:  # it is the front, which the variant's own variables are for
         variables |= spec.keys.environment
     for name, value in variables.items():
         if "\n" in value:

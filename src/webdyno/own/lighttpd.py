@@ -224,13 +224,13 @@ class _Mover:
         self._measured = self._measured_socket()
 
     def head(self) -> Iterator[str]:
-        anew = ANEW | {key: WRITTEN[key] for key in NEEDED if key not in self._global}
+        again = ANEW | {key: WRITTEN[key] for key in NEEDED if key not in self._global}
         system_log = self._global.get("accesslog.use-syslog")
         if system_log and system_log.text == "enable" and "accesslog.filename" not in self._global:
-            anew["accesslog.filename"] = WRITTEN["accesslog.filename"]
+            again["accesslog.filename"] = WRITTEN["accesslog.filename"]
         if self._request.root and "server.document-root" not in self._global:
-            anew["server.document-root"] = f'"{self._request.root}"'
-        for key, value in anew.items():
+            again["server.document-root"] = f'"{self._request.root}"'
+        for key, value in again.items():
             before = self._global.get(key)
             was = f", not {before.value}" if before else ""
             self._changes.append(f"{key} = {with_marks_shown(value)}{was}")
@@ -272,7 +272,7 @@ class _Mover:
         return f'"{begin / statement.text}"' if statement.value.count('"') == 2 else statement.value
 
     def _with_programs(self, statement: Statement) -> list[str]:
-        """Move the sockets of programs that lighttpd starts: each arm has its own."""
+        """Move the sockets of programs that lighttpd starts: each variant has its own."""
         lines: list[str] = []
         for group in _groups(statement.lines):
             started = [found[1] for line in group if (found := _BIN_PATH.match(line))]

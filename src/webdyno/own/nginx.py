@@ -35,7 +35,7 @@ TEMPORARY = ("client_body", "proxy", "fastcgi", "scgi", "uwsgi")
 NOT_HERE = {
     "user": NO_OTHER_USER,
     "worker_priority": "root alone may raise it",
-    "worker_cpu_affinity": "the bench says which CPUs servers have",
+    "worker_cpu_affinity": "the testbed says which CPUs servers have",
     "lock_file": "it isn't needed",
     **dict.fromkeys(("stream", "mail"), "it isn't HTTP"),
 }
@@ -232,7 +232,7 @@ def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directiv
         it for it in block if not it["directive"].startswith("ssl_") and it["directive"] != "ssl"
     ]
     if len(kept) < len(block):
-        changes.append("excluded: what begins with ssl_ (asked for is HTTP without TLS)")
+        changes.append("excluded: what begins with ssl_ (requested is HTTP without TLS)")
     return kept
 
 

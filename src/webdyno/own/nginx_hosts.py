@@ -79,7 +79,7 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
         other = next((it for it in there if not why_server_unlikely(it)), None)
         if other is not None:
             request.notes.append(
-                f"{_name(other)} answers, whatever host is asked for, and not the default, "
+                f"{_name(other)} answers, whatever host is requested, and not the default, "
                 f"{_name(default)}: {why}; --host NAME asks for another"
             )
             default = other

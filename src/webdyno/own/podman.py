@@ -1,8 +1,8 @@
 """Podman: which of its runtimes and storages work here, and the images that it has or can get.
 
 It runs containers without a service in the background: they are children of who starts them, so
-that an arm's container is watched, confined and ended like any server. Images that Docker has are
-taken over.
+that a variant's container is watched, confined and ended like any server. Images that Docker has
+are taken over.
 """
 
 import functools
@@ -23,7 +23,7 @@ from typing import Any
 from webdyno.host.children import run_program
 from webdyno.host.control_group import forget_groups
 from webdyno.host.machine import allowed_cpus
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 from webdyno.model.format import duration, indented, last_lines
@@ -136,13 +136,13 @@ class Podman:
         """
         tell(f"building {name} …")
         began = time.monotonic()
-        bench = Bench().with_user(None)
+        testbed = Testbed().with_user(None)
         with Workspace() as workspace:
             log, made = workspace.path / "build.log", workspace.path / "image"
             # The other format has no health checks.
             words = [*self.words(), "build", "--format", "docker", "--file", str(file)]
             words += ["--iidfile", str(made)]
-            code = bench.run(
+            code = testbed.run(
                 [*words, *_limits(), *more, str(context)],
                 cwd=context,
                 env={**os.environ, **short_names(workspace.path)},
@@ -164,7 +164,7 @@ class Podman:
         return found
 
     def here_words(self) -> str:
-        """Give the words, for a shell, before a subcommand about the containers of an arm.
+        """Give the words, for a shell, before a subcommand about the containers of a variant.
 
         What Podman knows and writes of them stays in the current folder, and goes with that.
         """
@@ -209,7 +209,7 @@ def podman(provide: Provide, tell: Tell) -> Podman:
     """Give Podman as it works here; raise OperationError where it doesn't, or isn't wanted."""
     if os.geteuid() != 0:
         raise OperationError(
-            "containers as arms take root, since each gets a network and control groups of its "
+            "containers as variants take root, since each gets a network and control groups of its "
             "own: call webdyno by sudo (images are then those of root's Podman, or Docker's)"
         )
     provide(NEEDS.values())

@@ -110,14 +110,14 @@ class RelocationRequest:
                 "the files with its servers there, or give the configuration of one of them"
             )
         return UserError(
-            f"{self.file} listens nowhere for HTTP without TLS, which is what is asked for; give "
+            f"{self.file} listens nowhere for HTTP without TLS, which is what is requested; give "
             "it such a listener, or ask with TLS: --set load.protocol=https"
         )
 
     def measured(self, ports: Sequence[int], unlikely: Mapping[int, str] | None = None) -> int:
         """Choose the port that is measured, among those that would do, and note the choice.
 
-        It is the one asked for, else the usual one, else the first. `unlikely` says what speaks
+        It is the one requested, else the usual one, else the first. `unlikely` says what speaks
         against some of them: they are chosen where there is no other.
         """
         there, against = list(dict.fromkeys(ports)), unlikely or {}

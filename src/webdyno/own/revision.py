@@ -11,7 +11,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.text import secret_values
 from webdyno.own import command, configuration, image
 from webdyno.own.project import LEAST, Project
-from webdyno.own.target import GeneratedService, TargetSpec, declared_knobs, users_environment
+from webdyno.own.target import GeneratedService, TargetSpec, declared_settings, users_environment
 from webdyno.revisions.builds import Recipe, built
 from webdyno.revisions.repository import Repository
 
@@ -54,7 +54,9 @@ def make(spec: TargetSpec) -> GeneratedService:
         ready=spec.keys.ready or app.ready,
         ready_within=spec.keys.ready_within or app.ready_within,
     )
-    declared = declared_knobs(app.knobs, lambda where: project.file.place(("app", "knobs", *where)))
+    declared = declared_settings(
+        app.settings, lambda where: project.file.place(("app", "settings", *where))
+    )
     way, text = app.way
     if way != "start" and (keys.services or keys.prepare):
         place = project.file.place(("app",))
@@ -62,7 +64,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     if way == "conf":
         _tell_if_closed(folder, spec)
     files = folder.resolve()
-    here = replace(spec, text=text, keys=keys, folder=files, knobs={**declared, **spec.knobs})
+    here = replace(spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings})
     made = WAYS[way](here)
     return replace(made, service={**made.service, "version": revision.text})
 

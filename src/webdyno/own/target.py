@@ -1,4 +1,7 @@
-"""Systems of users as arms: what is said of one, the service made of it, and its declared knobs."""
+"""Systems of users as variants.
+
+What is said of one, the service made of it, and its declared settings.
+"""
 
 import os
 import re
@@ -10,14 +13,14 @@ from typing import Any
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import build
 from webdyno.host.users import caller, home_of, name_of
-from webdyno.model.app import DeclaredKnobs
+from webdyno.model.app import DeclaredSettings
 from webdyno.model.base import Model
 from webdyno.model.errors import UserError
 from webdyno.model.files import RoleName
-from webdyno.model.knob import Knob, SwitchKnob
 from webdyno.model.quantities import Seconds
 from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
+from webdyno.model.setting import Setting, SwitchSetting
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
@@ -28,7 +31,7 @@ OWN = {"HOST", "PORT", "SOCKET", "PROTOCOL", "CERT", "KEY", "PATH", "HOME", "USE
 
 
 class OwnKeys(Model):
-    """Keys of an arm that only a user's own systems have."""
+    """Keys of a variant that only a user's own systems have."""
 
     dir: Text | None = None
     """Where its commands run; relative to the experiment's file, or to where webdyno is called."""
@@ -40,8 +43,8 @@ class OwnKeys(Model):
     prepare: Text | None = None
     """`cmd:` and `rev:`: a line of shell that fills those before each start."""
     ready: WrittenPath | None = None
-    """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any answer
-    to the load's first GET will do that isn't a failure of the server (5xx)."""
+    """It is ready once this path is answered with a status of 2xx or 3xx. Unless given, any
+    response to the load's first GET will do that isn't a failure of the server (5xx)."""
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
     root: Text | None = None
@@ -64,11 +67,11 @@ class TargetSpec:
     tell: Tell
     services: Mapping[str, Service]
     """Those of the catalogue."""
-    bench: object
-    """The kind of the experiment's bench, as it is written."""
+    testbed: object
+    """The kind of the experiment's testbed, as it is written."""
     provide: Provide
     """Sees to it that programs are there."""
-    knobs: Mapping[str, Knob] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     """Declared for its command."""
     protocol: str = "http"
     """What clients will speak with it: http, https, h2 or h2c."""
@@ -87,8 +90,9 @@ class TargetSpec:
         }
         told = {key: value for key, value in readiness.items() if value}
         if spoken:
-            keys["knobs"] = {"protocol": _protocol_knob(spoken)} | {
-                name: knob.model_dump(exclude_none=True) for name, knob in self.knobs.items()
+            keys["settings"] = {"protocol": _protocol_setting(spoken)} | {
+                name: setting.model_dump(exclude_none=True)
+                for name, setting in self.settings.items()
             }
         whole = {"written": self.written, **own, **told}
         return {**keys, "title": self.written, "protocol": "http", "own": whole}
@@ -108,11 +112,15 @@ class GeneratedService:
 
 @dataclass(frozen=True)
 class OwnKind:
-    """A kind of own systems: how one becomes a service, and which keys of an arm it understands."""
+    """A kind of own systems.
+
+    How one becomes a service, and which keys of a variant it understands.
+    """
 
     make: Callable[[TargetSpec], GeneratedService]
-    turns_knobs: bool = False
-    """Its command finds the values of knobs in its environment, or its file has places for them."""
+    takes_settings: bool = False
+    """Its command finds the values of settings in its environment, or its file has places for
+    them."""
     by_line: bool = False
     """A line of shell starts it, which finds services behind it in its environment."""
     has_root: bool = False
@@ -121,8 +129,8 @@ class OwnKind:
     """Somebody else has started it, where and as he liked."""
 
 
-def _protocol_knob(choices: Sequence[str]) -> Mapping[str, Any]:
-    """Give the knob by which a load says what clients speak with a service."""
+def _protocol_setting(choices: Sequence[str]) -> Mapping[str, Any]:
+    """Give the setting by which a load says what clients speak with a service."""
     help_ = "What clients speak; the load sets it."
     return {"type": "choice", "choices": choices, "default": choices[0], "help": help_}
 
@@ -146,26 +154,26 @@ def users_environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": path, "HOME": str(home_of(user)), "USER": name, "LOGNAME": name, **more}
 
 
-def split_knobs(knobs: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give what an arm declares, which are tables, and the values that it gives."""
-    if not isinstance(knobs, dict):
+def split_settings(settings: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give what a variant declares, which are tables, and the values that it gives."""
+    if not isinstance(settings, dict):
         return {}, {}
-    declared = {name: it for name, it in knobs.items() if isinstance(it, dict)}
-    return declared, {name: it for name, it in knobs.items() if name not in declared}
+    declared = {name: it for name, it in settings.items() if isinstance(it, dict)}
+    return declared, {name: it for name, it in settings.items() if name not in declared}
 
 
-def declared_knobs(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Knob]:
+def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Setting]:
     """Read declarations; raise UserError, naming the line, where one isn't right.
 
     What is omitted: the default is the first value of the range, and all of that is tuned.
     """
     for name in declared:
-        if knob_variable(name) in OWN:
+        if setting_variable(name) in OWN:
             raise UserError(
-                f"{place((name,))}: ${knob_variable(name)} has a meaning already; rename it"
+                f"{place((name,))}: ${setting_variable(name)} has a meaning already; rename it"
             )
     whole = {name: _completed(it) for name, it in declared.items()}
-    return build(DeclaredKnobs, {"knobs": whole}, lambda where: place(where[1:])).knobs
+    return build(DeclaredSettings, {"settings": whole}, lambda where: place(where[1:])).settings
 
 
 def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,15 +184,15 @@ def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"help": "", "default": first, **given, "tune": tuned}
 
 
-def knob_variable(name: str) -> str:
-    """Give the variable by which a command finds a knob's value."""
+def setting_variable(name: str) -> str:
+    """Give the variable by which a command finds a setting's value."""
     return name.upper().replace("-", "_")
 
 
-def knob_value(name: str, knob: Knob) -> str:
-    """Give a knob's value as a template."""
-    return f"{{{{ knobs['{name}'] {'| string | lower ' * isinstance(knob, SwitchKnob)}}}}}"
+def setting_template(name: str, setting: Setting) -> str:
+    """Give a setting's value as a template."""
+    return f"{{{{ settings['{name}'] {'| string | lower ' * isinstance(setting, SwitchSetting)}}}}}"
 
 
-def knob_environment(knobs: Mapping[str, Knob]) -> dict[str, str]:
-    return {knob_variable(name): knob_value(name, it) for name, it in knobs.items()}
+def setting_environment(settings: Mapping[str, Setting]) -> dict[str, str]:
+    return {setting_variable(name): setting_template(name, it) for name, it in settings.items()}

@@ -20,7 +20,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         spec.service(
             SPOKEN[scheme],
             {"port": port, "listens_at": host, "ready_within_s": READY_WITHIN_S},
-            settings={"started": "before the run, by somebody else"},
+            facts={"started": "before the run, by somebody else"},
         )
     )
 
@@ -33,7 +33,7 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
         raise UserError(f"{spec.place}: {spec.text} is no URL, such as {_example()}") from None
     if url.scheme not in SPOKEN or url.username is not None:
         raise UserError(
-            f"{spec.place}: an arm's URL begins with http:// or https://, such as {_example()}"
+            f"{spec.place}: a variant's URL begins with http:// or https://, such as {_example()}"
         )
     if (host := _loopback(url.hostname or "")) is None:
         raise UserError(
@@ -42,8 +42,8 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
         )
     if url.path not in {"", "/"} or url.query or url.fragment:
         raise UserError(
-            f"{spec.place}: an arm's URL ends with its port; what is asked for is said by --path, "
-            "or by load.paths in a file"
+            f"{spec.place}: a variant's URL ends with its port; what is requested is said by "
+            "--path, or by load.paths in a file"
         )
     return url.scheme, host, port
 

@@ -52,8 +52,8 @@ def server_cpu(running: RunningStack) -> CpuReading:
     return tree_cpu(running.wardens(), running.found())
 
 
-def idle_arms_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
-    """Tell what the arms that should be idle used: work left over from their last slot."""
+def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
+    """Tell what the variants that should be idle used: work left over from their last slot."""
     before = {name: server_cpu(stack) for name, stack in scene.others.items()}
     yield
     return {

@@ -25,7 +25,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 CpuTicks = tuple[int, int, int, int, int]
 """user, system, interrupts, idle, steal."""
 ROUNDS, ROUND_S = 400, 0.001
-"""Rounds are short, so that other programs leave some of them undisturbed."""
+"""Rounds are short, so that other programs leave some of them alone."""
 PACKET = bytes(1_024)
 SURELY_MISSING = 0.05
 """Share of a round missing from our CPU time, although we were busy all the time, that surely isn't
@@ -81,7 +81,7 @@ class Stat:
 
 def probe(scene: Scene) -> Generator[None, None, HostUse]:
     """Tell how the host's CPUs were used, at the slot's edges and inside it."""
-    split = scene.bench.split
+    split = scene.testbed.split
     samples: list[tuple[float, Stat]] = []
     scene.sampler.add(lambda at_s: samples.append((at_s, Stat.read())))
     pressure, began_s, first = _pressure(), time.monotonic(), Stat.read()

@@ -34,7 +34,7 @@ SOCKET = struct.Struct("=4x2s38x2I20x")
 """struct inet_diag_msg: local port (in network order) and cookie of it."""
 ATTRIBUTE = struct.Struct("=HH")
 """struct rtattr: length, type."""
-ANSWER_BYTES = 1 << 16
+RESPONSE_BYTES = 1 << 16
 WITHIN_S = 1.0
 
 Listener = tuple[int, int]
@@ -42,12 +42,12 @@ Listener = tuple[int, int]
 
 
 def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
-    """Tell what the servers' network carried, and which connections the arm's listeners dropped.
+    """Tell what the servers' network carried, and which connections the listeners dropped.
 
-    A bench or a stack with namespaces of its own has nobody else in them, so that their own counts
-    do.
+    A testbed or a stack with namespaces of its own has nobody else in them, so that their own
+    counts do.
     """
-    pid, pids = scene.stack.network_pid, scene.bench.network_pids
+    pid, pids = scene.stack.network_pid, scene.testbed.network_pids
     own = pid is not None or pids != OURS
     ports = {service.address.port for service in scene.stack.services().values()}
     drops, before = None if own else drops_by_listener(), NetworkReading.of(pid, pids)
@@ -57,7 +57,7 @@ def probe(scene: Scene) -> Generator[None, None, NetworkUse]:
     if dropped is not None:
         # Those of other programs' listeners count as well: of ours it is as many at least.
         dropped = max(dropped - (after.deferred - before.deferred), 0)
-    use = after.since(before, scene.bench.link_bytes_per_s)
+    use = after.since(before, scene.testbed.link_bytes_per_s)
     return use.replace(own_namespace=own, dropped=dropped)
 
 
@@ -79,14 +79,14 @@ class NetworkReading:
     ephemeral_ports: int
 
     @classmethod
-    def of(cls, stack: int | None, bench: tuple[int | str, int | str]) -> "NetworkReading":
-        """Read those of a stack with a namespace of its own, or else of the bench.
+    def of(cls, stack: int | None, testbed: tuple[int | str, int | str]) -> "NetworkReading":
+        """Read those of a stack with a namespace of its own, or else of the testbed.
 
         Clients of the former are in the machine's, where only their ports can be told from other
         programs'.
         """
         if stack is None:
-            return cls.read_both(*bench)
+            return cls.read_both(*testbed)
         machine = cls.read()
         try:
             return replace(cls.read(stack, exclude="lo"), time_wait=machine.time_wait)
@@ -201,15 +201,15 @@ def _dump(family: int) -> Iterator[tuple[Listener, int]]:
         kernel.settimeout(WITHIN_S)
         kernel.send(head + request)
         while True:
-            answer = kernel.recv(ANSWER_BYTES)
+            response = kernel.recv(RESPONSE_BYTES)
             at = 0
-            while at < len(answer):
-                length, kind, *_ = MESSAGE_HEAD.unpack_from(answer, at)
+            while at < len(response):
+                length, kind, *_ = MESSAGE_HEAD.unpack_from(response, at)
                 if kind == NLMSG_DONE:
                     return
                 if kind == NLMSG_ERROR:
                     raise OSError("the kernel doesn't tell of its sockets")
-                yield _listener(answer[at + MESSAGE_HEAD.size : at + length])
+                yield _listener(response[at + MESSAGE_HEAD.size : at + length])
                 at += _aligned(length)
 
 

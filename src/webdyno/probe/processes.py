@@ -22,20 +22,21 @@ from webdyno.stack.service import RunningService
 MINOR_FAULTS, MAJOR_FAULTS = 7, 9
 """Fields of /proc/PID/stat after the program's name: proc(5) fields 10 and 12."""
 MOST_PROCESSES = 8
-"""Most processes of a service that are checked: reading hundreds would disturb what is measured."""
+"""Most processes of a service that are checked: reading hundreds would interfere with what is
+measured."""
 STOPPED = (b"T", b"t")
 """By a signal, and by a debugger: proc(5), /proc/PID/stat."""
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
-    """Tell what the processes of each of the loaded arm's services used, by role."""
+    """Tell what the processes of each of the loaded variant's services used, by role."""
     before = _read_services(scene.stack)
     yield
     return {role: it.since(before[role]) for role, it in _read_services(scene.stack).items()}
 
 
 def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:
-    """Tell how near the loaded arm came to its memory limit; None without one."""
+    """Tell how near the loaded variant came to its memory limit; None without one."""
     before = scene.stack.memory()
     yield
     after = scene.stack.memory()

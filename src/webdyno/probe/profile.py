@@ -29,7 +29,7 @@ from webdyno.model.errors import OperationError
 
 PERF = "perf"
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
-ANSWERS_WITHIN_S = 30.0
+RESPONSES_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
 SAMPLED_HZ = 997
 """A prime number, so as not to keep step with what a server does at a beat."""
@@ -117,7 +117,7 @@ class Perf:
     def say(self, word: str) -> None:
         """Tell it something and wait until it has done it."""
         os.write(self._control, f"{word}\n".encode())
-        deadline = time.monotonic() + ANSWERS_WITHIN_S
+        deadline = time.monotonic() + RESPONSES_WITHIN_S
         while not select.select([self._ack], [], [], LOOK_S)[0]:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise OperationError(f"{PERF} can't look here: {self._complaint()}")
@@ -127,13 +127,13 @@ class Perf:
         """Wait until its output is written, after a signal if it takes one to end it."""
         if signal is not None:
             self._process.send_signal(signal)
-        self._process.wait(ANSWERS_WITHIN_S)
+        self._process.wait(RESPONSES_WITHIN_S)
 
     def _complaint(self) -> str:
         said = b""
         if self._process.poll() is not None and self._process.stderr is not None:
             said = self._process.stderr.read().strip()
-        why = said.decode(errors="replace")[-300:] or "it gave no answer"
+        why = said.decode(errors="replace")[-300:] or "it gave no response"
         return f"{why}; root may, others where kernel.perf_event_paranoid is -1"
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.base import Model
 from webdyno.stack.running import RunningStack
 
@@ -53,10 +53,10 @@ class Scene:
     """A slot: who is loaded by whom, and where."""
 
     stack: RunningStack
-    """The arm that is loaded."""
+    """The variant that is loaded."""
     others: Mapping[str, RunningStack]
-    """The arms that should be idle, by name."""
-    bench: Bench
+    """The variants that should be idle, by name."""
+    testbed: Testbed
     client_pid: int | None
     """The load generator, where it runs all the time."""
     sampler: Sampler = field(default_factory=Sampler)

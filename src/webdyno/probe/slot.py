@@ -11,13 +11,13 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.model.long_look import ServerSample
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
 from webdyno.probe import client, host, network, processes, status
 from webdyno.probe.client import ClientReading
-from webdyno.probe.cpu import idle_arms_cpu, server_cpu
+from webdyno.probe.cpu import idle_variants_cpu, server_cpu
 from webdyno.probe.host import Stat, interrupts_kept_apart
 from webdyno.probe.proc_files import read_quickly
 from webdyno.probe.processes import is_stopped, service_pids
@@ -26,7 +26,7 @@ from webdyno.stack.running import RunningStack
 
 PROBES: dict[str, Probe] = {
     "status": status.probe,
-    "other_arms_cpu_s": idle_arms_cpu,
+    "other_variants_cpu_s": idle_variants_cpu,
     "memory": processes.memory_limit,
     "services": processes.probe,
     "network": network.probe,
@@ -41,18 +41,22 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MOST_LOOKED_AT = 8
 """Most processes that are checked for being stopped and for waiting, and most threads of each."""
 MOST_PROCESSES = 64
-"""Most processes whose memory is read: reading hundreds would disturb what is measured."""
+"""Most processes whose memory is read: reading hundreds would interfere with what is measured."""
 
 
 class SlotProbe:
-    """Reads everything before and after the load on one arm."""
+    """Reads everything before and after the load on one variant."""
 
     def __init__(
-        self, arm: str, stacks: Mapping[str, RunningStack], bench: Bench, client_pid: int | None
+        self,
+        variant: str,
+        stacks: Mapping[str, RunningStack],
+        testbed: Testbed,
+        client_pid: int | None,
     ) -> None:
-        """`stacks` are all arms that are up on the bench, `arm` names the one to be loaded."""
-        others = {name: stack for name, stack in stacks.items() if name != arm}
-        self._scene = Scene(stacks[arm], others, bench, client_pid)
+        """`stacks` are all variants that are up on the testbed, `variant` names the loaded one."""
+        others = {name: stack for name, stack in stacks.items() if name != variant}
+        self._scene = Scene(stacks[variant], others, testbed, client_pid)
         self._interrupts_apart = interrupts_kept_apart()
         self._running: dict[str, Generator[None, None, Part]] = {}
         self._parts: dict[str, Any] = {}
@@ -76,7 +80,7 @@ class SlotProbe:
             running.close()
 
     def servers(self) -> ServerUse:
-        """CPU time of the loaded arm's servers."""
+        """CPU time of the loaded variant's servers."""
         if not self._interrupts_apart:
             return self._used
         interrupts_s = self._parts["host"].servers.interrupts_s
@@ -88,7 +92,7 @@ class SlotProbe:
             {
                 **{name: part for name, part in self._parts.items() if part is not None},
                 "front": self._scene.stack.stack.front,
-                "shared_cpus": self._scene.bench.split.shared,
+                "shared_cpus": self._scene.testbed.split.shared,
             }
         )
 
@@ -106,9 +110,9 @@ class Course:
     """Reads a stack every so many seconds while it is entered."""
 
     def __init__(
-        self, stack: RunningStack, bench: Bench, client_pid: int | None, every_s: float
+        self, stack: RunningStack, testbed: Testbed, client_pid: int | None, every_s: float
     ) -> None:
-        self._stack, self._cpus, self._client_pid = stack, bench.split.servers, client_pid
+        self._stack, self._cpus, self._client_pid = stack, testbed.split.servers, client_pid
         self.samples: list[ServerSample] = []
         self._sampler = Sampler(every_s)
         self._sampler.add(self._look)

@@ -18,11 +18,11 @@ from webdyno.model.service import StatusKind, StatusSource
 from webdyno.probe.scene import Scene
 from webdyno.stack.ready import connect
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import Conversation, NoAnswer
+from webdyno.stack.speaking import Conversation, NoResponse
 
 WITHIN_S = 0.25
 """An idle server answers within a millisecond; one whose workers are all taken not at all."""
-LARGEST_ANSWER_BYTES = 1 << 18
+LARGEST_RESPONSE_BYTES = 1 << 18
 FASTCGI_BEGIN, FASTCGI_PARAMS, FASTCGI_STDIN, FASTCGI_STDOUT = 1, 4, 5, 6
 FASTCGI_HEADER = struct.Struct(">BBHHBx")
 """Version, type, request, bytes of content, bytes of padding (FastCGI specification, 3.3)."""
@@ -85,7 +85,7 @@ def parse_php_fpm(text: str) -> OwnCounts:
 
 
 def parse_memcached(text: str) -> OwnCounts:
-    """Read the answer to memcached's `stats`; its requests are those for keys, read or written."""
+    """Read the response to memcached's `stats`; its requests are those for keys."""
     said = _named_numbers(text, r"^STAT (\w+) (\d+)\s*$")
     return OwnCounts(
         requests=said["cmd_get"] + said["cmd_set"],
@@ -97,7 +97,7 @@ def parse_memcached(text: str) -> OwnCounts:
 
 
 def parse_redis(text: str) -> OwnCounts:
-    """Read the answer to `INFO stats` of Redis; its requests are commands."""
+    """Read the response to `INFO stats` of Redis; its requests are commands."""
     said = _named_numbers(text, r"^(\w+):(\d+)\s*$")
     return OwnCounts(
         requests=said["total_commands_processed"],
@@ -139,7 +139,10 @@ ASKING_COUNTS = {
 
 
 def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
-    """Tell what the loaded arm's services counted themselves: those of them that do, by role."""
+    """Tell what the loaded variant's services counted themselves.
+
+    Those of them that do, by role.
+    """
     services = scene.stack.services()
     before = {role: told for role, it in services.items() if (told := read_status(it))}
     yield
@@ -179,7 +182,7 @@ def read_status(service: RunningService) -> StatusReading | None:
     if source is None:
         return None
     most = service.filled.texts["status"]["workers"]
-    with suppress(OSError, ValueError, LookupError, NoAnswer):
+    with suppress(OSError, ValueError, LookupError, NoResponse):
         text = ASK[source.kind](service, source).decode("utf-8", "replace")
         counts = PARSERS[source.kind](text)
         if not most or _plausible(counts, int(most)):
@@ -196,7 +199,7 @@ def _plausible(counts: OwnCounts, workers: int) -> bool:
 
 
 def _difference(now: int | None, then: int | None, own: int | None = None) -> int | None:
-    """Give how far a counter has moved; None when it isn't known or started anew."""
+    """Give how far a counter has moved; None when it isn't known or started again."""
     if now is None or then is None or now < then:
         return None
     return max(now - then - (own or 0), 0)
@@ -205,11 +208,11 @@ def _difference(now: int | None, then: int | None, own: int | None = None) -> in
 def _http(service: RunningService, source: StatusSource) -> bytes:
     path, address = service.filled.texts["status"]["path"], service.address
     if source.socket is None and address.protocol != "http":
-        new_socket = service.bench.servers_socket
+        new_socket = service.testbed.servers_socket
         with Conversation(address.netloc, address.protocol, WITHIN_S, new_socket) as conversation:
             return conversation.ask("GET", path, {}).body
-    answer = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
-    head, _, body = answer.partition(b"\r\n\r\n")
+    response = _exchange(service, source, f"GET {path} HTTP/1.0\r\nHost: status\r\n\r\n".encode())
+    head, _, body = response.partition(b"\r\n\r\n")
     if head.split(None, 2)[1] != b"200":
         raise ValueError("no status page")
     return body
@@ -239,19 +242,19 @@ def _fastcgi(service: RunningService, source: StatusSource) -> bytes:
     return fastcgi_output(_exchange(service, source, request)).partition(b"\r\n\r\n")[2]
 
 
-def fastcgi_output(answer: bytes) -> bytes:
-    """Give what a FastCGI application printed; ValueError when its answer is cut off."""
+def fastcgi_output(response: bytes) -> bytes:
+    """Give what a FastCGI application printed; ValueError when its response is cut off."""
     output, at = b"", 0
-    while at < len(answer):
-        if at + FASTCGI_HEADER.size > len(answer):
+    while at < len(response):
+        if at + FASTCGI_HEADER.size > len(response):
             raise ValueError("a record's header is cut off")
-        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(answer, at)
+        _, kind, _, length, padding = FASTCGI_HEADER.unpack_from(response, at)
         begin = at + FASTCGI_HEADER.size
         at = begin + length + padding
-        if at > len(answer):
+        if at > len(response):
             raise ValueError("a record is cut off")
         if kind == FASTCGI_STDOUT:
-            output += answer[begin : begin + length]
+            output += response[begin : begin + length]
     return output
 
 
@@ -263,9 +266,9 @@ def _redis(service: RunningService, source: StatusSource) -> bytes:
     return _exchange(service, source, b"INFO stats\r\n", redis_complete)
 
 
-def redis_complete(answer: bytes) -> bool:
+def redis_complete(response: bytes) -> bool:
     """Whether a bulk string of Redis's protocol, or an error, has arrived as a whole."""
-    head, line_end, rest = answer.partition(b"\r\n")
+    head, line_end, rest = response.partition(b"\r\n")
     if not line_end or head[:1] != b"$":
         return bool(line_end)
     return len(rest) >= int(head[1:]) + len(line_end)
@@ -286,24 +289,24 @@ def _exchange(
     request: bytes,
     complete: Callable[[bytes], bool] = lambda _: False,
 ) -> bytes:
-    """Send a request and give the answer: all until it is complete or the server closes."""
+    """Send a request and give the response: all until it is complete or the server closes."""
     deadline = time.monotonic() + WITHIN_S
-    answer = b""
+    response = b""
     with closing(_connect(service, source)) as connection:
         connection.sendall(request)
-        while not complete(answer):
+        while not complete(response):
             connection.settimeout(max(deadline - time.monotonic(), 0.001))
             part = connection.recv(65_536)
             if not part:
                 break
-            answer += part
-            if len(answer) > LARGEST_ANSWER_BYTES:
+            response += part
+            if len(response) > LARGEST_RESPONSE_BYTES:
                 raise ValueError("no status is as long as that")
-    return answer
+    return response
 
 
 def _connect(service: RunningService, source: StatusSource) -> socket.socket:
     address = service.address
     if source.socket:
         address = replace(address, socket=service.home / source.socket)
-    return connect(address, service.bench.servers_socket, WITHIN_S)
+    return connect(address, service.testbed.servers_socket, WITHIN_S)

@@ -39,7 +39,7 @@ _MADE_OF = {
     "url": "host",
     **dict.fromkeys(("errors", "errored", "others", "failed_or_none"), "failed"),
     **dict.fromkeys(("failed_of_old", "failed_of_new"), "failed"),
-    **dict.fromkeys(("answers_2xx", "codes"), "by_status"),
+    **dict.fromkeys(("responses_2xx", "codes"), "by_status"),
     "heads": "percentiles_ms",
     "checks_missed": "failed_checks",
     "started": "never_started",
@@ -112,7 +112,7 @@ class Facts:
 
     def groups(self) -> Figures:
         """Give the counts of `1xx` to `5xx`, and of those that were no success; or nothing."""
-        counts = {f"{group}xx": self.integer(f"answers_{group}xx") for group in "12345"}
+        counts = {f"{group}xx": self.integer(f"responses_{group}xx") for group in "12345"}
         if counts["2xx"] is None:
             return {}
         by_status = {status: count for status, count in counts.items() if count}
@@ -155,7 +155,7 @@ class Tool:
     `percent` with `at` (a time with its unit), `status` or `error` with `count`."""
     loop: Loop | None = "closed"
     """That of all its runs, unless its figures say otherwise."""
-    needed: tuple[str, ...] = ("requests", "rate_rps")
+    needed: tuple[str, ...] = ("requests", "throughput_rps")
     """Texts without which there is too little to speak of an output."""
     more: Callable[[Facts, Figures], Figures | None] = lambda *_: {}
     """Gives figures that follow from those read; None when these are too few for an output."""
@@ -274,7 +274,7 @@ def in_bytes(text: str | None, step: int = 1024) -> float | None:
 
 
 def non_2xx(by_status: dict[str, int]) -> int | None:
-    """Count the answers that were no success; None when no status was printed."""
+    """Count the responses that were no success; None when no status was printed."""
     if not by_status:
         return None
     return sum(count for status, count in by_status.items() if not status.startswith("2"))

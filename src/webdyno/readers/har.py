@@ -43,7 +43,7 @@ class HarRequest(Foreign):
 
 
 class Content(Foreign):
-    """An answer's body, unpacked."""
+    """A response's body, unpacked."""
 
     size: int = 0
     mime_type: str = Field(default="", alias="mimeType")
@@ -63,11 +63,11 @@ class Timings(Foreign):
     """Where the time of a request went, in ms."""
 
     wait: float | None = None
-    """From the request's last byte to the answer's first; -1 where the browser doesn't know."""
+    """From the request's last byte to the response's first; -1 where the browser doesn't know."""
 
 
 class HarEntry(Foreign):
-    """A request with its answer."""
+    """A request with its response."""
 
     started: str | None = Field(default=None, alias="startedDateTime")
     connection: str | None = None
@@ -147,7 +147,7 @@ def _excluded(entry: HarEntry) -> str | None:
     if entry.cache or response.by_service_worker or entry.fetched in _NOT_FETCHED:
         return "answered from the browser's cache or a service worker"
     if not response.status:
-        return "without an answer (blocked, or given up)"
+        return "without a response (blocked, or given up)"
     return None
 
 

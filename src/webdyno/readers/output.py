@@ -22,7 +22,7 @@ class Command:
     connections: int | None = None
     calls_per_connection: int | None = None
     pipelining: int | None = None
-    """Requests that are sent over a connection before the first answer, where it says so."""
+    """Requests that are sent over a connection before the first response, where it says so."""
     pipelined_by: str | None = None
     """The option that says so, as it was written."""
     host: str | None = None
@@ -58,7 +58,7 @@ class Output:
     time_limit_s: float | None = None
     """How long it was to run, as asked for."""
     pipelining: int | None = None
-    """Requests that are sent over a connection before the first answer."""
+    """Requests that are sent over a connection before the first response."""
     keepalive_requested: bool | None = None
     keepalive_requests: int | None = None
 
@@ -72,16 +72,17 @@ class Output:
     """Iterations that were due and not begun, because nobody was free (k6)."""
     under_way: float | None = None
     """Mean number of requests or iterations under way, where the tool gives what it follows from
-    apart from `rate_rps` and `mean_ms`."""
+    apart from `throughput_rps` and `mean_ms`."""
     duration_s: float | None = None
     ended_s: float | None = None
-    """From the first request to the last answer, where `duration_s` doesn't include the answers."""
-    rate_rps: float | None = None
+    """From the first request to the last response, where `duration_s` doesn't include the
+    responses."""
+    throughput_rps: float | None = None
     document_bytes: int | None = None
     body_bytes: int | None = None
     """Bytes of all bodies."""
     total_bytes: int | None = None
-    """Bytes of all answers, heads included."""
+    """Bytes of all responses, heads included."""
     transfer_kib_s: float | None = None
 
     gave_up: str | None = None
@@ -95,7 +96,7 @@ class Output:
     out_of_descriptors: int | None = None
     errors_percent: float | None = None
     checks: int | None = None
-    """The script's own checks of answers (k6)."""
+    """The script's own checks of responses (k6)."""
     failed_checks: int | None = None
     non_2xx: int | None = None
     by_status: dict[str, int] = field(default_factory=dict)
@@ -114,17 +115,17 @@ class Output:
 
     @property
     def took_s(self) -> float | None:
-        """How long it ran, answers included, from whichever figures there are."""
+        """How long it ran, responses included, from whichever figures there are."""
         if self.duration_s is not None:
             return max(self.duration_s, self.ended_s or 0)
         counted = self.requests if self.rated_requests is None else self.rated_requests
-        return counted / self.rate_rps if counted and self.rate_rps else None
+        return counted / self.throughput_rps if counted and self.throughput_rps else None
 
     @property
-    def answer_bytes(self) -> float | None:
-        """Bytes of an answer, its head included, from whichever figures there are."""
+    def response_bytes(self) -> float | None:
+        """Bytes of a response, its head included, from whichever figures there are."""
         if self.total_bytes is not None and self.requests:
             return self.total_bytes / self.requests
-        if self.transfer_kib_s is not None and self.rate_rps:
-            return self.transfer_kib_s * 1024 / self.rate_rps
+        if self.transfer_kib_s is not None and self.throughput_rps:
+            return self.transfer_kib_s * 1024 / self.throughput_rps
         return None

@@ -19,7 +19,7 @@ class Run:
     requests: int
     """Requests that ended, failed ones included."""
     duration_s: float
-    rate_rps: float
+    throughput_rps: float
     output: Output
     """Everything that it said."""
 
@@ -40,14 +40,14 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
     output = tool.output(facts)
     if output is None:
         raise Unreadable("it has no figures")
-    if output.requests == 0 and output.rate_rps is None:  # ab has none of nothing
-        output = replace(output, rate_rps=0.0)
-    requests, duration_s, rate_rps = output.requests, output.duration_s, output.rate_rps
+    if output.requests == 0 and output.throughput_rps is None:  # ab has none of nothing
+        output = replace(output, throughput_rps=0.0)
+    requests, duration_s, throughput_rps = output.requests, output.duration_s, output.throughput_rps
     missing = [
         name
-        for name in ("requests", "duration_s", "rate_rps", *needed)
+        for name in ("requests", "duration_s", "throughput_rps", *needed)
         if getattr(output, name) is None
     ]
-    if requests is None or duration_s is None or rate_rps is None or missing:
+    if requests is None or duration_s is None or throughput_rps is None or missing:
         raise Unreadable(f"it doesn't tell {', '.join(dict.fromkeys(missing))}")
-    return Run(requests, duration_s, rate_rps, output)
+    return Run(requests, duration_s, throughput_rps, output)

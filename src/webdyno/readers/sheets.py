@@ -13,7 +13,7 @@ from webdyno.readers.output import Output
 from webdyno.readers.values import as_count, as_float
 
 AUTOBENCH_COLUMNS = {
-    "req_rate": "rate_rps",
+    "req_rate": "throughput_rps",
     "resp_time": "mean_ms",
     "net_io": "transfer_kib_s",
     "errors": "errors_percent",
@@ -60,20 +60,20 @@ def _of_autobench(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
         figures: Figures = {
             name: as_float(row.get(column + host)) for column, name in AUTOBENCH_COLUMNS.items()
         }
-        if demanded_rps is not None and figures["rate_rps"] is not None:
+        if demanded_rps is not None and figures["throughput_rps"] is not None:
             figures |= {"host": host.removeprefix("_") or None, "demanded_rps": demanded_rps}
             yield _output(line, tool="autobench", loop="open", **figures)
 
 
 def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
-    if (rate_rps := as_float(row.get("rps"))) is None:
+    if (throughput_rps := as_float(row.get("rps"))) is None:
         return
     found = {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
     yield _output(
         line,
         tool="redis-benchmark",
         path=row["test"],
-        rate_rps=rate_rps,
+        throughput_rps=throughput_rps,
         percentiles_ms={percent: ms for percent, ms in found.items() if ms is not None},
         max_ms=as_float(row.get("max_latency_ms")),
     )
@@ -106,7 +106,7 @@ TOTALS = (
         requests="# Samples",
         failed="FAIL",
         errors="Error %",
-        figures={"Average": "mean_ms", "Max": "max_ms", "Throughput": "rate_rps"},
+        figures={"Average": "mean_ms", "Max": "max_ms", "Throughput": "throughput_rps"},
     ),
     TotalForm(
         tool="locust",
@@ -118,7 +118,7 @@ TOTALS = (
         figures={
             "Average Response Time": "mean_ms",
             "Max Response Time": "max_ms",
-            "Requests/s": "rate_rps",
+            "Requests/s": "throughput_rps",
         },
     ),
 )
@@ -325,7 +325,7 @@ class RequestSheet:
             by_status=by_status,
             non_2xx=non_2xx(by_status),
             duration_s=took_s,
-            rate_rps=self.requests / took_s if took_s else None,
+            throughput_rps=self.requests / took_s if took_s else None,
             total_bytes=int(self.total_bytes) if self.form.tool == "jmeter" else None,
             body_bytes=int(self.total_bytes) if self.form.tool == "oha" else None,
             mean_ms=self.total_ms / self.requests,

@@ -65,12 +65,12 @@ def whole_amount(value: object) -> int | None:
 
 
 def by_status_group(found: Mapping[str, object], key: str) -> dict[str, int]:
-    """Give the answers of each group of statuses, such as `2xx`, that has any.
+    """Give the responses of each group of statuses, such as `2xx`, that has any.
 
     `key`: what `found` calls a group, whose digit is in the place of `{}`.
     """
     groups = ((f"{digit}xx", whole_amount(found.get(key.format(digit)))) for digit in "12345")
-    return {group: answers for group, answers in groups if answers}
+    return {group: responses for group, responses in groups if responses}
 
 
 def whole_amounts(found: object) -> dict[str, int]:

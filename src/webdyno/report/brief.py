@@ -1,4 +1,4 @@
-"""A result in some twenty lines: what a terminal shows unless all is asked for.
+"""A result in some twenty lines: what a terminal shows unless all is requested.
 
 The verdict first, then one table with names in columns, what limits the figures, and a line each
 for why, limit and trust. All the rest has `--verbose` and the page.
@@ -19,12 +19,12 @@ from webdyno.judge.validity import SHORT_RUN, excluded_words
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
-from webdyno.model.judgement import ArmValue, Comparison, Judgement, Metric, Verdict
+from webdyno.model.judgement import Comparison, Judgement, Metric, VariantValue, Verdict
 from webdyno.model.load import Load
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.report import document as doc
-from webdyno.report.around_blocks import preflight_of
+from webdyno.report.around_rounds import preflight_of
 from webdyno.report.gate import gate_document
 from webdyno.report.ratio_tables import MetricTable
 from webdyno.report.result import cause_sections, deciding_table, outcome, said_of_deciding, tuning
@@ -41,8 +41,8 @@ from webdyno.report.words import (
 BUSY = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
 SHOWN = (
-    *("rate_rps", "capacity_rps", "server_cpu_us"),
-    *("response_p50_us", "response_p99_us", "memory_mib"),
+    *("throughput_rps", "capacity_rps", "server_cpu_us"),
+    *("latency_p50_us", "latency_p99_us", "memory_mib"),
 )
 """Metrics that are shown beside the deciding one; the page has all."""
 MOST_COLUMNS = 2
@@ -94,7 +94,7 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
 
 
 def next_steps(view: RunView, run: Path) -> doc.Facts:
-    """Give the commands that are worth a thought after this answer."""
+    """Give the commands that are worth a thought after this response."""
     asked = [found for table in view.deciding for found in table.compared]
     if view.gate or view.several or not asked:
         return []
@@ -113,13 +113,14 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
     """Show what variants responded before the load where that isn't what was to be measured."""
     wrong = [line for line in preflight_of(point.data).lines if line.wrong]
     if wrong:
-        names = list(wrong[0].by_arm)
+        names = list(wrong[0].by_variant)
         columns = [
             doc.Column("response", "name", obvious=True),
             *(doc.Column(name) for name in names),
         ]
         rows = [
-            [line.what, *(line.by_arm.get(name, text.MISSING) for name in names)] for line in wrong
+            [line.what, *(line.by_variant.get(name, text.MISSING) for name in names)]
+            for line in wrong
         ]
         yield doc.Section(wrong[0].about, [doc.Table(columns, [doc.RowGroup(rows)])])
 
@@ -145,14 +146,14 @@ def _sweep(view: RunView) -> Iterator[doc.Block]:
 
 def _table(point: PointView, deciding: MetricTable) -> doc.Table:
     beside = [it for it in point.beside if it.metric.name in SHOWN]
-    if deciding.placed or len(deciding.rows) > MOST_COLUMNS:
+    if deciding.ranked or len(deciding.rows) > MOST_COLUMNS:
         return _rows_of_variants(point, deciding, beside)
     return _columns_of_variants(point, [deciding, *beside])
 
 
 def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc.Table:
     """Give a row for each metric: names in columns, and of two their ratio."""
-    variants = [row.arm for row in tables[0].rows]
+    variants = [row.variant for row in tables[0].rows]
     compared = bool(tables[0].rows[0].comparison)
     columns = [doc.Column("metric", "name", obvious=True)]
     columns += [doc.Column(it, "value") for it in variants[:-1]]
@@ -182,7 +183,7 @@ def _rows_of_variants(
 ) -> doc.Table:
     """Give a row for each variant, in a ranking in that of the ranks."""
     columns = [
-        *([doc.Column("rank", "place")] if deciding.placed else []),
+        *([doc.Column("rank", "rank")] if deciding.ranked else []),
         doc.Column("variant", "name", obvious=True),
         doc.Column(_title(deciding.metric), "value"),
         doc.Column("ratio", "ratio"),
@@ -191,18 +192,18 @@ def _rows_of_variants(
         *(doc.Column(_title(it.metric), "value", spare=True) for it in beside),
         doc.Column("Failed", "value"),
     ]
-    values = [{row.arm: row.value for row in it.rows} for it in beside]
+    values = [{row.variant: row.value for row in it.rows} for it in beside]
     rows = [
         [
-            *([row.place] if deciding.placed else []),
-            row.arm,
+            *([row.rank] if deciding.ranked else []),
+            row.variant,
             _value(deciding.metric, row.value),
             *_compared(row.comparison, decides=True),
             *(
-                _value(it.metric, known.get(row.arm))
+                _value(it.metric, known.get(row.variant))
                 for it, known in zip(beside, values, strict=True)
             ),
-            _failed(point.data, row.arm),
+            _failed(point.data, row.variant),
         ]
         for row in deciding.rows
     ]
@@ -214,11 +215,11 @@ def _title(metric: Metric) -> str:
     return metric_label(metric) if metric.unit == "µs" else metric_title(metric)
 
 
-def _value(metric: Metric, value: ArmValue | None) -> str:
+def _value(metric: Metric, value: VariantValue | None) -> str:
     """Give a variant's value; latencies in the unit that suits them."""
     if value is None:
         return text.MISSING
-    known = value.interval.estimate if value.interval else next(iter(value.by_block), None)
+    known = value.interval.estimate if value.interval else next(iter(value.by_round), None)
     if known is None:
         return text.MISSING
     if metric.unit == "µs":
@@ -227,7 +228,7 @@ def _value(metric: Metric, value: ArmValue | None) -> str:
 
 
 def _failed(data: PointData, variant: str) -> str:
-    return text.number(sum(slot.load.failures.total for slot in data.of_arm(variant)))
+    return text.number(sum(slot.load.failures.total for slot in data.of_variant(variant)))
 
 
 def _compared(found: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
@@ -253,12 +254,12 @@ def _facts(point: PointView) -> Iterator[tuple[str, str]]:
     whys = [*filter(None, map(explanation_in_short, judged.explanations)), *what_waits(judged)]
     if whys:
         yield "Why", " ".join(whys)
-    if judged.blocks:
+    if judged.rounds:
         if point.data.measure.decide_on != CAPACITY:  # a search goes up to the limit
             yield "Limit", _limit(point.data)
         yield "Trust", _trust(point)
     if judged.looks:
-        yield "Longer load", "; ".join(f"{it.arm}: {warnings_words(it)}" for it in judged.looks)
+        yield "Longer load", "; ".join(f"{it.variant}: {warnings_words(it)}" for it in judged.looks)
 
 
 def _endpoints(judged: Judgement) -> str:
@@ -278,8 +279,12 @@ def _endpoints(judged: Judgement) -> str:
 def _limit(data: PointData) -> str:
     """Say how busy the CPUs of servers and client were: which of them was the limit."""
     slots = [slot for slot in data.slots if slot.phase == "measure"]
-    busy = {arm: _busy(data, mine) for arm in data.experiment.arms if (mine := data.of_arm(arm))}
-    saturated = [arm for arm, share in busy.items() if share >= BUSY]
+    busy = {
+        variant: _busy(data, mine)
+        for variant in data.experiment.variants
+        if (mine := data.of_variant(variant))
+    }
+    saturated = [variant for variant, share in busy.items() if share >= BUSY]
     if len(saturated) == len(busy):
         of_servers = "server CPU saturated" + (" on all" if len(busy) > 1 else "")
     elif saturated:
@@ -300,7 +305,9 @@ def _percents(low: float, high: float) -> str:
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
     """Give the share of its CPUs that a variant's servers used: the median of its slots."""
-    cpus = data.experiment.arms[slots[0].arm].cpus or len(data.head.machine.split.servers) or 1
+    cpus = (
+        data.experiment.variants[slots[0].variant].cpus or len(data.head.machine.split.servers) or 1
+    )
     lengths = [(slot.servers.cpu_s, slot.load.all_of_it.length_s) for slot in slots]
     return median([min(cpu_s / (took_s * cpus), 1.0) for cpu_s, took_s in lengths if took_s] or [0])
 
@@ -308,12 +315,12 @@ def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
 def _trust(point: PointView) -> str:
     """Say how often variants were restarted, what interfered, and what was excluded."""
     judged = point.judgement
-    each = " each, interleaved" if len(point.data.experiment.arms) > 1 else ""
-    said = [f"{text.count(judged.blocks, 'restart')}{each}"]
+    each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
+    said = [f"{text.count(judged.rounds, 'restart')}{each}"]
     asked = decisive(judged.comparisons, point.data.measure.decide_on)
     if asked:
         said.append(_interference(asked))
-    slots = {(it.block, it.slot) for it in judged.excluded}
+    slots = {(it.round, it.slot) for it in judged.excluded}
     if slots:
         of = len(point.data.slots)
         said.append(f"{len(slots)} of {of} slots excluded ({excluded_words(point.data)})")
@@ -323,9 +330,9 @@ def _trust(point: PointView) -> str:
 def _interference(asked: Sequence[Comparison]) -> str:
     """Say how far interference can have shifted the ratio at most."""
     shifts = [
-        max(it.bounded.high / it.ratio.high, it.ratio.low / it.bounded.low) - 1
+        max(it.worst_case.high / it.ratio.high, it.ratio.low / it.worst_case.low) - 1
         for it in asked
-        if it.bounded and it.ratio and it.bounded.low > 0
+        if it.worst_case and it.ratio and it.worst_case.low > 0
     ]
     if not shifts:
         return "no interference seen"

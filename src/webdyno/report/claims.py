@@ -19,7 +19,7 @@ from webdyno.model.format import (
     times,
 )
 from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
 from webdyno.report import document as doc
@@ -38,11 +38,11 @@ TONES = {
 """The verdict that has the same colour."""
 WORD_JOINER = "\u2060"
 HOW_TO_READ = (
-    "A claim is a range in which the ratio of two arms lies. It holds where the interval of the "
-    "ratio, all bounds of disturbance counted, lies inside of that range, and doesn't where it "
+    "A claim is a range in which the ratio of two variants lies. It holds where the interval of "
+    "the ratio, in the worst case of interference, lies inside that range, and doesn't where it "
     "lies outside of it; else it is inconclusive. What counts is how webdyno's own load engine "
-    "measures it, on fresh starts of both sides in turns; what the study's own instrument gives in "
-    "the same run stands beside it. An absolute figure belongs to the study's machine: ours is "
+    "measures it, on fresh starts of both variants in turns; what the study's own instrument gives "
+    "in the same run stands beside it. An absolute figure belongs to the study's machine: ours is "
     "shown, without a verdict."
 )
 
@@ -137,7 +137,7 @@ def _ratio(ratio: Interval) -> str:
 
 def _figure(claim: Claim, value: Interval) -> str:
     """Write a value of a metric with its unit; times as published, in milliseconds."""
-    unit = metric_rule(claim.metric).metric.unit
+    unit = METRICS[claim.metric].metric.unit
     if unit == "µs":
         unit = "ms"
         value = value.replace(

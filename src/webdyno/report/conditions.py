@@ -12,13 +12,13 @@ from webdyno.judge.questions import question_of
 from webdyno.judge.validity import counting_share
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
-from webdyno.model.experiment import Arm, Experiment
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.judgement import Judgement
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import TIME, memory_words
-from webdyno.model.records import BlockRecord, PreflightRecord, SlotRecord
+from webdyno.model.records import PreflightRecord, RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
 
 Facts = list[tuple[str, str]]
@@ -37,7 +37,7 @@ def factor_facts(experiment: Experiment) -> Facts:
         for key, levels in experiment.factors.items()
     )
     points = prod(len(levels) for levels in experiment.factors.values())
-    how = "every combination; they take turns, a block each, in random order"
+    how = "every combination; they take turns, a round each, in random order"
     return [("Varied", varied), ("Points", f"{points}, {how}" if points > 1 else "1")]
 
 
@@ -48,12 +48,12 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
     ]
     return [
-        ("Blocks", _blocks(sum(it.blocks for it in judged), run)),
+        ("Rounds", _rounds(sum(it.rounds for it in judged), run)),
         *_told("Objectives", [it.text for it in head.experiment.objectives]),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
-        *_told("Arms", arm_words(head.experiment)),
+        *_told("Variants", variant_words(head.experiment)),
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
         ("Stop rule", _stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
@@ -62,7 +62,7 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         *_told("Noise", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
-        *(_answers(slots) if slots else []),
+        *(_responses(slots) if slots else []),
     ]
 
 
@@ -70,28 +70,28 @@ def _told(term: str, said: Sequence[str]) -> Facts:
     return [(term, "; ".join(said))] if said else []
 
 
-def _blocks(counted: int, run: RunData) -> str:
+def _rounds(counted: int, run: RunData) -> str:
     records, experiment = run.records, run.head.experiment
-    blocks = [record for record in records if isinstance(record, BlockRecord)]
-    had = {len(block.order) // len(set(block.order)) for block in blocks}
-    slots = " or ".join(map(str, sorted(had or {experiment.measure.first_slots_per_arm})))
+    rounds = [record for record in records if isinstance(record, RoundRecord)]
+    had = {len(this_round.order) // len(set(this_round.order)) for this_round in rounds}
+    slots = " or ".join(map(str, sorted(had or {experiment.measure.first_slots_per_variant})))
     chosen = " (chosen from the noise seen)" if len(had) > 1 else ""
     measured = [record for record in records if isinstance(record, SlotRecord)]
     if not measured:
-        return f"{text.count(counted, 'block')} counted"
+        return f"{text.count(counted, 'round')} counted"
     preflights = [record for record in records if isinstance(record, PreflightRecord)]
-    ran_before = list(dict.fromkeys(arm for it in preflights for arm in it.ran_before))
+    ran_before = list(dict.fromkeys(variant for it in preflights for variant in it.ran_before))
     excluded = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     if experiment.objectives:
         return (
-            f"{text.count(counted, 'block')} counted, each a fresh start of every arm{excluded} "
-            f"and a search of its own, in trials of {_lengths(measured, 'trial')} in which the "
-            "arms take turns"
+            f"{text.count(counted, 'round')} counted, each a fresh start of every "
+            f"variant{excluded} and a search of its own, in trials of "
+            f"{_lengths(measured, 'trial')} in which the variants take turns"
         )
     return (
-        f"{text.count(counted, 'block')} counted, each a fresh start of every arm{excluded}; in "
-        "each, "
-        f"{slots} slots{chosen} of {_lengths(measured, 'measure')} per arm in balanced "
+        f"{text.count(counted, 'round')} counted, each a fresh start of every variant{excluded}; "
+        f"in each, {slots} slots{chosen} of {_lengths(measured, 'measure')} per variant in "
+        "balanced "
         f"random order" + _warmups(measured)
     )
 
@@ -101,12 +101,12 @@ def _warmups(slots: Sequence[SlotRecord]) -> str:
     warmups = [slot for slot in slots if slot.phase == "warmup"]
     if not warmups:
         return ""
-    loads = {(it.block, it.slot): it for it in warmups}
+    loads = {(it.round, it.slot): it for it in warmups}
     by_start: dict[tuple[int, str], list[SlotRecord]] = {}
     for slot in loads.values():
-        by_start.setdefault((slot.block, slot.arm), []).append(slot)
+        by_start.setdefault((slot.round, slot.variant), []).append(slot)
     lengths = _spread([sum(it.load.measured_s for it in each) for each in by_start.values()])
-    in_bursts = dict.fromkeys(arm for (_, arm), each in by_start.items() if len(each) > 1)
+    in_bursts = dict.fromkeys(variant for (_, variant), each in by_start.items() if len(each) > 1)
     bursts = f" (in bursts, with pauses: {', '.join(in_bursts)})" if in_bursts else ""
     return f", after {lengths} of warm-up{bursts}"
 
@@ -141,10 +141,10 @@ def _paths(experiment: Experiment) -> list[str]:
         return [_first_of([request.label for request in experiment.asked])]
     own = [
         f"{name}: {_first_of(experiment.load_of(name).paths)}"
-        for name, arm in experiment.arms.items()
-        if "paths" in arm.load_changes
+        for name, variant in experiment.variants.items()
+        if "paths" in variant.load_changes
     ]
-    if len(own) == len(experiment.arms) or "load.paths" in experiment.factors:
+    if len(own) == len(experiment.variants) or "load.paths" in experiment.factors:
         return own
     return [_first_of(experiment.load.paths), *own]
 
@@ -161,8 +161,8 @@ def _stop_rule(experiment: Experiment) -> str:
         f"; up to {patience:g} times as much while results are too noisy" if patience > 1 else ""
     )
     return (
-        f"{enough}, or {text.count(measure.max_blocks, 'block')}, or "
-        f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'block')}{longer}"
+        f"{enough}, or {text.count(measure.max_rounds, 'round')}, or "
+        f"{text.duration(measure.budget_s)}; never before {text.count(fewest, 'round')}{longer}"
     )
 
 
@@ -175,32 +175,32 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
 
 
 def _long_looks(judged: Sequence[Judgement]) -> list[str]:
-    """Say what one long stretch of load on each arm showed, and how far it looked."""
-    return [f"{it.arm}: {warnings_words(it)}" for judgement in judged for it in judgement.looks]
+    """Say what one long stretch of load on each variant showed, and how far it looked."""
+    return [f"{it.variant}: {warnings_words(it)}" for judgement in judged for it in judgement.looks]
 
 
 def _time_that_counts(share: float | None) -> list[str]:
-    rest = "the rest took starts, pilots, warm-up, lead-in and pauses"
+    rest = "the rest took starts, pilots, warm-up, ramp-up and pauses"
     return [] if share is None else [f"{text.percent(share)} of it all; {rest}"]
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:
-    """Say how much each arm's values scatter: of several points the middle ones."""
+    """Say how much each variant's values scatter: of several points the middle ones."""
     splits = [split for judgement in judged for split in judgement.variance]
-    arms = dict.fromkeys(split.arm for split in splits)
+    variants = dict.fromkeys(split.variant for split in splits)
     told = []
-    for arm in arms:
-        restart = median(split.restart_sd for split in splits if split.arm == arm)
-        slot = median(split.slot_sd for split in splits if split.arm == arm)
+    for variant in variants:
+        restart = median(split.restart_sd for split in splits if split.variant == variant)
+        slot = median(split.slot_sd for split in splits if split.variant == variant)
         told.append(
-            f"{arm} {text.percent(restart)} from start to start, {text.percent(slot)} from slot "
-            "to slot"
+            f"{variant} {text.percent(restart)} from start to start, {text.percent(slot)} from "
+            "slot to slot"
         )
     return told
 
 
-def _answers(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
-    yield "Valid answers", text.number(sum(slot.load.requests.completed for slot in slots))
+def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
+    yield "Valid responses", text.number(sum(slot.load.requests.completed for slot in slots))
     busiest = max(slot.load.client.busy for slot in slots)
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_lag([slot.load for slot in slots if slot.load.loop == "open"])
@@ -226,10 +226,10 @@ def _own_counts(slots: Sequence[SlotRecord]) -> Iterator[str]:
     for slot in slots:
         counted, sent = counted_by_front(slot), slot.load.all_of_it.sent
         if counted is not None and sent:
-            before = counts.get(slot.arm, (0, 0))
-            counts[slot.arm] = (before[0] + counted, before[1] + sent)
-    for arm, (counted, sent) in counts.items():
-        yield f"{arm} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
+            before = counts.get(slot.variant, (0, 0))
+            counts[slot.variant] = (before[0] + counted, before[1] + sent)
+    for variant, (counted, sent) in counts.items():
+        yield f"{variant} counted {text.number(counted)} of {text.count(sent, 'request')} sent"
 
 
 ARRIVALS = {
@@ -272,21 +272,23 @@ def _load_parts(load: Load) -> Iterator[str]:
     yield from (f"{name}: {value}" for name, value in load.headers.items())
 
 
-def arm_words(experiment: Experiment) -> list[str]:
-    """Tell what was set for arms beside their stack; arms without settings are excluded."""
-    told = {name: ", ".join(_arm_parts(arm)) for name, arm in experiment.arms.items()}
+def variant_words(experiment: Experiment) -> list[str]:
+    """Tell what was set for variants beside their stack; variants without settings are excluded."""
+    told = {
+        name: ", ".join(_variant_parts(variant)) for name, variant in experiment.variants.items()
+    }
     return [f"{name}: {settings}" for name, settings in told.items() if settings]
 
 
-def _arm_parts(arm: Arm) -> Iterator[str]:
-    yield from (f"{name} = {text.level(value)}" for name, value in arm.knobs.items())
-    if arm.memory is not None:
-        yield f"at most {memory_words(arm.memory)} of memory"
-    if arm.cpus is not None:
-        yield "on 1 CPU" if arm.cpus == 1 else f"on {arm.cpus:g} CPUs"
-    if arm.site is not None:
-        yield f"site {arm.site}"
-    for table, changes in (("load", arm.load), ("bench", arm.bench)):
+def _variant_parts(variant: Variant) -> Iterator[str]:
+    yield from (f"{name} = {text.level(value)}" for name, value in variant.settings.items())
+    if variant.memory is not None:
+        yield f"at most {memory_words(variant.memory)} of memory"
+    if variant.cpus is not None:
+        yield "on 1 CPU" if variant.cpus == 1 else f"on {variant.cpus:g} CPUs"
+    if variant.site is not None:
+        yield f"site {variant.site}"
+    for table, changes in (("load", variant.load), ("testbed", variant.testbed)):
         yield from (f"{table}.{key} = {value}" for key, value in changes.items() if key != "paths")
 
 
@@ -300,13 +302,13 @@ def cpu_split(split: CpuSplit) -> str:
 
 def host_cpus(head: RunHead) -> str:
     """Tell which CPUs of which host do what."""
-    bench = head.experiment.bench
+    testbed = head.experiment.testbed
 
     def on(names: Iterable[str]) -> str:
         there = (name for name in names if name in head.hosts)
         return ", ".join(f"{it} ({text.cpu_list(head.hosts[it].split.servers)})" for it in there)
 
-    return f"servers on {on(bench.serving)}, load from {on(bench.hosts.clients)}"
+    return f"servers on {on(testbed.serving)}, load from {on(testbed.hosts.clients)}"
 
 
 def machine_facts(machine: Machine) -> Facts:

@@ -2,9 +2,9 @@
 
 `summary.csv` has every figure of the report; docs/reference/run-folder.md describes the columns. An
 open-loop sweep can be had as the sheet that autobench writes as well: a row per demanded rate,
-columns per host. In the place of a host stands an arm, with the levels of all factors but the rate.
-Reply rates are those of slots, where httperf takes a sample every five seconds; network I/O is
-answers only.
+columns per host. In the place of a host stands a variant, with the levels of all factors but the
+throughput. Reply rates are those of slots, where httperf takes a sample every five seconds; network
+I/O is responses only.
 """
 
 import csv
@@ -17,12 +17,12 @@ from webdyno.model import format as shown
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB
-from webdyno.model.judgement import ArmValue, Comparison
+from webdyno.model.judgement import Comparison, VariantValue
 from webdyno.model.long_look import LongLook
-from webdyno.model.metrics import rate_rps
+from webdyno.model.metrics import throughput_rps
 from webdyno.model.point import Point
 from webdyno.model.records import SlotRecord
-from webdyno.report.around_blocks import pilot_records
+from webdyno.report.around_rounds import pilot_records
 from webdyno.report.view import PointView, RunView
 
 COLUMNS = (
@@ -30,14 +30,14 @@ COLUMNS = (
     "kind",
     "metric",
     "unit",
-    "arm",
+    "variant",
     "baseline",
-    "block",
+    "round",
     "estimate",
     "low",
     "high",
-    "bounded_low",
-    "bounded_high",
+    "worst_case_low",
+    "worst_case_high",
     "confidence",
     "verdict",
     "endpoint",
@@ -48,7 +48,7 @@ Line = dict[str, Field]
 
 
 def summary_csv(view: RunView) -> str:
-    """Give the file's text: for each metric arms and ratios, over all blocks and block by block.
+    """Give the file's text: by metric variants and ratios, over all rounds and round by round.
 
     An experiment with factors has a column for each, named by its key, after the first one.
     """
@@ -61,13 +61,13 @@ def summary_csv(view: RunView) -> str:
         about = {"experiment": view.head.experiment_name} | _levels(at)
         for line in _pilot_lines(at):
             writer.writerow(about | line)
-        for line in _lines(at.judgement.arms, at.judgement.comparisons):
+        for line in _lines(at.judgement.variants, at.judgement.comparisons):
             writer.writerow(about | {"unit": units[str(line["metric"])]} | line)
         for line in _course_lines(at.judgement.looks):
             writer.writerow(about | line)
         for judged in at.judgement.endpoints:
             there: Line = {"unit": judged.metric.unit, "endpoint": judged.endpoint}
-            for line in _lines(judged.arms, judged.comparisons):
+            for line in _lines(judged.variants, judged.comparisons):
                 writer.writerow(about | there | line)
     return text.getvalue()
 
@@ -80,14 +80,19 @@ def _levels(point: PointView) -> Line:
 
 
 def _pilot_lines(point: PointView) -> Iterator[Line]:
-    """Give what each arm showed alone: how it starts, and the times found; all in seconds."""
+    """Give what each variant showed alone: how it starts, and the times found; all in seconds."""
     for pilot in pilot_records(point.data):
         found = {f"cold_{name}": value for name, value in pilot.cold} | {
             f"pilot_{name}": value for name, value in pilot.found if name.endswith("_s")
         }
         for name, value in found.items():
             if value is not None:
-                about: Line = {"kind": "pilot", "metric": name, "unit": "s", "arm": pilot.arm}
+                about: Line = {
+                    "kind": "pilot",
+                    "metric": name,
+                    "unit": "s",
+                    "variant": pilot.variant,
+                }
                 yield about | {"estimate": _figure(value)}
 
 
@@ -97,32 +102,36 @@ def _course_lines(looks: Sequence[LongLook]) -> Iterator[Line]:
         for part in look.parts:
             memory = part.memory.span(MIB) if part.memory else None
             for metric, unit, found in (
-                ("rate_rps", "requests/s", part.rate_rps),
-                ("response_p50_us", "µs", part.p50_us),
-                ("response_p99_us", "µs", part.p99_us),
+                ("throughput_rps", "req/s", part.throughput_rps),
+                ("latency_p50_us", "µs", part.p50_us),
+                ("latency_p99_us", "µs", part.p99_us),
                 ("server_cpu_us", "µs", part.server_cpu_us),
                 ("memory_mib", "MiB", memory),
             ):
                 about: Line = {"kind": "long-look", "metric": metric, "unit": unit}
                 if found is not None:
-                    yield about | {"arm": look.arm, "at_s": _figure(part.at_s)} | _interval(found)
+                    yield (
+                        about
+                        | {"variant": look.variant, "at_s": _figure(part.at_s)}
+                        | _interval(found)
+                    )
 
 
-def _lines(arms: Sequence[ArmValue], comparisons: Sequence[Comparison]) -> Iterator[Line]:
-    for value in arms:
-        about: Line = {"metric": value.metric, "arm": value.arm}
-        yield about | {"kind": "arm"} | _interval(value.interval)
-        yield from _blocks(about | {"kind": "arm-block"}, value.blocks, value.by_block)
+def _lines(variants: Sequence[VariantValue], comparisons: Sequence[Comparison]) -> Iterator[Line]:
+    for value in variants:
+        about: Line = {"metric": value.metric, "variant": value.variant}
+        yield about | {"kind": "variant"} | _interval(value.interval)
+        yield from _rounds(about | {"kind": "variant-round"}, value.rounds, value.by_round)
     for found in comparisons:
-        about = {"metric": found.metric, "arm": found.a, "baseline": found.b, "unit": "ratio"}
+        about = {"metric": found.metric, "variant": found.a, "baseline": found.b, "unit": "ratio"}
         verdict: Line = {"verdict": str(found.verdict)}
-        yield about | {"kind": "ratio"} | _interval(found.ratio) | _bounded(found) | verdict
-        yield from _blocks(about | {"kind": "ratio-block"}, found.blocks, found.by_block)
+        yield about | {"kind": "ratio"} | _interval(found.ratio) | _worst_case(found) | verdict
+        yield from _rounds(about | {"kind": "ratio-round"}, found.rounds, found.by_round)
 
 
-def _blocks(about: Line, blocks: Sequence[int], values: Sequence[float]) -> Iterator[Line]:
-    for block, value in zip(blocks, values, strict=True):
-        yield about | {"block": block, "estimate": _figure(value)}
+def _rounds(about: Line, rounds: Sequence[int], values: Sequence[float]) -> Iterator[Line]:
+    for round_number, value in zip(rounds, values, strict=True):
+        yield about | {"round": round_number, "estimate": _figure(value)}
 
 
 def _interval(interval: Interval | None) -> Line:
@@ -136,11 +145,11 @@ def _interval(interval: Interval | None) -> Line:
     }
 
 
-def _bounded(found: Comparison) -> Line:
-    """Give the interval with all bounds counted against the verdict, where there are any."""
-    if found.bounded is None:
+def _worst_case(found: Comparison) -> Line:
+    """Give the worst-case CI, where there is one."""
+    if found.worst_case is None:
         return {}
-    ends = {"bounded_low": found.bounded.low, "bounded_high": found.bounded.high}
+    ends = {"worst_case_low": found.worst_case.low, "worst_case_high": found.worst_case.high}
     return {name: "inf" if end > ENDLESS else _figure(end) for name, end in ends.items()}
 
 
@@ -165,18 +174,18 @@ Figures = Sequence[float | None]
 
 
 def autobench_sheet(run: RunData) -> str:
-    """Write the finished blocks as CSV; raise UserError when no rate was demanded."""
+    """Write the finished rounds as CSV; raise UserError when no throughput was demanded."""
     rows: dict[float, dict[str, Figures]] = {}
     for data in run.points:
-        for arm in data.experiment.arms:
-            demanded = data.experiment.load_of(arm).offered_rps
+        for variant in data.experiment.variants:
+            demanded = data.experiment.load_of(variant).offered_rps
             if demanded is None:
                 raise UserError(
                     "autobench's sheet has a row for each demanded rate, but this run has a closed "
                     "loop, which demands none; leave --autobench out"
                 )
-            if own := data.of_arm(arm):
-                rows.setdefault(demanded, {})[_host(arm, data.point)] = _figures(own)
+            if own := data.of_variant(variant):
+                rows.setdefault(demanded, {})[_host(variant, data.point)] = _figures(own)
     hosts = list(dict.fromkeys(host for row in rows.values() for host in row))
     sheet = StringIO()
     writer = csv.writer(sheet, lineterminator="\n")
@@ -191,9 +200,9 @@ def autobench_sheet(run: RunData) -> str:
     return sheet.getvalue()
 
 
-def _host(arm: str, point: Point) -> str:
+def _host(variant: str, point: Point) -> str:
     others = [str(level) for key, level in point.levels.items() if key != "load.rate_per_s"]
-    return "-".join([arm, *others])
+    return "-".join([variant, *others])
 
 
 def _figures(slots: Sequence[SlotRecord]) -> Figures:
@@ -206,7 +215,7 @@ def _figures(slots: Sequence[SlotRecord]) -> Figures:
     opened = _sum(load.connections.opened for load in loads)
     received = _sum(part for load in loads for part in (load.bytes.head, load.bytes.body))
     means_us = [load.service_time_us.mean for load in loads]
-    rates = [rate_rps([slot]) or 0.0 for slot in slots]
+    rates = [throughput_rps([slot]) or 0.0 for slot in slots]
     return (
         (completed + failed if sent is None else sent) / measured_s,
         None if opened is None else opened / measured_s,

@@ -1,4 +1,4 @@
-"""What only the page tells: what a request costs, and how the configurations of arms differ."""
+"""What only the page tells: what a request costs, and how the configurations of variants differ."""
 
 import re
 from collections import defaultdict
@@ -17,12 +17,12 @@ from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.files import read_given
-from webdyno.model.judgement import ArmFacts, EndpointFigures, Judgement
+from webdyno.model.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.model.load_result import TlsUse
-from webdyno.model.metrics import answers
+from webdyno.model.metrics import responses
 from webdyno.model.readings import CpuUse, PressureUse, Readings, ServiceUse
 from webdyno.model.records import SlotRecord
-from webdyno.model.run import arm_folder, block_path
+from webdyno.model.run import round_path, variant_folder
 from webdyno.report.view import PointView, RunView
 
 MIB = 2**20
@@ -33,32 +33,32 @@ FEWEST_CALLS = 0.02
 
 @dataclass(frozen=True)
 class Cost:
-    """One thing that was counted, as each arm had it."""
+    """One thing that was counted, as each variant had it."""
 
     what: str
-    by_arm: dict[str, str]
+    by_variant: dict[str, str]
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """An arm's measured slots that have readings."""
+    """A variant's measured slots that have readings."""
 
     slots: Sequence[SlotRecord]
     readings: Sequence[Readings]
 
     def each(self, count: Callable[[Readings], float]) -> float:
-        """Give a count per answer, over all slots."""
-        answered = sum(answers(slot) for slot in self.slots)
+        """Give a count per response, over all slots."""
+        answered = sum(responses(slot) for slot in self.slots)
         return sum(map(count, self.readings)) / answered if answered else 0.0
 
     def handshakes(self, count: Callable[[TlsUse], int]) -> float:
-        """Give a count of handshakes per answer of the window, over all slots."""
+        """Give a count of handshakes per response of the window, over all slots."""
         made = sum(count(slot.load.tls) for slot in self.slots if slot.load.tls)
         answered = sum(slot.load.requests.completed for slot in self.slots)
         return made / answered if answered else 0.0
 
     def of_services(self, count: Callable[[ServiceUse], float | None]) -> float:
-        """Give a count of all services together per answer."""
+        """Give a count of all services together per response."""
         return self.each(lambda it: sum(count(use) or 0 for use in it.services.values()))
 
 
@@ -104,9 +104,9 @@ GROUPS = {
 }
 
 
-def costs(data: PointData, facts: Sequence[ArmFacts]) -> dict[str, list[Cost]]:
-    """Give what is known of all arms, by group; what is nothing everywhere is excluded."""
-    seen = {arm: _seen(data.of_arm(arm)) for arm in data.experiment.arms}
+def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost]]:
+    """Give what is known of all variants, by group; what is nothing everywhere is excluded."""
+    seen = {variant: _seen(data.of_variant(variant)) for variant in data.experiment.variants}
     groups: dict[str, list[Cost]] = {}
     if all(it.readings for it in seen.values()):
         groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
@@ -121,44 +121,50 @@ def costs(data: PointData, facts: Sequence[ArmFacts]) -> dict[str, list[Cost]]:
 def _system_calls(data: PointData) -> list[Cost]:
     """Give the calls that make up some of a request, the most frequent first."""
     slots = [it for it in data.records if isinstance(it, SlotRecord) and it.system_calls]
-    each = {arm: _calls([it for it in slots if it.arm == arm]) for arm in data.experiment.arms}
+    each = {
+        variant: _calls([it for it in slots if it.variant == variant])
+        for variant in data.experiment.variants
+    }
     calls = {call for found in each.values() for call in found}
     most = {call: max(found[call] for found in each.values()) for call in calls}
     told = sorted((call for call in most if most[call] >= FEWEST_CALLS), key=lambda it: -most[it])
     if not told:
         return []
-    total = Cost("all", {arm: _figure(sum(found.values())) for arm, found in each.items()})
-    return [total, *(Cost(it, {arm: _figure(each[arm][it]) for arm in each}) for it in told)]
+    total = Cost("all", {variant: _figure(sum(found.values())) for variant, found in each.items()})
+    return [
+        total,
+        *(Cost(it, {variant: _figure(each[variant][it]) for variant in each}) for it in told),
+    ]
 
 
 def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
-    """Give each call's count per answer, over all slots."""
-    answered = sum(answers(slot) for slot in slots) or 1
-    per_answer = defaultdict[str, float](float)
+    """Give each call's count per response, over all slots."""
+    answered = sum(responses(slot) for slot in slots) or 1
+    per_response = defaultdict[str, float](float)
     for slot in slots:
         for call, count in (slot.system_calls or {}).items():
-            per_answer[call] += count / answered
-    return per_answer
+            per_response[call] += count / answered
+    return per_response
 
 
 def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
     for what, tell in wanted:
-        figures = {arm: tell(it) for arm, it in seen.items()}
+        figures = {variant: tell(it) for variant, it in seen.items()}
         if any(figures.values()):
-            yield Cost(what, {arm: _figure(figure) for arm, figure in figures.items()})
+            yield Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
 
 
-def _starts(facts: Sequence[ArmFacts]) -> list[Cost]:
-    ready = {it.arm: _figure(it.ready_s and 1000 * it.ready_s) for it in facts}
-    return [Cost("time to the first right answer, ms (median)", ready)] if ready else []
+def _starts(facts: Sequence[VariantFacts]) -> list[Cost]:
+    ready = {it.variant: _figure(it.ready_s and 1000 * it.ready_s) for it in facts}
+    return [Cost("time to the first valid response, ms (median)", ready)] if ready else []
 
 
-def _caches(facts: Sequence[ArmFacts]) -> list[Cost]:
+def _caches(facts: Sequence[VariantFacts]) -> list[Cost]:
     roles = dict.fromkeys(role for it in facts for role in it.hit_share)
     return [
         Cost(
             f"keys asked for that {role} had, %",
-            {it.arm: _percent(it.hit_share.get(role)) for it in facts},
+            {it.variant: _percent(it.hit_share.get(role)) for it in facts},
         )
         for role in roles
     ]
@@ -176,7 +182,7 @@ def _seen(slots: Sequence[SlotRecord]) -> _Seen:
 
 
 def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
-    """Split the CPU time where an arm has several services."""
+    """Split the CPU time where a variant has several services."""
     roles = dict.fromkeys(
         role for it in seen.values() for use in it.readings[:1] for role in use.services
     )
@@ -184,10 +190,10 @@ def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
         return
     for role in roles:
         told = {
-            arm: _figure(it.each(partial(_cpu_us, role=role)))
+            variant: _figure(it.each(partial(_cpu_us, role=role)))
             if role in it.readings[0].services
             else text.MISSING
-            for arm, it in seen.items()
+            for variant, it in seen.items()
         }
         yield Cost(f"CPU time of {role}, µs", told)
 
@@ -224,20 +230,21 @@ def _figure(figure: float | None) -> str:
 
 
 ASKED: dict[str, Callable[[EndpointFigures], str]] = {
-    "answers": lambda it: text.number(it.completed),
+    "responses": lambda it: text.number(it.completed),
     "failures": lambda it: text.number(it.failed),
-    "answers per second": lambda it: text.significant(it.rate_rps),
-    "99th percentile of response times, µs": lambda it: (
+    "responses per second": lambda it: text.significant(it.throughput_rps),
+    "latency p99, µs": lambda it: (
         text.MISSING if it.p99_us is None else text.significant(it.p99_us)
     ),
 }
 
 
 def of_endpoints(judged: Judgement) -> dict[str, list[Cost]]:
-    """Give by endpoint what each arm did with its requests."""
+    """Give by endpoint what each variant did with its requests."""
     return {
         at.endpoint: [
-            Cost(what, {its.arm: tell(its) for its in at.figures}) for what, tell in ASKED.items()
+            Cost(what, {its.variant: tell(its) for its in at.figures})
+            for what, tell in ASKED.items()
         ]
         for at in judged.endpoints
     }
@@ -256,46 +263,51 @@ _NO_CONFIGURATION = {"version.txt"}
 
 
 class FileDifference(NamedTuple):
-    """What of one file is other in an arm than in another one."""
+    """What of one file is other in a variant than in another one."""
 
-    arm: str
+    variant: str
     other: str
     file: str
     diff: str
-    """Unified, from the other arm's to the arm's."""
+    """Unified, from the other variant's to the variant's."""
 
 
 def configuration_differences(folder: Path, view: RunView) -> list[FileDifference]:
-    """Compare the files of arms that were compared, where both have them; at the first point."""
+    """Compare the files of variants that were compared, where both have them.
+
+    At the first point.
+    """
     point = view.points[0]
-    files = {arm: files_of(folder, point, arm) for arm in point.data.experiment.arms}
+    files = {
+        variant: files_of(folder, point, variant) for variant in point.data.experiment.variants
+    }
     return [
         found
-        for arm, other in _pairs(point.data.experiment)
-        for found in file_differences(arm, files[arm], other, files[other])
+        for variant, other in _pairs(point.data.experiment)
+        for found in file_differences(variant, files[variant], other, files[other])
     ]
 
 
 def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
     if experiment.tuning:
-        found = (side for side in experiment.tuning if side.arm in experiment.arms)
-        yield from ((side.arm, side.default_arm) for side in found)
+        found = (tuned for tuned in experiment.tuning if tuned.variant in experiment.variants)
+        yield from ((tuned.variant, tuned.default_variant) for tuned in found)
     elif question_of(experiment).has_baseline:
-        first, *others = experiment.arms
-        yield from ((arm, first) for arm in others)
+        first, *others = experiment.variants
+        yield from ((variant, first) for variant in others)
 
 
-def files_of(folder: Path, point: PointView, arm: str) -> dict[str, str]:
-    """Give an arm's files by `role/file`, as of the last block that it was started in."""
-    for block in sorted({it.block for it in point.data.records if it.block}, reverse=True):
-        root = block_path(folder, point.number, block) / arm_folder(arm)
+def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
+    """Give a variant's files by `role/file`, as of the last round that it was started in."""
+    for round_number in sorted({it.round for it in point.data.records if it.round}, reverse=True):
+        root = round_path(folder, point.number, round_number) / variant_folder(variant)
         if root.is_dir():
             return dict(_readable(root))
     return {}
 
 
 def _readable(root: Path) -> Iterator[tuple[str, str]]:
-    """Give the files of an arm that can be compared, by `role/file`; no links, nothing large."""
+    """Give the files of a variant that can be compared, by `role/file`; no links, nothing large."""
     for path in sorted(root.glob("*/**/*")):
         if path.name in _NO_CONFIGURATION or not path.is_file():
             continue
@@ -305,7 +317,7 @@ def _readable(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def file_differences(
-    arm: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
+    variant: str, files: Mapping[str, str], other: str, of_other: Mapping[str, str]
 ) -> Iterator[FileDifference]:
     """Give what differs in files that both have."""
     for name in sorted(files.keys() & of_other.keys()):
@@ -314,14 +326,14 @@ def file_differences(
                 _settled(of_other[name]),
                 _settled(files[name]),
                 f"{other}: {name}",
-                f"{arm}: {name}",
+                f"{variant}: {name}",
                 n=AROUND,
                 lineterm="",
             )
         )
         if lines:
             more = ["…"] if len(lines) > MOST_LINES else []
-            yield FileDifference(arm, other, name, "\n".join(lines[:MOST_LINES] + more))
+            yield FileDifference(variant, other, name, "\n".join(lines[:MOST_LINES] + more))
 
 
 def _settled(content: str) -> list[str]:

@@ -89,7 +89,7 @@ class Cell(NamedTuple):
     link: str = ""
 
 
-Kind = Literal["words", "name", "place", "value", "range", "ratio", "verdict"]
+Kind = Literal["words", "name", "rank", "value", "range", "ratio", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ class Figure:
     caption: str
     """What is shown and how to read it."""
     panels: tuple[Panel, ...]
-    by_arm: bool
-    """Whether colours tell arms apart, so that a legend is needed."""
+    by_variant: bool
+    """Whether colours tell variants apart, so that a legend is needed."""
 
     def prefixed(self, prefix: str) -> "Figure":
         """Give the figure under another name, for a page that has several of its kind."""

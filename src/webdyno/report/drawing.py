@@ -68,7 +68,7 @@ DARK = {
     "series-6": "#b4bfcc",
 }
 SERIES = 6
-"""How many arms get a colour of their own; further arms begin again with other shapes."""
+"""How many variants get a colour of their own; further variants begin again with other shapes."""
 SHAPES = (
     "M-.85,0A.85,.85,0,1,1,.85,0A.85,.85,0,1,1,-.85,0Z",
     "M-.75,-.75H.75V.75H-.75Z",
@@ -118,40 +118,43 @@ CONFIG: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Mark:
-    """How an arm looks in every chart of a page."""
+    """How a variant looks in every chart of a page."""
 
-    arm: str
+    variant: str
     variable: str
-    """Name of its colour, its own even where arms share one: the page picks out arms by it."""
+    """Name of its colour, its own even where variants share one: the page picks out variants by
+    it."""
     colour: str
     """Name of the series colour."""
     shape: str
     dash: list[int]
 
 
-def marks(arms: Iterable[str]) -> list[Mark]:
-    """Give each arm's mark, in the arms' order."""
+def marks(variants: Iterable[str]) -> list[Mark]:
+    """Give each variant's mark, in the variants' order."""
     return [
         Mark(
-            arm=arm,
-            variable=f"arm-{number}",
+            variant=variant,
+            variable=f"variant-{number}",
             colour=f"series-{number % SERIES + 1}",
             shape=SHAPES[number % len(SHAPES)],
             dash=DASHES[number % len(DASHES)],
         )
-        for number, arm in enumerate(arms)
+        for number, variant in enumerate(variants)
     ]
 
 
-def arm_encodings(arms: Iterable[str]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
-    """Give colour, shape and dash of each arm."""
-    known = marks(arms)
-    names = [mark.arm for mark in known]
+def variant_encodings(variants: Iterable[str]) -> tuple[alt.Color, alt.Shape, alt.StrokeDash]:
+    """Give colour, shape and dash of each variant."""
+    known = marks(variants)
+    names = [mark.variant for mark in known]
     colours = [css_variable(mark.variable) for mark in known]
     return (
-        alt.Color("arm:N", legend=None).scale(domain=names, range=colours),
-        alt.Shape("arm:N", legend=None).scale(domain=names, range=[it.shape for it in known]),
-        alt.StrokeDash("arm:N", legend=None).scale(domain=names, range=[it.dash for it in known]),
+        alt.Color("variant:N", legend=None).scale(domain=names, range=colours),
+        alt.Shape("variant:N", legend=None).scale(domain=names, range=[it.shape for it in known]),
+        alt.StrokeDash("variant:N", legend=None).scale(
+            domain=names, range=[it.dash for it in known]
+        ),
     )
 
 

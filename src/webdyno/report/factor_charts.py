@@ -22,10 +22,10 @@ from webdyno.report.drawing import (
     WIDTH_PX,
     Layers,
     Rows,
-    arm_encodings,
     css_variable,
     drawn,
     values,
+    variant_encodings,
 )
 from webdyno.report.ratio_tables import confidence_words
 from webdyno.report.run_charts import FACTOR, band_words, ratio_row
@@ -50,7 +50,7 @@ def factor_figures(view: RunView) -> list[Figure]:
     axis = factor_axis(view.head.experiment)
     metrics = [view.deciding[0].metric]
     metrics += [table.metric for table in next(it.beside for it in view.points if it.deciding)]
-    ratios = None if view.placed else _ratios_along(view, axis)  # each point has its own first arm
+    ratios = None if view.ranked else _ratios_along(view, axis)  # each point has its own baseline
     found = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
     return [figure for figure in found if figure]
 
@@ -126,7 +126,7 @@ class _Upright:
 
 
 def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
-    """Draw one metric of all arms at all points."""
+    """Draw one metric of all variants at all points."""
     rows = value_rows(view.points, axis, metric.name)
     if not rows:
         return None
@@ -143,22 +143,22 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
         title=metric_label(metric),
         caption=f"{metric.better.capitalize()} is better. The bands are 95% intervals.",
         panels=_panels(metric.name, view, rows, axis, upright),
-        by_arm=True,
+        by_variant=True,
     )
 
 
 def value_rows(points: Sequence[PointView], axis: Axis, metric: str) -> Rows:
-    """Give a row per point and arm that has a value."""
+    """Give a row per point and variant that has a value."""
     return [
-        _place(point, axis, value.arm)
+        _place(point, axis, value.variant)
         | {
             "value": value.interval.estimate,
             "low": value.interval.low,
             "high": value.interval.high,
-            "told": f"{value.arm}, {point.label}: {_with_interval(*value_and_interval(value))}",
+            "told": f"{value.variant}, {point.label}: {_with_interval(*value_and_interval(value))}",
         }
         for point in points
-        for value in point.judgement.arms
+        for value in point.judgement.variants
         if value.metric == metric and value.interval
     ]
 
@@ -185,11 +185,11 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     )
     return Figure(
         name="ratios",
-        title=f"{metric_label(metric)}: each arm ÷ {against}",
+        title=f"{metric_label(metric)}: each variant ÷ {against}",
         caption=f"With {confidence_words(view.deciding)} intervals; {metric.better} is better. "
         f"{band_words(compared)}",
         panels=_panels("ratios", view, rows, axis, upright),
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -209,11 +209,11 @@ def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
     ]
 
 
-def _place(point: PointView, axis: Axis, arm: str) -> dict[str, Any]:
+def _place(point: PointView, axis: Axis, variant: str) -> dict[str, Any]:
     others = {key: level for key, level in point.levels.items() if key != axis.key}
     names = text.factor_names(point.levels)
     return {
-        "arm": arm,
+        "variant": variant,
         "level": axis.place(point.levels[axis.key]),
         "facet": ", ".join(f"{names[key]} = {text.level(each)}" for key, each in others.items()),
     }
@@ -229,23 +229,23 @@ def _panels(
     """Draw a panel for each combination of the levels of all factors but the first."""
     facets = dict.fromkeys(row["facet"] for row in rows)
     width = WIDTH_PX if len(facets) == 1 else HALF_WIDTH_PX
-    arms = list(view.head.experiment.arms)
+    variants = list(view.head.experiment.variants)
     panels = []
     for number, heading in enumerate(facets):
         shown = [row for row in rows if row["facet"] == heading]
-        svg = drawn(_along(arms, shown, axis, upright), height=PANEL_PX, width=width)
+        svg = drawn(_along(variants, shown, axis, upright), height=PANEL_PX, width=width)
         said = "; ".join(row["told"] for row in shown)
         panels.append(Panel(f"{name}-{number}", f"{upright.title}. {said}", svg, heading))
     return tuple(panels)
 
 
-def _along(arms: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -> Layers:
-    color, shape, dash = arm_encodings(arms)
+def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -> Layers:
+    color, shape, dash = variant_encodings(variants)
     base = alt.Chart(values(rows)).encode(x=axis.encode(), color=color)
     layers: list[Any] = _equivalence(rows, axis, upright)
     ends = {"y": upright.encode("low"), "y2": "high:Q"}
     if axis.scale == "names":
-        base = base.encode(xOffset=alt.XOffset("arm:N").scale(domain=list(arms)))
+        base = base.encode(xOffset=alt.XOffset("variant:N").scale(domain=list(variants)))
         layers.append(base.mark_rule(strokeWidth=3, strokeCap="round", aria=False).encode(**ends))
     else:
         line = base.mark_line(strokeWidth=2.5, aria=False)

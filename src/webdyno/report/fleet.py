@@ -22,14 +22,14 @@ from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
 AVERAGE, ANOTHER = "on average", "another machine"
 DIFFER = (
-    "The machines differ among each other by more than their blocks do (Welch's test, 5%): "
+    "The machines differ among each other by more than their rounds do (Welch's test, 5%): "
     "what isn't the same on all of them may be why."
 )
 HOW_TO_READ = (
-    "A machine counts once, however many blocks it measured. The average's interval holds the mean "
+    "A machine counts once, however many rounds it measured. The average's interval holds the mean "
     "of machines of this kind in 95 of 100 such fleets; the range of another machine holds the "
     "ratio that one more of them would show. Neither speaks of machines of another kind. The "
-    "verdict is that of the average; all that disturbed the runs is counted against it."
+    "verdict is that of the average; all interference is counted against it."
 )
 MOST_EXCLUDED = 5
 """Of many machines so many are named of those that were excluded."""
@@ -142,13 +142,13 @@ def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Fold
     rows: list[list[doc.Cell | str]] = [
         [
             doc.Cell(it.machine, link=reports.get(it.machine, "")),
-            text.number(it.blocks),
+            text.number(it.rounds),
             *ratio_cells(it.ratio),
             verdict_cell(it.verdict),
         ]
         for it in found.replicates
     ]
-    table = doc.simple_table({"machine": "name", "blocks": "value", **RATIOS}, rows)
+    table = doc.simple_table({"machine": "name", "rounds": "value", **RATIOS}, rows)
     return doc.Folded(f"All {text.count(len(rows), 'machine')}", [table])
 
 
@@ -250,14 +250,14 @@ def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
         "this kind would lie. The shaded band, "
         f"±{text.percent(found.delta)} around 1, holds differences too small to matter.",
         panels=(ratio_panel(name, rows, found.b),),
-        by_arm=False,
+        by_variant=False,
     )
 
 
 def _row(it: Shown, delta: float) -> dict[str, Any]:
     """Give a row of the chart; another machine's ratio is a range alone."""
     ratio, verdict = it.ratio, it.verdict
-    assert ratio is not None  # noqa: S101 (asked for by the caller)
+    assert ratio is not None  # noqa: S101 (requested by the caller)
     told = text.between(ratio) if verdict is None else f"{SIGNS[verdict]} {verdict}"
     shown = text.between(ratio) if it.label == ANOTHER else f"{text.times(ratio)}  {told}"
     low, high = it.reach or (ratio.low, ratio.high)
@@ -271,8 +271,8 @@ def _row(it: Shown, delta: float) -> dict[str, Any]:
         "ratio": ratio.estimate,
         "low": ratio.low,
         "high": ratio.high,
-        "sure_low": low,
-        "sure_high": high,
+        "decisive_low": low,
+        "decisive_high": high,
         "even_low": 1 / (1 + delta),
         "even_high": 1 + delta,
     }

@@ -16,7 +16,7 @@ from webdyno.model.command import as_called
 from webdyno.model.format import MISSING, count, duration, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.report import document as doc
 from webdyno.report.markdown import table_lines, unmarked
 
@@ -52,7 +52,7 @@ XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 COLUMNS: dict[str, doc.Kind] = {
     "what": "name",
-    "base → head": "value",
+    "baseline → head": "value",
     "worse by (95% CI)": "range",
     "A/A noise": "range",
     "limit": "range",
@@ -93,10 +93,10 @@ def _row(claim: GateClaim) -> list[str]:
 
 
 def _figures(claim: GateClaim) -> str:
-    if not claim.base or not claim.head:
+    if not claim.baseline or not claim.head:
         return MISSING
-    unit = metric_rule(claim.metric).metric.unit.replace("requests", "")
-    return f"{significant(claim.base)} → {significant(claim.head)} {unit}"
+    unit = METRICS[claim.metric].metric.unit.replace("requests", "")
+    return f"{significant(claim.baseline)} → {significant(claim.head)} {unit}"
 
 
 def gate_markdown(gate: GateJudgement) -> str:
@@ -106,7 +106,7 @@ def gate_markdown(gate: GateJudgement) -> str:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
         limits = {claim.metric: claim.tolerance for claim in gate.claims}
         heads = [
-            f"{metric_rule(name).metric.label}, worse by (limit +{percent(limits[name])})"
+            f"{METRICS[name].metric.label}, worse by (limit +{percent(limits[name])})"
             for name in metrics
         ]
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
@@ -119,11 +119,11 @@ def gate_markdown(gate: GateJudgement) -> str:
 
 def small_print(gate: GateJudgement) -> str:
     """Say what was held against what, how long, and how sure it is."""
-    said = f"{gate.head} vs {gate.base} (baseline)"
+    said = f"{gate.head} vs {gate.baseline} (baseline)"
     if not gate.claims:
         return f"{said}."
-    blocks = max(claim.blocks for claim in gate.claims)
-    starts = f"{count(blocks, 'restart')} of each, interleaved" if blocks else "no valid round"
+    rounds = max(claim.rounds for claim in gate.claims)
+    starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
     took = duration(gate.took_s)
     return f"{said} · {starts} · {took} · each answer is wrong in at most 5% of gates"
 
@@ -159,7 +159,7 @@ def _command(level: str, title: str, message: str) -> str:
 
 def label(claim: GateClaim) -> str:
     """Name a claim's metric for people."""
-    return metric_rule(claim.metric).metric.label
+    return METRICS[claim.metric].metric.label
 
 
 def junit(gate: GateJudgement) -> str:
@@ -213,14 +213,14 @@ def bencher(gate: GateJudgement) -> str:
 
 
 def gitlab_load_performance(gate: GateJudgement) -> str:
-    """Give head's figures as k6 sums them up: rate, p99, and claims that hold as checks.
+    """Give head's figures as k6 sums them up: throughput, p99, and claims that hold as checks.
 
     The widget shows `http_reqs.rate`, `checks` and percentiles of `http_req_waiting` (p90 and p95,
     which a gate doesn't ask about); the other metrics are listed below them. Only one endpoint has
-    a place in it: rates are added up, of times the longest is told.
+    a place in it: throughputs are added up, of times the longest is told.
     """
-    rates = [it.head for it in gate.claims if it.metric == "rate_rps" and it.head]
-    times = [it.head for it in gate.claims if it.metric == "response_p99_us" and it.head]
+    rates = [it.head for it in gate.claims if it.metric == "throughput_rps" and it.head]
+    times = [it.head for it in gate.claims if it.metric == "latency_p99_us" and it.head]
     cpu = [it.head for it in gate.claims if it.metric == "server_cpu_us" and it.head]
     fails = len(gate.of("worse")) + len(gate.of("invalid"))
     held = len(gate.of("not worse"))

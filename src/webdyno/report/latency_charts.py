@@ -1,4 +1,4 @@
-"""Charts of response times: by percentile, and by the rates of a search for the capacity."""
+"""Charts of latency: by percentile, and by the rates of a search for the capacity."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, log10
@@ -19,15 +19,15 @@ from webdyno.report.drawing import (
     TOLD,
     Layers,
     Rows,
-    arm_encodings,
     css_variable,
     drawn,
     values,
+    variant_encodings,
 )
 from webdyno.report.view import PointView
 
 TAIL_SAMPLES = 10
-"""A percentile is drawn when at least so many answers lie beyond it."""
+"""A percentile is drawn when at least so many responses lie beyond it."""
 POINTS_PER_DECADE = 20
 NAMED = (0.5, 0.1, 0.01, 0.001, 0.0001)
 """Shares beyond a percentile that get a mark on the curve."""
@@ -38,21 +38,21 @@ PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 
 def latency_figure(point: PointView) -> Figure | None:
-    """Percentile curves of the response times, all slots of an arm merged; not of a search."""
+    """Percentile curves of the latency, all slots of a variant merged; not of a search."""
     if point.data.experiment.objectives:
         return None
-    arms = list(point.data.experiment.arms)
-    rows = latency_rows(point.data, arms)
+    variants = list(point.data.experiment.variants)
+    rows = latency_rows(point.data, variants)
     if not rows:
         return None
     deepest = min(row["beyond"] for row in rows)
     ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
-    color, shape, dash = arm_encodings(arms)
+    color, shape, dash = variant_encodings(variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("beyond:Q", title="Percentile of requests (log scale towards the slowest)")
         .scale(type="log", nice=False, domain=[1, deepest])
         .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
-        y=alt.Y("ms:Q", title="Response time, ms (log scale)")
+        y=alt.Y("ms:Q", title="Latency, ms (log scale)")
         .scale(type="log", nice=False, padding=10)
         .axis(values=_round_steps(rows), labelExpr=GROUPED, labelOverlap="greedy"),
         color=color,
@@ -66,54 +66,58 @@ def latency_figure(point: PointView) -> Figure | None:
     closed = point.data.experiment.load.loop == "closed"
     return Figure(
         name="latency",
-        title="How long answers take",
-        caption="Lower is better. All slots merged; a curve ends where fewer than ten answers are "
-        "left beyond it."
+        title="How long responses take",
+        caption="Lower is better. All slots merged; a curve ends where fewer than ten responses "
+        "are left beyond it."
         + (
             " Closed loop: while a server stalls its clients wait as well, so these times say "
-            "how the arms compare, not what independent visitors would see."
+            "how the variants compare, not what independent visitors would see."
             if closed
             else ""
         ),
         panels=(
             Panel(
                 name="latency",
-                alt=f"Response time by percentile for each arm. {'; '.join(medians)}.",
+                alt=f"Latency by percentile for each variant. {'; '.join(medians)}.",
                 svg=drawn(chart),
             ),
         ),
-        by_arm=True,
+        by_variant=True,
     )
 
 
-def latency_rows(data: PointData, arms: Sequence[str]) -> Rows:
-    """Give each arm's response time at percentiles evenly spaced on the scale 1/(1 − p).
+def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
+    """Give each variant's latency at percentiles evenly spaced on the scale 1/(1 − p).
 
-    All measured slots of finished blocks are merged; the curve ends where fewer than ten answers
+    All measured slots of finished rounds are merged; the curve ends where fewer than ten responses
     are left beyond it.
     """
     slots = data.slots
-    return [row for arm in arms for row in _curve(arm, [slot for slot in slots if slot.arm == arm])]
+    return [
+        row
+        for variant in variants
+        for row in _curve(variant, [slot for slot in slots if slot.variant == variant])
+    ]
 
 
-def _curve(arm: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
+def _curve(variant: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
     merged = merge_encoded(slot.load.response_time_us.histogram for slot in slots)
     for beyond in _percentile_grid(merged.total):
         time_us = merged.quantile(1 - beyond)
         if not time_us:
             continue
         ms = float(f"{time_us / 1000:.4g}")
-        row = {"arm": arm, "beyond": float(f"{beyond:.4g}"), "ms": ms}
+        row = {"variant": variant, "beyond": float(f"{beyond:.4g}"), "ms": ms}
         if row["beyond"] in NAMED:
-            row["told"] = f"{arm}, {percentile_name(beyond)}: {text.significant(ms)} ms"
+            row["told"] = f"{variant}, {percentile_name(beyond)}: {text.significant(ms)} ms"
         yield row
 
 
-def _percentile_grid(answers: int) -> list[float]:
-    """Give shares of answers that lie beyond a percentile, the same for all arms where they can."""
+def _percentile_grid(responses: int) -> list[float]:
+    """Give shares of responses beyond a percentile, the same for all variants where they can."""
     grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(9 * POINTS_PER_DECADE)]
     return sorted(
-        (share for share in [*grid, 0.5] if share * answers >= TAIL_SAMPLES), reverse=True
+        (share for share in [*grid, 0.5] if share * responses >= TAIL_SAMPLES), reverse=True
     )
 
 
@@ -130,19 +134,26 @@ def _round_steps(rows: Rows) -> list[float]:
 
 
 def capacity_figure(point: PointView) -> Figure | None:
-    """What has to hold in each trial, by rate, with each arm's capacity: a panel per objective."""
+    """What has to hold in each trial, by rate, with each variant's capacity.
+
+    A panel per objective.
+    """
     objectives = point.data.experiment.objectives
     found = {
-        it.arm: it.interval for it in point.judgement.arms if it.metric == CAPACITY and it.interval
+        it.variant: it.interval
+        for it in point.judgement.variants
+        if it.metric == CAPACITY and it.interval
     }
     if not objectives or not found:
         return None
-    spans = [_span(arm, it) for arm, it in found.items()]
+    spans = [_span(variant, it) for variant, it in found.items()]
     panels = [
         Panel(
             name=f"capacity-{number}",
             alt=f"{'; '.join(str(it['told']) for it in spans)}.",
-            svg=drawn(_capacity_chart(list(point.data.experiment.arms), rows, spans, objective)),
+            svg=drawn(
+                _capacity_chart(list(point.data.experiment.variants), rows, spans, objective)
+            ),
             heading=objective.text if len(objectives) > 1 else "",
         )
         for number, objective in enumerate(objectives)
@@ -157,16 +168,17 @@ def capacity_figure(point: PointView) -> Figure | None:
         f"{' and '.join(it.text for it in objectives)}. The upright lines are the capacities "
         "with their intervals.",
         panels=tuple(panels),
-        by_arm=True,
+        by_variant=True,
     )
 
 
-def _span(arm: str, found: Interval) -> dict[str, object]:
+def _span(variant: str, found: Interval) -> dict[str, object]:
     said = (
-        f"{arm}: capacity {text.number(found.estimate)} ({text.quantity_bounds(found)}) per second"
+        f"{variant}: capacity {text.number(found.estimate)} ({text.quantity_bounds(found)}) per "
+        "second"
     )
     ends = {"low": found.low, "high": found.high, "middle": found.estimate}
-    return {"arm": arm, **ends, "told": said}
+    return {"variant": variant, **ends, "told": said}
 
 
 def _near_capacities(rows: Rows, found: Mapping[str, Interval]) -> Rows:
@@ -176,9 +188,9 @@ def _near_capacities(rows: Rows, found: Mapping[str, Interval]) -> Rows:
 
 
 def _capacity_chart(
-    arms: Sequence[str], rows: Rows, spans: list[dict[str, object]], objective: Objective
+    variants: Sequence[str], rows: Rows, spans: list[dict[str, object]], objective: Objective
 ) -> Layers:
-    color, shape, _ = arm_encodings(arms)
+    color, shape, _ = variant_encodings(variants)
     capacities = alt.Chart(values(spans)).encode(color=color)
     limit = alt.Chart(values([{"value": _allowed(objective)}]))
     return alt.layer(
@@ -207,7 +219,7 @@ def _axis_of(objective: Objective) -> alt.Y:
         title = "Requests that failed, % (square root)"
         scale = alt.Scale(type="sqrt", nice=False, padding=10)
     else:
-        title = f"{objective.name} of response times, ms (log scale)"
+        title = f"{objective.name} of latency, ms (log scale)"
         scale = alt.Scale(type="log", nice=False, padding=10)
     axis = alt.Axis(labelExpr=GROUPED, labelOverlap="greedy", tickCount=6)
     return alt.Y("value:Q", title=title, scale=scale, axis=axis)
@@ -230,10 +242,10 @@ def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
             least = "at least " if slot.load.gave_up else ""
             rows.append(
                 {
-                    "arm": slot.arm,
+                    "variant": slot.variant,
                     "rate": float(f"{rate:.5g}"),
                     "value": float(f"{value:.4g}"),
-                    "told": f"{slot.arm}, block {slot.block}: {text.number(rate)} per second, "
+                    "told": f"{slot.variant}, round {slot.round}: {text.number(rate)} per second, "
                     f"{objective.name} {least}{said}",
                 }
             )

@@ -9,7 +9,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.files import MIB
 from webdyno.model.long_look import LongLook, LookPart
-from webdyno.report.around_blocks import how_it_changes, part_words
+from webdyno.report.around_rounds import how_it_changes, part_words
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     CROSS,
@@ -17,31 +17,31 @@ from webdyno.report.drawing import (
     TOLD,
     Layers,
     Rows,
-    arm_encodings,
     css_variable,
     drawn,
     values,
+    variant_encodings,
 )
 from webdyno.report.view import PointView
 
 
 def tuning_figure(point: PointView) -> Figure | None:
     """The best so far, as the search saw it, against the time used."""
-    sides = point.data.experiment.tuning
+    tuning = point.data.experiment.tuning
     rows = [
         {
-            "arm": side.arm,
+            "variant": tuned.variant,
             "minutes": float(f"{step.used_s / 60:.4g}"),
             "gain": float(f"{step.gain:.4g}"),
-            "told": f"{side.arm}: {text.number(step.gain, 2)}{text.TIMES} the default after "
+            "told": f"{tuned.variant}: {text.number(step.gain, 2)}{text.TIMES} the default after "
             f"{text.duration(round(step.used_s))}",
         }
-        for side in sides
-        for step in side.steps
+        for tuned in tuning
+        for step in tuned.steps
     ]
     if not rows:
         return None
-    color, shape, dash = arm_encodings(point.data.experiment.arms)
+    color, shape, dash = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("minutes:Q", title="Measuring time used, minutes").axis(
             labelExpr=GROUPED, grid=False
@@ -57,9 +57,9 @@ def tuning_figure(point: PointView) -> Figure | None:
     )
     return Figure(
         name="tuning",
-        title="The search, round by round",
+        title="The search, batch by batch",
         caption="The best settings that the search knew by then, as it saw them. The best of many "
-        "noisy values looks better than it is: the result is what the fresh blocks say.",
+        "noisy values looks better than it is: the result is what the fresh rounds say.",
         panels=(
             Panel(
                 name="tuning",
@@ -67,7 +67,7 @@ def tuning_figure(point: PointView) -> Figure | None:
                 svg=drawn(chart),
             ),
         ),
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -92,9 +92,9 @@ class _Shown(NamedTuple):
 
 
 PANELS = (
-    _Shown("rate", "Throughput", "Requests per second", lambda it: it.rate_rps),
-    _Shown("p50", "Half of the responses within", "Response time, ms", lambda it: it.p50_us, 1e3),
-    _Shown("p99", "99% of the responses within", "Response time, ms", lambda it: it.p99_us, 1e3),
+    _Shown("throughput", "Throughput", "Throughput, req/s", lambda it: it.throughput_rps),
+    _Shown("p50", "Latency p50", "Latency, ms", lambda it: it.p50_us, 1e3),
+    _Shown("p99", "99% of the responses within", "Latency, ms", lambda it: it.p99_us, 1e3),
     _Shown("cpu", "Servers' CPU time per request", "µs", lambda it: it.server_cpu_us),
     _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
 )
@@ -103,7 +103,7 @@ PANELS = (
 def course_figure(point: PointView) -> Figure | None:
     """Draw what long looks that have several parts showed over time; None where none has."""
     looks = [look for look in point.judgement.looks if look.parts]
-    panels = [_panel(shown, looks, list(point.data.experiment.arms)) for shown in PANELS]
+    panels = [_panel(shown, looks, list(point.data.experiment.variants)) for shown in PANELS]
     drawn_panels = tuple(panel for panel in panels if panel)
     if not drawn_panels:
         return None
@@ -111,12 +111,12 @@ def course_figure(point: PointView) -> Figure | None:
     return Figure(
         name="course",
         title="Under load for longer",
-        caption="After the blocks, each arm under load without a restart: a mark for each part, "
-        "with its 95% interval (of memory the least and the most that was held). Crosses are "
+        caption="After the rounds, each variant under load without a restart: a mark for each "
+        "part, with its 95% interval (of memory the least and the most that was held). Crosses are "
         "parts with stalls; a dashed line is an interruption, after which the servers were started "
-        f"anew.{slopes}",
+        f"again.{slopes}",
         panels=drawn_panels,
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -124,14 +124,14 @@ def course_rows(looks: Sequence[LongLook], of: Callable[[LookPart], Interval | N
     """Give a row for each part of each look in which something was measured."""
     return [
         {
-            "arm": look.arm,
-            "line": f"{look.arm} {part.stretch}",
+            "variant": look.variant,
+            "line": f"{look.variant} {part.stretch}",
             "minute": round((part.at_s + part.length_s / 2) / MINUTE_S, 3),
             "low": value.low,
             "value": value.estimate,
             "high": value.high,
             "stalled": bool(part.stalls),
-            "told": f"{look.arm}, {_when(part)}: {part_words(part)}",
+            "told": f"{look.variant}, {_when(part)}: {part_words(part)}",
         }
         for look in looks
         for part in look.parts
@@ -139,7 +139,7 @@ def course_rows(looks: Sequence[LongLook], of: Callable[[LookPart], Interval | N
     ]
 
 
-def _panel(shown: _Shown, looks: Sequence[LongLook], arms: Sequence[str]) -> Panel | None:
+def _panel(shown: _Shown, looks: Sequence[LongLook], variants: Sequence[str]) -> Panel | None:
     rows = course_rows(looks, shown.of)
     if not rows:
         return None
@@ -149,13 +149,13 @@ def _panel(shown: _Shown, looks: Sequence[LongLook], arms: Sequence[str]) -> Pan
     return Panel(
         name=f"course-{shown.name}",
         alt=f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
-        svg=drawn(_course_chart(rows, breaks, shown.axis, arms), height=PANEL_PX),
+        svg=drawn(_course_chart(rows, breaks, shown.axis, variants), height=PANEL_PX),
         heading=shown.heading,
     )
 
 
-def _course_chart(rows: Rows, breaks: Rows, axis: str, arms: Sequence[str]) -> Layers:
-    color, shape, dash = arm_encodings(arms)
+def _course_chart(rows: Rows, breaks: Rows, axis: str, variants: Sequence[str]) -> Layers:
+    color, shape, dash = variant_encodings(variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("minute:Q", title="Minutes under load").axis(labelExpr=GROUPED, grid=False),
         y=alt.Y("value:Q", title=axis)
@@ -183,6 +183,6 @@ def _when(part: LookPart) -> str:
 
 
 def _ranges(rows: Rows, unit: str) -> Iterator[str]:
-    for arm in dict.fromkeys(row["arm"] for row in rows):
-        mine = [row["value"] for row in rows if row["arm"] == arm]
-        yield f"{arm}: {text.significant(min(mine))} to {text.significant(max(mine))} ({unit})"
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        mine = [row["value"] for row in rows if row["variant"] == variant]
+        yield f"{variant}: {text.significant(min(mine))} to {text.significant(max(mine))} ({unit})"

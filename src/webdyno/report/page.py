@@ -24,15 +24,15 @@ def html(
     title: str = "",
     made: str = "",
     made_from: str = "",
-    arms: Iterable[str] = (),
+    variants: Iterable[str] = (),
     ends_with: str = "",
 ) -> str:
     """Give the page of a document.
 
     `title` is the window's, if not the document's; `made` says when, `made_from` of what. Each of
-    the `arms` has a colour of its own. `ends_with` is a template for the last section.
+    the `variants` has a colour of its own. `ends_with` is a template for the last section.
     """
-    known = marks(arms)
+    known = marks(variants)
     blocks = _templates().get_template("blocks.html")
 
     def draw(block: Block) -> Markup:

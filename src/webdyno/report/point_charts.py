@@ -9,7 +9,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
-from webdyno.model.metrics import rate_rps
+from webdyno.model.metrics import throughput_rps
 from webdyno.model.records import SlotRecord
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
@@ -17,17 +17,18 @@ from webdyno.report.drawing import (
     GROUPED,
     TOLD,
     Rows,
-    arm_encodings,
     css_variable,
     drawn,
     values,
+    variant_encodings,
 )
 from webdyno.report.latency_charts import capacity_figure, latency_figure
 from webdyno.report.long_charts import course_figure, tuning_figure
 from webdyno.report.view import PointView
 
 CEILING_SHOWN = 1.5
-"""Beyond this many times the highest rate, the ceiling's line would only flatten the chart."""
+"""Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
+chart."""
 SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
 MOST_SLOTS = 400
 """Beyond so many only every second, third… slot is drawn in the chart of the machine's CPUs."""
@@ -40,26 +41,26 @@ def point_figures(point: PointView) -> list[Figure]:
 
 
 def slots_figure(point: PointView) -> Figure | None:
-    """Rate of each slot in the order in which they were measured."""
+    """Throughput of each slot in the order in which they were measured."""
     rows = slot_rows(point.data, point.judgement)
     if not rows:
         return None
     bad = sum(1 for row in rows if row["trouble"])
-    color, shape, _ = arm_encodings(point.data.experiment.arms)
+    color, shape, _ = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
-        y=alt.Y("rate:Q", title="Valid answers per second")
+        y=alt.Y("throughput:Q", title="Throughput, req/s")
         .scale(zero=False, nice=True, padding=8)
         .axis(labelExpr=GROUPED, tickCount=6),
         description=TOLD,
     )
-    blocks = (
-        alt.Chart(values(_block_spans(point.data)))
+    rounds = (
+        alt.Chart(values(_round_spans(point.data)))
         .mark_rect(color=css_variable("band"), aria=False)
         .encode(x="from:Q", x2="to:Q")
     )
     layers = [
-        blocks,
+        rounds,
         base.transform_filter("datum.trouble == ''")
         .mark_point(filled=True, size=46, opacity=1)
         .encode(color=color, shape=shape),
@@ -70,25 +71,29 @@ def slots_figure(point: PointView) -> Figure | None:
         )
         layers.append(cross.transform_filter("datum.trouble != ''"))
     ceiling_rps = _highest_ceiling_rps(point.data)
-    if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["rate"] for row in rows):
-        ceiling = alt.Chart(values([{"rate": ceiling_rps}]))
-        layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="rate:Q"))
+    if ceiling_rps and ceiling_rps <= CEILING_SHOWN * max(row["throughput"] for row in rows):
+        ceiling = alt.Chart(values([{"throughput": ceiling_rps}]))
+        layers.append(ceiling.mark_rule(strokeDash=[6, 4]).encode(y="throughput:Q"))
     return Figure(
         name="slots",
-        title="Rate, slot by slot",
-        caption="Each shaded column is a block, for which every arm was started afresh."
-        + ("" if min(row["rate"] for row in rows) == 0 else " The axis doesn't begin at zero.")
+        title="Throughput, slot by slot",
+        caption="Each shaded column is a round, for which every variant was started again."
+        + (
+            ""
+            if min(row["throughput"] for row in rows) == 0
+            else " The axis doesn't begin at zero."
+        )
         + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else "")
         + (_ceiling_caption(ceiling_rps) if ceiling_rps else ""),
         panels=(
             Panel(
                 name="slots",
-                alt=f"Valid answers per second of {len(rows)} slots over time, by arm; "
+                alt=f"Throughput, req/s of {len(rows)} slots over time, by variant; "
                 f"{bad} with trouble.",
                 svg=drawn(alt.layer(*layers)),
             ),
         ),
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -97,25 +102,25 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
     slots = _measured(data)
     if not slots:
         return []
-    counted = {(slot.block, slot.slot) for slot in data.slots}
+    counted = {(slot.round, slot.slot) for slot in data.slots}
     broken: dict[tuple[int, int], set[str]] = {}
     for excluded in judgement.excluded:
-        broken.setdefault((excluded.block, excluded.slot), set()).add(excluded.rule)
+        broken.setdefault((excluded.round, excluded.slot), set()).add(excluded.rule)
     start = min(slot.started_at for slot in slots)
     rows = []
     for slot in slots:
-        place = (slot.block, slot.slot)
-        rate = rate_rps([slot]) or 0.0
+        place = (slot.round, slot.slot)
+        throughput = throughput_rps([slot]) or 0.0
         trouble = ", ".join(sorted(broken.get(place, [])))
         if not trouble and place not in counted:
-            trouble = "block not finished"
-        told = f"{slot.arm}, block {slot.block}: {text.number(rate)} answers per second"
+            trouble = "round not finished"
+        told = f"{slot.variant}, round {slot.round}: {text.number(throughput)} responses per second"
         rows.append(
             {
-                "arm": slot.arm,
+                "variant": slot.variant,
                 "s": round((slot.started_at - start).total_seconds(), 2),
-                "rate": round(rate, 1),
-                "block": slot.block,
+                "throughput": round(throughput, 1),
+                "round": slot.round,
                 "trouble": trouble,
                 "told": f"{told} ({trouble})" if trouble else told,
             }
@@ -129,48 +134,48 @@ def _measured(data: PointData) -> list[SlotRecord]:
     ]
 
 
-def _block_spans(data: PointData) -> Rows:
-    """Give begin and end of each block's measured slots, in seconds since the first slot."""
+def _round_spans(data: PointData) -> Rows:
+    """Give begin and end of each round's measured slots, in seconds since the first slot."""
     slots = _measured(data)
     start = min(slot.started_at for slot in slots)
     spans: dict[int, list[float]] = {}
     for slot in slots:
         begin = (slot.started_at - start).total_seconds()
-        spans.setdefault(slot.block, []).extend([begin, begin + slot.load.measured_s])
+        spans.setdefault(slot.round, []).extend([begin, begin + slot.load.measured_s])
     return [{"from": round(min(ends), 2), "to": round(max(ends), 2)} for ends in spans.values()]
 
 
 def _highest_ceiling_rps(data: PointData) -> float | None:
-    """Give the most that the client could have reached, with the lightest of the answers."""
+    """Give the most that the client could have reached, with the lightest of the responses."""
     readings = [slot.readings for slot in _measured(data) if slot.readings]
-    return max((each.ceiling.rate_rps for each in readings if each.ceiling), default=None)
+    return max((each.ceiling.throughput_rps for each in readings if each.ceiling), default=None)
 
 
 def _ceiling_caption(ceiling_rps: float) -> str:
     return (
         f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
-        f"answers per second ({command('calibrate')}); a dashed line shows that where it is near."
+        f"responses per second ({command('calibrate')}); a dashed line shows that where it is near."
     )
 
 
 def cpu_figure(point: PointView) -> Figure | None:
-    """Server CPU time per request of each block."""
+    """Server CPU time per request of each round."""
     rows = [
         {
-            "arm": value.arm,
-            "block": block,
+            "variant": value.variant,
+            "round": round_number,
             "value": each,
-            "told": f"{value.arm}, block {block}: {text.significant(each)} µs",
+            "told": f"{value.variant}, round {round_number}: {text.significant(each)} µs",
         }
-        for value in point.judgement.arms
+        for value in point.judgement.variants
         if value.metric == "server_cpu_us"
-        for block, each in zip(value.blocks, value.by_block, strict=True)
+        for round_number, each in zip(value.rounds, value.by_round, strict=True)
     ]
     if not rows:
         return None
-    color, shape, dash = arm_encodings(point.data.experiment.arms)
+    color, shape, dash = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
-        x=alt.X("block:O", title="Block").axis(labelAngle=0, labelOverlap=True),
+        x=alt.X("round:O", title="Round").axis(labelAngle=0, labelOverlap=True),
         y=alt.Y("value:Q", title="Server CPU time per request, µs")
         .scale(zero=True)
         .axis(labelExpr=GROUPED, tickCount=6),
@@ -180,14 +185,14 @@ def cpu_figure(point: PointView) -> Figure | None:
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash),
         base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOLD),
     )
-    about = "Server CPU time per request by block for each arm."
+    about = "Server CPU time per request by round for each variant."
     return Figure(
         name="cpu",
-        title="What an answer costs the servers",
-        caption="User and system time of all of an arm's server processes, divided by the answers "
-        "they gave. Lower is better; unlike the rate it isn't limited by the client.",
+        title="What a response costs the servers",
+        caption="User and system time of all of a variant's server processes, divided by the "
+        "answers they gave. Lower is better; unlike the throughput it isn't limited by the client.",
         panels=(Panel(name="cpu", alt=about, svg=drawn(chart)),),
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -196,7 +201,7 @@ def host_figure(point: PointView) -> Figure | None:
     rows = host_rows(point.data)
     if not rows:
         return None
-    color, shape, _ = arm_encodings(point.data.experiment.arms)
+    color, shape, _ = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("s:Q", title="Time since the first slot, s").axis(labelExpr=GROUPED, grid=False),
         color=color,
@@ -220,7 +225,7 @@ def host_figure(point: PointView) -> Figure | None:
         "the most of its samples. Servers that are the bottleneck keep theirs near 100%; a client "
         "near 100% measures itself.",
         panels=tuple(panels),
-        by_arm=True,
+        by_variant=True,
     )
 
 
@@ -238,14 +243,14 @@ def host_rows(data: PointData) -> Rows:
     rows = []
     for slot, samples in sampled[::every]:
         row: dict[str, Any] = {
-            "arm": slot.arm,
+            "variant": slot.variant,
             "s": round((slot.started_at - start).total_seconds(), 2),
         }
         for side in SIDES:
             busy = [100 * getattr(sample, f"{side}_busy") for sample in samples]
             mean = sum(busy) / len(busy)
             row |= {side: mean, f"{side}_low": min(busy), f"{side}_high": max(busy)}
-            row[f"{side}_told"] = f"{slot.arm}, block {slot.block}: {text.number(mean)}% busy"
+            row[f"{side}_told"] = f"{slot.variant}, round {slot.round}: {text.number(mean)}% busy"
         rows.append(row)
     return rows
 

@@ -1,4 +1,4 @@
-"""Tables of arms: what each one's value is, and its ratio to the baseline."""
+"""Tables of variants: what each one's value is, and its ratio to the baseline."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,44 +6,44 @@ from itertools import chain
 from typing import Literal
 
 from webdyno.model import format as text
-from webdyno.model.judgement import ArmValue, Comparison, Metric, Verdict
+from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.report.document import Cell, Column, RowGroup, Table
 from webdyno.report.words import (
     bias_sentences,
-    bounded_words,
     metric_title,
     ratio_and_interval,
     side_word,
     value_and_interval,
     verdict_cell,
-    within_a_block,
+    within_a_round,
+    worst_case_words,
 )
 
 OF_TIMES = (
-    "Below an arm's interval, which is that of its starts: where the percentile of one typical "
-    "start lies by the number of its answers."
+    "Below a variant's interval, which is that of its starts: where the percentile of one typical "
+    "start lies by the number of its responses."
 )
-BOUNDED = (
-    "Below a ratio's interval: the same with all bounds of disturbance counted, on which verdicts "
-    "rest."
+WORST_CASE = (
+    "Below a ratio's sampling CI: its worst-case CI, which counts all interference against the "
+    "verdict. Verdicts rest on it."
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """One arm on one metric at one point."""
+    """One variant on one metric at one point."""
 
-    arm: str
-    value: ArmValue | None
+    variant: str
+    value: VariantValue | None
     comparison: Comparison | None
-    """None for the baseline, and for all arms of a run that ended too early."""
-    place: str = ""
-    """In a league: where the arm stands, or may stand."""
+    """None for the baseline, and for all variants of a run that ended too early."""
+    rank: str = ""
+    """In a ranking: where the variant stands, or may stand."""
 
 
 @dataclass(frozen=True)
 class MetricTable:
-    """One metric at one point: its arms beside each other."""
+    """One metric at one point: its variants beside each other."""
 
     metric: Metric
     rows: list[Row]
@@ -60,9 +60,9 @@ class MetricTable:
         return any(verdict is not Verdict.INVALID for verdict in verdicts)
 
     @property
-    def placed(self) -> bool:
-        """Whether it is about places."""
-        return any(row.place for row in self.rows)
+    def ranked(self) -> bool:
+        """Whether it is about ranks."""
+        return any(row.rank for row in self.rows)
 
     @property
     def compared(self) -> list[Comparison]:
@@ -74,7 +74,7 @@ class MetricTable:
 def confidence_words(tables: Sequence[MetricTable]) -> str:
     """Name the confidence of the ratios' intervals: `95%`, or `95–98.3%` where it differs.
 
-    It differs with several arms, where Holm's correction asks more of the clearer differences.
+    It differs with several variants, where Holm's correction asks more of the clearer differences.
     """
     ratios = [found.ratio for found in chain.from_iterable(it.compared for it in tables)]
     levels = {ratio.confidence for ratio in ratios if ratio}
@@ -85,47 +85,47 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
-    """Say what each verdict rests on; where there is none, the answer has said why."""
+    """Say what each verdict rests on; where there is none, the response has said why."""
     for found in table.compared:
         if found.verdict is not Verdict.INVALID:
             yield f"{found.a} against {found.b}", " ".join([found.why, *bias_sentences(found)])
 
 
 def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Column]:
-    """Give the columns of arms with their values, ratios, and a verdict where there is one."""
+    """Give the columns of variants with their values, ratios, and a verdict where there is one."""
     return [
-        Column("arm", "name", obvious=True),
+        Column("variant", "name", obvious=True),
         Column("value", "value"),
         Column("95% interval", "range", spare=True, below_means=OF_TIMES),
         Column("ratio", "ratio"),
         Column(
             f"{confidence_words(tables)} interval",
             "range",
-            below="all bounds",
-            below_means=BOUNDED,
+            below="worst case",
+            below_means=WORST_CASE,
         ),
         Column(verdict, "verdict"),
     ]
 
 
-def arm_rows(
-    table: MetricTable, *, decides: bool, placed: bool = False
+def variant_rows(
+    table: MetricTable, *, decides: bool, ranked: bool = False
 ) -> Iterator[list[Cell | str]]:
-    """Give the arms for these columns, of a league after their places."""
+    """Give the variants for these columns, of a ranking after their ranks."""
     for row in table.rows:
         value, around = value_and_interval(row.value)
         yield [
-            *([row.place] if placed else []),
-            row.arm,
+            *([row.rank] if ranked else []),
+            row.variant,
             value,
-            Cell(around, soft=True, below=within_a_block(row.value)),
+            Cell(around, soft=True, below=within_a_round(row.value)),
             *_compared(row.comparison, _baseline(table, row), decides=decides),
         ]
 
 
 def _baseline(table: MetricTable, row: Row) -> str:
     """Name what the others are divided by; nothing where none are."""
-    return ("first" if row.place else "baseline") if table.compared else ""
+    return ("first" if row.rank else "baseline") if table.compared else ""
 
 
 def _compared(found: Comparison | None, baseline: str, *, decides: bool) -> list[Cell | str]:
@@ -134,7 +134,7 @@ def _compared(found: Comparison | None, baseline: str, *, decides: bool) -> list
     ratio, interval = ratio_and_interval(found)
     return [
         Cell(ratio, strong=decides),
-        Cell(interval, soft=True, below=bounded_words(found)),
+        Cell(interval, soft=True, below=worst_case_words(found)),
         verdict_cell(found.verdict) if decides else side_word(found),
     ]
 
@@ -145,7 +145,7 @@ def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Tabl
         columns=ratio_columns(tables),
         groups=[
             RowGroup(
-                list(arm_rows(table, decides=False)),
+                list(variant_rows(table, decides=False)),
                 heading=table.title,
                 note=f"{table.metric.better} is better" if better else "",
             )
@@ -156,21 +156,24 @@ def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Tabl
     )
 
 
-def by_arm_table(
-    arms: Iterable[str],
+def by_variant_table(
+    variants: Iterable[str],
     groups: Mapping[str, Sequence[tuple[Cell | str, Mapping[str, str]]]],
     style: Literal["costs", "preflight"],
 ) -> Table:
-    """Give what was looked at, in groups, as each arm had it."""
-    arms = list(arms)
+    """Give what was looked at, in groups, as each variant had it."""
+    variants = list(variants)
     return Table(
         columns=[
             Column("what", "name"),
-            *(Column(arm, "value" if style == "costs" else "words") for arm in arms),
+            *(Column(variant, "value" if style == "costs" else "words") for variant in variants),
         ],
         groups=[
             RowGroup(
-                [[what, *(had.get(arm, text.MISSING) for arm in arms)] for what, had in rows],
+                [
+                    [what, *(had.get(variant, text.MISSING) for variant in variants)]
+                    for what, had in rows
+                ],
                 heading=group,
             )
             for group, rows in groups.items()

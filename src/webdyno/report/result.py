@@ -1,4 +1,4 @@
-"""What came out of a run, as a document: the answer first and large, what was measured beside it.
+"""What came out of a run, as a document: the response first and large, what was measured beside it.
 
 The terminal and Markdown have a digest. The page (`result_page`) is made of the same parts.
 """
@@ -14,7 +14,7 @@ from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.judge.time_spent import explanation_sentence, what_waits
 from webdyno.model.judgement import Judgement
 from webdyno.report import document as doc
-from webdyno.report.around_blocks import (
+from webdyno.report.around_rounds import (
     PreflightRow,
     adjustments_made,
     how_it_changes,
@@ -23,13 +23,13 @@ from webdyno.report.around_blocks import (
 )
 from webdyno.report.gate import gate_document, gate_outcome
 from webdyno.report.markdown import markdown
-from webdyno.report.ratio_tables import arm_rows, beside_table, ratio_columns, reasons
-from webdyno.report.tuning import settings_toml, side_facts, tuning_gains
+from webdyno.report.ratio_tables import beside_table, ratio_columns, reasons, variant_rows
+from webdyno.report.tuning import settings_toml, tuned_facts, tuning_gains
 from webdyno.report.view import PointView, RunView, why_no_figures
-from webdyno.report.words import ABOUT_PLACES, verdict_counts
+from webdyno.report.words import ABOUT_RANKS, verdict_counts
 
 MOST_DIFFERENCES = 8
-"""Differences between the answers that are shown; the page has them all."""
+"""Differences between the responses that are shown; the page has them all."""
 MOST_BESIDE = 4
 """Metrics beside the deciding one in Markdown; the page has all."""
 
@@ -48,7 +48,7 @@ def _digest(view: RunView) -> Iterator[doc.Block]:
     if view.deciding:
         yield _deciding(view)
     yield from said_of_deciding(view)
-    only = None if view.several or view.placed else view.points[0]
+    only = None if view.several or view.ranked else view.points[0]
     if only:
         yield from cause_sections(only.judgement)
         yield from figures_beside(only)
@@ -82,17 +82,17 @@ def outcome(view: RunView) -> doc.Block:
 
 
 def deciding_table(view: RunView) -> doc.Table:
-    """Give all points and arms on the deciding metric."""
+    """Give all points and variants on the deciding metric."""
     factors = view.factors if view.several else []
     return doc.Table(
         columns=[
             *map(doc.Column, factors),
-            *([doc.Column("place", "place")] if view.placed else []),
+            *([doc.Column("rank", "rank")] if view.ranked else []),
             *ratio_columns(view.deciding, "verdict"),
         ],
         groups=[
             doc.RowGroup(
-                list(arm_rows(point.deciding, decides=True, placed=view.placed)),
+                list(variant_rows(point.deciding, decides=True, ranked=view.ranked)),
                 shared=point.level_words if view.several else [],
             )
             for point in view.points
@@ -106,8 +106,8 @@ def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
     """Say what the verdicts rest on."""
     if not view.deciding:
         yield doc.Paragraph(why_no_figures(view.points))
-    elif view.placed:
-        yield doc.Paragraph(ABOUT_PLACES, look="soft")
+    elif view.ranked:
+        yield doc.Paragraph(ABOUT_RANKS, look="soft")
     elif not view.several:
         yield from (doc.Paragraph(why, label=who) for who, why in reasons(view.deciding[0]))
 
@@ -115,47 +115,47 @@ def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
 def cause_sections(
     judged: Judgement, waits: Iterable[str] = (), *, brief: bool = False
 ) -> Iterator[doc.Section]:
-    """Say what was found of causes; `waits` are further sentences on an answer's time.
+    """Say what was found of causes; `waits` are further sentences on a response's time.
 
-    `brief`: only what was asked for by measuring variants with something changed.
+    `brief`: only what was requested by measuring variants with something changed.
     """
     yield from _said(
         AT_THE_LIMIT,
         what_was_full(judged.saturation),
-        note="By all trials from 90% of a block's capacity up to it.",
+        note="By all trials from 90% of a round's capacity up to it.",
     )
     yield from _said(
         "What each setting does",
         what_settings_do(judged.effects),
-        note="Averaged over the other settings, from arms that had them in all combinations or in "
-        "a balanced part of these. All intervals hold together with 95%.",
+        note="Averaged over the other settings, from variants that had them in all combinations or "
+        "in a balanced part of these. All intervals hold together with 95%.",
     )
     yield from _said(
         "What limits it",
         what_limits(judged.elasticities),
-        note="By how many per cent the rate falls when there is one per cent less: near 1 is the "
-        "limit, near 0 there is more of it than is needed. Each was tried: arms had less of one "
-        "thing.",
-        brief="by how many % the rate falls with 1% less of it",
+        note="By how many per cent the throughput falls when there is one per cent less: near 1 "
+        "is the limit, near 0 there is more of it than is needed. Each was tried: variants had "
+        "less of one thing.",
+        brief="by how many % the throughput falls with 1% less of it",
     )
     yield from _said(
         "What other settings are worth",
         what_settings_are_worth(judged.gains),
-        note="Known causes of slow servers that this one may have; each was tried, alone, in an "
-        "arm of its own.",
+        note="Known causes of slow servers that this one may have; each was tried, alone, in a "
+        "variant of its own.",
     )
     if brief:
         return
     yield from _said("Under load for longer: how things change", how_it_changes(judged.looks))
     yield from _said(
-        "Where an answer's time goes",
+        "Where a response's time goes",
         [*what_waits(judged), *waits],
-        note="Means: connections over rate is the whole (Little's law); the parts add up.",
+        note="Means: connections over throughput is the whole (Little's law); the parts add up.",
     )
     yield from _said(
         "Why: where the servers' CPU time goes",
         filter(None, map(explanation_sentence, judged.explanations)),
-        note="What the kernel counted of it, for each answer. The parts add up.",
+        note="What the kernel counted of it, for each response. The parts add up.",
     )
 
 
@@ -172,8 +172,8 @@ def figures_beside(point: PointView) -> Iterator[doc.Section]:
         yield doc.Section(
             "Each request by itself",
             [beside_table(point.endpoints)],
-            note="Where the arms differ: the median response time of each. All of them are judged "
-            "together, so that the chance of any false difference is 5%.",
+            note="Where the variants differ: the median latency of each. All of them are "
+            "judged together, so that the chance of any false difference is 5%.",
             brief="judged together",
             soft=True,
         )
@@ -190,13 +190,13 @@ def figures_beside(point: PointView) -> Iterator[doc.Section]:
 
 def tuning(view: RunView, *, to_paste: bool = False) -> Iterator[doc.Section]:
     """Say what tuning was worth, and what was done for it; `to_paste` also as lines for a file."""
-    sides = view.head.experiment.tuning
-    if sides:
+    tuning = view.head.experiment.tuning
+    if tuning:
         gains = (line for point in view.points for line in tuning_gains(point))
         yield from _said("What tuning was worth", gains)
-    for side in sides:
-        found = [doc.Code(settings_toml(side))] if to_paste and side.settings else []
-        yield doc.Section(f"How {side.name} was tuned", [doc.FactList(side_facts(side)), *found])
+    for tuned in tuning:
+        found = [doc.Code(settings_toml(tuned))] if to_paste and tuned.settings else []
+        yield doc.Section(f"How {tuned.name} was tuned", [doc.FactList(tuned_facts(tuned)), *found])
 
 
 def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
@@ -208,7 +208,7 @@ def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
 
 
 def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:
-    """Say what the arms answered differently before the load, what is wrong first."""
+    """Say what the variants answered differently before the load, what is wrong first."""
     found = {
         (line.about, line.what): line for point in points for line in preflight_of(point.data).shown
     }
@@ -221,5 +221,5 @@ def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:
 
 
 def _difference(line: PreflightRow) -> tuple[str, str]:
-    by_arm = "; ".join(f"{arm}: {said}" for arm, said in line.by_arm.items())
-    return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_arm
+    by_variant = "; ".join(f"{variant}: {said}" for variant, said in line.by_variant.items())
+    return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_variant

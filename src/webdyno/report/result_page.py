@@ -15,7 +15,7 @@ from webdyno.model.files import write_whole, writing
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead
 from webdyno.report import document as doc
-from webdyno.report.around_blocks import Preflight, pilot_sections, preflight_of
+from webdyno.report.around_rounds import Preflight, pilot_sections, preflight_of
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, configuration_differences, costs, of_endpoints
@@ -24,7 +24,7 @@ from webdyno.report.factor_charts import factor_figures
 from webdyno.report.gate import claimed, small_print
 from webdyno.report.page import html, make_again
 from webdyno.report.point_charts import point_figures
-from webdyno.report.ratio_tables import by_arm_table
+from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     adjustment_sections,
     cause_sections,
@@ -43,12 +43,12 @@ VARIABLE = re.compile(r"var\(--([\w-]+)\)")
 SCALE = 2.0
 """Of PNGs, for screens with small pixels."""
 
-UNDISTURBED = (
-    "No validity rule fired: every answer was right, and neither client nor machine got in the way "
-    "as far as the rules can tell."
+NO_INTERFERENCE = (
+    "No validity rule fired: every response was right, and neither client nor machine got in the "
+    "way as far as the rules can tell."
 )
 COSTS = (
-    "What was counted for each arm's servers. Per request: divided by the answers they gave. "
+    "What was counted for each variant's servers. Per request: divided by the responses they gave. "
     "Network counters are those of the servers' network: where the client is on it as well, as on "
     "the loopback interface, every byte is counted as sent and as received, and so are those of "
     "other programs."
@@ -81,10 +81,10 @@ def html_page(folder: Path, view: RunView) -> str:
         brand="webdyno report",
         version=head.webdyno_version,
         title=f"{experiment.title} · {came_out}",
-        made=f"{when(head.started_at)} · {' · '.join(experiment.arms)}",
+        made=f"{when(head.started_at)} · {' · '.join(experiment.variants)}",
         made_from=f"made from `{folder}`, where every slot is kept in `slots.jsonl` and the "
         f"figures in `{SUMMARY_FILE}`",
-        arms=experiment.arms,
+        variants=experiment.variants,
         ends_with="words.html",
     )
 
@@ -127,8 +127,8 @@ def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
     if not view.deciding:
         return doc.Section("", list(said))
     blocks: list[doc.Block] = [*figures, deciding_table(view), *said]
-    if view.undisturbed:
-        blocks.append(doc.Paragraph(UNDISTURBED, look="soft"))
+    if view.without_interference:
+        blocks.append(doc.Paragraph(NO_INTERFERENCE, look="soft"))
     return doc.Section(view.deciding[0].title, blocks)
 
 
@@ -148,35 +148,35 @@ def _point(point: PointView, view: RunView) -> Iterator[doc.Section]:
     yield from (doc.Section("", [figure]) for figure in _figures_of(point, view))
     if found := costs(point.data, point.judgement.facts):
         yield doc.Section("What a request costs", [_counted(point, found)], note=COSTS)
-    if (before := preflight_of(point.data)).arms:
+    if (before := preflight_of(point.data)).variants:
         yield _preflight(before)
 
 
 def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
-    groups = {name: [(it.what, it.by_arm) for it in its] for name, its in found.items()}
-    return by_arm_table(point.data.experiment.arms, groups, "costs")
+    groups = {name: [(it.what, it.by_variant) for it in its] for name, its in found.items()}
+    return by_variant_table(point.data.experiment.variants, groups, "costs")
 
 
 def _preflight(found: Preflight) -> doc.Section:
-    """Say what the arms answered before the load: of what differs what each of them did."""
+    """Say what the variants answered before the load: of what differs what each of them did."""
     groups: dict[str, list[tuple[doc.Cell | str, dict[str, str]]]] = {}
     for line in found.shown:
         mark = verdict_cell(Verdict.INVALID, f"{line.what}: wrong")
         what = mark if line.wrong else line.what
-        groups.setdefault(line.about, []).append((what, line.by_arm))
+        groups.setdefault(line.about, []).append((what, line.by_variant))
     shows = (
         "This is what differs, or is not what the site promises:"
         if groups
         else "Nothing that matters differs."
     )
     blocks: list[doc.Block] = [
-        doc.Paragraph(f"Before any load, the same requests went to every arm. {shows}")
+        doc.Paragraph(f"Before any load, the same requests went to every variant. {shows}")
     ]
     if groups:
-        blocks.append(by_arm_table(found.arms, groups, "preflight"))
+        blocks.append(by_variant_table(found.variants, groups, "preflight"))
     if found.alike:
         blocks.append(
-            doc.Paragraph(f"The same on every arm: {', '.join(found.alike)}.", look="soft")
+            doc.Paragraph(f"The same on every variant: {', '.join(found.alike)}.", look="soft")
         )
     return doc.Section("Pre-flight check", blocks)
 
@@ -197,7 +197,9 @@ def _configurations(folder: Path, view: RunView) -> Iterator[doc.Section]:
     if found := configuration_differences(folder, view):
         only = len(found) == 1
         blocks = [
-            doc.Folded(f"{it.arm} against {it.other}: {it.file}", [doc.Code(it.diff)], is_open=only)
+            doc.Folded(
+                f"{it.variant} against {it.other}: {it.file}", [doc.Code(it.diff)], is_open=only
+            )
             for it in found
         ]
         yield doc.Section("How the configurations differ", blocks)
@@ -208,8 +210,8 @@ def _machine(head: RunHead) -> Iterator[doc.Section]:
     settings = [doc.Folded("Settings of the kernel", [doc.FactList(sysctls)])] if sysctls else []
     yield doc.Section("Machine", [doc.FactList(machine_facts(head.machine)), *settings])
     versions = [
-        (arm, ", ".join(f"{service} {version}" for service, version in services.items()))
-        for arm, services in head.versions.items()
+        (variant, ", ".join(f"{service} {version}" for service, version in services.items()))
+        for variant, services in head.versions.items()
     ]
     yield doc.Section("Versions", [doc.FactList([*versions, ("webdyno", head.webdyno_version)])])
 
@@ -262,7 +264,7 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
 
 def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
     """Give each chart of the page with what it is part of, and as SVG that stands alone."""
-    known = marks(view.head.experiment.arms)
+    known = marks(view.head.experiment.variants)
     of_points = (figure for point in view.points for figure in _figures_of(point, view))
     for figure in (*_result_figures(view), *of_points):
         for panel in figure.panels:

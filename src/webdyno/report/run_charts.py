@@ -1,12 +1,12 @@
-"""The charts of a run as a whole: ratios, and flame graphs of arms whose servers were sampled.
+"""The charts of a run as a whole: ratios, and flame graphs of variants whose servers were sampled.
 
-Ratios say how much an arm differs from the baseline, and how sure that is. At one point they stand
-below each other; of several points they are drawn along the first factor (`factor_charts`).
+Ratios say how much a variant differs from the baseline, and how sure that is. At one point they
+stand below each other; of several points they are drawn along the first factor (`factor_charts`).
 
 A flame graph's box is a call, as wide as the CPU time that a request spends in it and in what it
 calls (Gregg, "The Flame Graph", Communications of the ACM 2016), in microseconds per request for
-all arms. Its colour says whether all calls of its name take more or less than in the arm it is
-compared with: other programs call the kernel by other ways.
+all variants. Its colour says whether all calls of its name take more or less than in the variant it
+is compared with: other programs call the kernel by other ways.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.ratio_tables import MetricTable, confidence_words
 from webdyno.report.view import PointView
-from webdyno.report.words import SIGNS, bounded_words, ratio_and_interval
+from webdyno.report.words import SIGNS, ratio_and_interval, worst_case_words
 
 TONES = {
     Verdict.FASTER: "better",
@@ -64,19 +64,19 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     against = compared[0].b
     rows = [{"row": place} | ratio_row(found) for place, found in enumerate(compared)]
     reach = (
-        " The thin line reaches to where the ratio can lie with all bounds of disturbance counted; "
-        "the verdict rests on that."
-        if any(it.bounded for it in compared)
+        " The thin line is the worst-case CI, which counts all interference; the verdict rests on "
+        "it."
+        if any(it.worst_case for it in compared)
         else ""
     )
     return Figure(
         name="ratios",
         title="How much, and how sure",
-        caption=f"{table.title}: each arm ÷ {against}, with {confidence_words([table])} intervals. "
-        f"{band_words(compared)} An interval inside it means equivalent; one clear of 1 shows a "
-        f"difference; any other is inconclusive.{reach}",
+        caption=f"{table.title}: each variant ÷ {against}, with {confidence_words([table])} "
+        f"intervals. {band_words(compared)} An interval inside it means equivalent; one clear of "
+        f"1 shows a difference; any other is inconclusive.{reach}",
         panels=(ratio_panel("ratios", rows, against),),
-        by_arm=False,
+        by_variant=False,
     )
 
 
@@ -93,10 +93,10 @@ def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
 
 def ratio_row(found: Comparison) -> dict[str, Any]:
     """Give a ratio with its interval, its band of equivalence, and all that is told of it."""
-    assert found.ratio is not None  # noqa: S101 (asked for by the caller)
+    assert found.ratio is not None  # noqa: S101 (requested by the caller)
     ratio, interval = ratio_and_interval(found)
-    sure, wide = found.sure or found.ratio, bounded_words(found)
-    bounds = f", with all bounds {wide}" if wide else ""
+    decisive, wide = found.decisive or found.ratio, worst_case_words(found)
+    bounds = f", worst case {wide}" if wide else ""
     return {
         "label": f"{found.a} ÷ {found.b}",
         "result": f"{ratio}  {SIGNS[found.verdict]} {found.verdict}",
@@ -105,15 +105,15 @@ def ratio_row(found: Comparison) -> dict[str, Any]:
         "ratio": found.ratio.estimate,
         "low": found.ratio.low,
         "high": found.ratio.high,
-        "sure_low": sure.low,
-        "sure_high": sure.high,
+        "decisive_low": decisive.low,
+        "decisive_high": decisive.high,
         "even_low": 1 / (1 + found.delta),
         "even_high": 1 + found.delta,
     }
 
 
 def band_words(compared: Sequence[Comparison]) -> str:
-    """Say what the shaded band is: the judge's own delta, which A/A arms may have widened."""
+    """Say what the shaded band is: the judge's own delta, which A/A variants may have widened."""
     deltas = sorted({found.delta for found in compared})
     widths = " or ".join(f"±{text.percent(delta)}" for delta in deltas)
     return f"The shaded band, {widths} around 1, holds differences too small to matter."
@@ -139,7 +139,7 @@ def _chart(rows: Rows, against: str) -> Layers:
         ),
         one.encode(x=across("one")),
         shown.mark_rule(strokeWidth=1, yOffset=8, aria=False).encode(
-            x=across("sure_low"), x2="sure_high:Q"
+            x=across("decisive_low"), x2="decisive_high:Q"
         ),
         shown.mark_rule(strokeWidth=3, yOffset=8, strokeCap="round", aria=False).encode(
             x=across("low"), x2="high:Q"
@@ -159,8 +159,8 @@ def _chart(rows: Rows, against: str) -> Layers:
 def _reach(rows: Rows) -> list[float]:
     """Give the ends of the axis: all bands and intervals, unless those are very wide."""
     ratios = [row["ratio"] for row in rows]
-    low = max(min(row["sure_low"] for row in rows), min(ratios) / MOST_ROOM)
-    high = min(max(row["sure_high"] for row in rows), max(ratios) * MOST_ROOM)
+    low = max(min(row["decisive_low"] for row in rows), min(ratios) / MOST_ROOM)
+    high = min(max(row["decisive_high"] for row in rows), max(ratios) * MOST_ROOM)
     return [
         min(low, *(row["even_low"] for row in rows)),
         max(high, *(row["even_high"] for row in rows)),
@@ -169,7 +169,7 @@ def _reach(rows: Rows) -> list[float]:
 
 CALL_PX, LETTER_PX = 17, 6.6
 NARROWEST = 0.01
-"""Share of the widest arm that a box needs to be drawn: spires of a few pixels tell nothing."""
+"""Share of the widest variant that a box needs to be drawn: spires of a few pixels tell nothing."""
 MOST_BYTES = 64 * MIB
 NAMELESS = "[unknown]"
 ALIKE = 0.1
@@ -193,7 +193,7 @@ class Box(NamedTuple):
 
 
 def flame_figure(run: Path, point: PointView) -> Figure | None:
-    """Draw the arms beside each other; None where no stacks were kept of two of them."""
+    """Draw the variants beside each other; None where no stacks were kept of two of them."""
     whole_us: dict[str, float] = {}
     against: dict[str, str] = {}
     for it in point.judgement.explanations:
@@ -201,36 +201,36 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
             whole_us |= {it.b: it.whole.b_us, it.a: it.whole.a_us}
             against |= {it.a: it.b}
             against.setdefault(it.b, it.a)
-    stacks = {arm: kept for arm in whole_us if (kept := _kept(run, arm))}
+    stacks = {variant: kept for variant in whole_us if (kept := _kept(run, variant))}
     if len(stacks) < 2:
         return None
-    by_name = {arm: spent_by_name_us(it, whole_us[arm]) for arm, it in stacks.items()}
-    widest_us = max(whole_us[arm] for arm in stacks)
+    by_name = {variant: spent_by_name_us(it, whole_us[variant]) for variant, it in stacks.items()}
+    widest_us = max(whole_us[variant] for variant in stacks)
     panels = [
         _panel(
             number,
-            arm,
-            spent_us(stacks[arm], whole_us[arm]),
-            _Compared(by_name[arm], by_name.get(against[arm], {})),
+            variant,
+            spent_us(stacks[variant], whole_us[variant]),
+            _Compared(by_name[variant], by_name.get(against[variant], {})),
             widest_us,
         )
-        for number, arm in enumerate(stacks)
+        for number, variant in enumerate(stacks)
     ]
     return Figure(
         name="flames",
         title="What the servers' CPUs did",
         caption="A box is a call, as wide as the CPU time that a request spends in it and in what "
         "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: all "
-        "calls of that name take more than in the arm it is compared with, or are only here; in "
-        "the colour of better: less.",
+        "calls of that name take more than in the variant it is compared with, or are only here; "
+        "in the colour of better: less.",
         panels=tuple(panels),
-        by_arm=False,
+        by_variant=False,
     )
 
 
-def _kept(run: Path, arm: str) -> Counter[str]:
+def _kept(run: Path, variant: str) -> Counter[str]:
     try:
-        kept = read_given(stacks_file(run, arm), MOST_BYTES)
+        kept = read_given(stacks_file(run, variant), MOST_BYTES)
     except (UserError, OSError):
         return Counter()
     return read_stacks(kept.decode(errors="replace"))
@@ -261,7 +261,7 @@ def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, fl
 
 
 class _Compared(NamedTuple):
-    """The times per request by name: here, and in the arm that it is compared with."""
+    """The times per request by name: here, and in the variant that it is compared with."""
 
     here: Mapping[str, float]
     there: Mapping[str, float]
@@ -281,7 +281,7 @@ def boxes(spent: Mapping[Call, float], narrowest_us: float) -> Iterator[Box]:
 
 def _panel(
     number: int,
-    arm: str,
+    variant: str,
     spent: Mapping[Call, float],
     by_name: _Compared,
     widest_us: float,
@@ -311,9 +311,9 @@ def _panel(
     whole = text.significant(sum(it for call, it in spent.items() if len(call) == 1), 3)
     return Panel(
         name=f"flames-{number}",
-        alt=f"Flame graph of {arm}: {whole} µs of CPU time per request.",
+        alt=f"Flame graph of {variant}: {whole} µs of CPU time per request.",
         svg=drawn(chart, height=depth * CALL_PX),
-        heading=f"{arm}: {whole} µs per request",
+        heading=f"{variant}: {whole} µs per request",
     )
 
 

@@ -9,7 +9,7 @@ from webdyno.judge.sweep import points_together
 from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.point import PointJudgement
 from webdyno.model.run import RunHead
 from webdyno.model.several_runs import Change, Difference, PointComparison, SweepComparison
@@ -24,9 +24,9 @@ from webdyno.report.words import (
 )
 
 NOT_COMPARED = (
-    "Each point was measured whole on one machine, and arms are compared at each point by itself. "
-    "Points of different machines aren't compared: what differs between them may be the machines. "
-    "Whether a ratio holds on other machines is told by --replicates."
+    "Each point was measured whole on one machine, and variants are compared at each point by "
+    "itself. Points of different machines aren't compared: what differs between them may be the "
+    "machines. Whether a ratio holds on other machines is told by --replicates."
 )
 
 
@@ -70,7 +70,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
     metrics = dict.fromkeys(change.metric for change in changes)
     return doc.Table(
         columns=[
-            doc.Column("arm", "name", obvious=True),
+            doc.Column("variant", "name", obvious=True),
             doc.Column("after ÷ before", "ratio"),
             doc.Column(f"{text.confidence_level(levels[0] if levels else 0.95)} interval", "range"),
             doc.Column("verdict", "verdict"),
@@ -82,7 +82,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
                     for it in changes
                     if it.metric == name
                 ],
-                heading=metric_title(metric_rule(name).metric),
+                heading=metric_title(METRICS[name].metric),
             )
             for name in sorted(metrics, key=lambda name: name != decide_on)
         ],
@@ -90,7 +90,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
 
 
 def _verdict(change: Change, decide_on: str) -> doc.Cell:
-    decides = change.metric == decide_on and change.of == "arm"
+    decides = change.metric == decide_on and change.of == "variant"
     return verdict_cell(change.verdict, "" if decides else side_word(change))
 
 
@@ -119,7 +119,7 @@ def spread_document(
     measured = [it.at for it in judged]
     machines = text.count(len({it.machine for it in judged}), "machine")
     verdicts = Counter(it.judgement.verdict for it in measured)
-    title = metric_title(metric_rule(experiment.measure.decide_on).metric)
+    title = metric_title(METRICS[experiment.measure.decide_on].metric)
     blocks: list[doc.Block] = [
         verdict_counts(verdicts, points_together(experiment, measured)),
         doc.Section(title, [_points(experiment, judged)]),
@@ -136,7 +136,7 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
     return doc.Table(
         columns=[
             *map(doc.Column, text.factor_names(experiment.factors).values()),
-            doc.Column("arms", "name", obvious=True),
+            doc.Column("variants", "name", obvious=True),
             doc.Column("ratio", "ratio"),
             doc.Column("interval", "range"),
             doc.Column("verdict", "verdict"),
@@ -157,7 +157,7 @@ def _pairs(compared: Sequence[Comparison], run: Path) -> list[list[doc.Cell | st
     return [
         [
             f"{found.a} ÷ {found.b}",
-            *ratio_cells(found.sure),
+            *ratio_cells(found.decisive),
             verdict_cell(found.verdict),
             "" if number else str(run),
         ]

@@ -1,4 +1,4 @@
-"""What tuning did and found: its time, its best so far, what each knob was worth."""
+"""What tuning did and found: its time, its best so far, what each setting was worth."""
 
 from collections.abc import Iterator, Sequence
 from math import log
@@ -8,7 +8,7 @@ import tomli_w
 from webdyno.judge.sentences import with_verdict
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.knob import KnobValue, TunedSide, TuningStep
+from webdyno.model.setting import SettingValue, TunedVariant, TuningStep
 from webdyno.report import document as doc
 from webdyno.report.view import PointView
 
@@ -18,86 +18,86 @@ UNCONFIRMED = (
     "many noisy values looks better than it is."
 )
 MOST_STEPS = 12
-"""Rounds that are shown of those in which a better setting was found."""
+"""Batches that are shown of those in which a better setting was found."""
 LONGEST_BAR = 30
 
 
 def tuning_gains(point: PointView) -> Iterator[str]:
-    """Say what tuning was worth for each side, by the blocks that came after it."""
-    for side in point.data.experiment.tuning:
-        found = _of_pair(point, side.arm, side.default_arm)
+    """Say what tuning was worth for each variant, by the rounds that came after it."""
+    for tuned in point.data.experiment.tuning:
+        found = _of_pair(point, tuned.variant, tuned.default_variant)
         if found is not None:
             yield with_verdict(found)
 
 
-def _of_pair(point: PointView, arm: str, other: str) -> Comparison | None:
+def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
     judgement, metric = point.judgement, point.data.measure.decide_on
-    known = judgement.league.pairs if judgement.league else judgement.comparisons
-    return next((it for it in known if (it.metric, it.a, it.b) == (metric, arm, other)), None)
+    known = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
+    return next((it for it in known if (it.metric, it.a, it.b) == (metric, variant, other)), None)
 
 
-def side_facts(side: TunedSide) -> doc.Facts:
-    """Give what was done for one side."""
-    blocks = f"{text.count(side.blocks, 'block')}, {text.count(side.measurements, 'measurement')}"
-    tried = f"{text.count(side.tried, 'setting')} tried in {blocks}"
+def tuned_facts(tuned: TunedVariant) -> doc.Facts:
+    """Give what was done for one variant."""
+    rounds = f"{text.count(tuned.rounds, 'round')}, {text.count(tuned.measurements, 'measurement')}"
+    tried = f"{text.count(tuned.tried, 'combination')} tried in {rounds}"
     facts = [
-        ("search", f"{text.duration(round(side.used_s))}, {tried}"),
-        ("turned", ", ".join(side.knobs)),
-        ("found", _written(side.settings) or "nothing better than the default"),
+        ("search", f"{text.duration(round(tuned.used_s))}, {tried}"),
+        ("searched", ", ".join(tuned.searched)),
+        ("found", _written(tuned.settings) or "nothing better than the default"),
     ]
-    if side.shares:
-        facts.append(("what mattered", ", ".join(_shares(side))))
+    if tuned.shares:
+        facts.append(("what mattered", ", ".join(_shares(tuned))))
     return facts
 
 
-def _shares(side: TunedSide) -> Iterator[str]:
-    for it in side.shares[:MOST_SHARES]:
+def _shares(tuned: TunedVariant) -> Iterator[str]:
+    for it in tuned.shares[:MOST_SHARES]:
         ends = f"{text.percent(it.low)} to {text.percent(it.high)}"
-        yield f"{it.knob} {text.percent(it.share)} ({ends})"
+        yield f"{it.setting} {text.percent(it.share)} ({ends})"
 
 
-def _written(settings: dict[str, KnobValue]) -> str:
-    return ", ".join(f"{knob} = {_value(value)}" for knob, value in settings.items())
+def _written(settings: dict[str, SettingValue]) -> str:
+    return ", ".join(f"{setting} = {_value(value)}" for setting, value in settings.items())
 
 
-def settings_toml(side: TunedSide) -> str:
+def settings_toml(tuned: TunedVariant) -> str:
     """Give what was found as lines for an experiment's file."""
-    knobs = {knob: _short(value) for knob, value in side.settings.items()}
-    return tomli_w.dumps({"arms": {side.name: {"knobs": knobs}}}).rstrip()
+    settings = {setting: _short(value) for setting, value in tuned.settings.items()}
+    return tomli_w.dumps({"variants": {tuned.name: {"settings": settings}}}).rstrip()
 
 
-def _short(value: KnobValue) -> KnobValue:
+def _short(value: SettingValue) -> SettingValue:
     return float(f"{value:g}") if isinstance(value, float) else value
 
 
-def _value(value: KnobValue) -> str:
+def _value(value: SettingValue) -> str:
     return f'"{value}"' if isinstance(value, str) else text.setting_value(value)
 
 
-def search_document(sides: Sequence[TunedSide]) -> doc.Document:
-    """Say of a search that fresh blocks haven't judged yet what it did and what came of it."""
-    highest = max((step.gain for side in sides for step in side.steps), default=1.0)
+def search_document(tuning: Sequence[TunedVariant]) -> doc.Document:
+    """Say of a search that fresh rounds haven't judged yet what it did and what came of it."""
+    highest = max((step.gain for tuned in tuning for step in tuned.steps), default=1.0)
     parts = [
-        doc.Section(f"How {side.name} was tuned so far", list(_so_far(side, highest)))
-        for side in sides
+        doc.Section(f"How {tuned.name} was tuned so far", list(_so_far(tuned, highest)))
+        for tuned in tuning
     ]
     return doc.Document("", "", [doc.Paragraph(UNCONFIRMED, tone=Verdict.INCONCLUSIVE), *parts])
 
 
-def _so_far(side: TunedSide, highest: float) -> Iterator[doc.Block]:
-    yield doc.FactList(side_facts(side))
-    if steps := _better(side.steps):
+def _so_far(tuned: TunedVariant, highest: float) -> Iterator[doc.Block]:
+    yield doc.FactList(tuned_facts(tuned))
+    if steps := _better(tuned.steps):
         yield doc.Heading("Best so far, as a multiple of the default")
         rows = [_step(step, highest) for step in steps]
         columns = [doc.Column("", "value"), doc.Column("", "ratio"), doc.Column("")]
         yield doc.Table(columns, [doc.RowGroup(rows)])
-    if side.settings:
+    if tuned.settings:
         yield doc.Heading("Unconfirmed settings, to paste")
-        yield doc.Code(settings_toml(side))
+        yield doc.Code(settings_toml(tuned))
 
 
 def _better(steps: Sequence[TuningStep]) -> list[TuningStep]:
-    """Keep the rounds after which the best so far was another than before."""
+    """Keep the batches after which the best so far was another than before."""
     before, kept = 1.0, []
     for step in steps:
         if step.gain != before:

@@ -13,18 +13,18 @@ from typing import NamedTuple
 from webdyno.judge.judgement import decisive
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import question_of
-from webdyno.judge.sentences import place_words
+from webdyno.judge.sentences import rank_words
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model import format as text
 from webdyno.model.command import as_called
 from webdyno.model.experiment import Level
 from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import (
-    ArmValue,
     Comparison,
     Judgement,
-    League,
+    Ranking,
     ValidityWarning,
+    VariantValue,
     Verdict,
 )
 from webdyno.model.point import PointJudgement, SweepJudgement
@@ -49,7 +49,7 @@ class PointView:
     beside: list[MetricTable]
     """The metrics that were measured as well."""
     endpoints: list[MetricTable]
-    """The median response times of each endpoint, where several were asked for."""
+    """The median latency of each endpoint, where several were requested."""
 
     @property
     def label(self) -> str:
@@ -71,7 +71,7 @@ class RunView:
     answers: list[Headline]
     """Of the only point; empty where there are several, and where a gate has one for all."""
     counts: dict[Verdict, int]
-    """How often each verdict was found over all points and arms, most frequent first."""
+    """How often each verdict was found over all points and variants, most frequent first."""
     sentences: list[str]
     """What the points say together; empty where there is only one, and for a gate."""
     warnings: list[Callout]
@@ -84,16 +84,16 @@ class RunView:
 
     @property
     def several(self) -> bool:
-        """Whether the arms were compared at more than one point."""
+        """Whether the variants were compared at more than one point."""
         return len(self.points) > 1
 
     @property
-    def placed(self) -> bool:
-        """Whether it is a league."""
-        return any(table.placed for table in self.deciding)
+    def ranked(self) -> bool:
+        """Whether it is a ranking."""
+        return any(table.ranked for table in self.deciding)
 
     @property
-    def undisturbed(self) -> bool:
+    def without_interference(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
         compared = chain.from_iterable(table.compared for table in self.deciding)
         return not self.warnings and not any(it.biases or it.limited_by for it in compared)
@@ -149,7 +149,7 @@ def _point(at: PointJudgement, data: PointData) -> PointView:
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
         beside=[it for it in tables if it.metric.name != decide_on and it.tells],
         endpoints=[
-            MetricTable(it.metric, _rows(head, it.arms, it.comparisons, at.judgement.league))
+            MetricTable(it.metric, _rows(head, it.variants, it.comparisons, at.judgement.ranking))
             for it in at.judgement.endpoints
         ],
     )
@@ -157,15 +157,15 @@ def _point(at: PointJudgement, data: PointData) -> PointView:
 
 def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
     """Give the metrics that were measured; the baseline comes last in each."""
-    measured = {value.metric for value in judgement.arms if value.by_block}
+    measured = {value.metric for value in judgement.variants if value.by_round}
     return [
         MetricTable(
             metric=metric,
             rows=_rows(
                 head,
-                [value for value in judgement.arms if value.metric == metric.name],
+                [value for value in judgement.variants if value.metric == metric.name],
                 [found for found in judgement.comparisons if found.metric == metric.name],
-                judgement.league,
+                judgement.ranking,
                 decides=metric.name == head.experiment.measure.decide_on,
             ),
         )
@@ -176,28 +176,28 @@ def _tables(head: RunHead, judgement: Judgement) -> list[MetricTable]:
 
 def _rows(
     head: RunHead,
-    values: Sequence[ArmValue],
+    values: Sequence[VariantValue],
     comparisons: Sequence[Comparison],
-    league: League | None,
+    ranking: Ranking | None,
     *,
     decides: bool = False,
 ) -> list[Row]:
-    """Give the arms in their order, the baseline last; those of a league in that of their places.
+    """Give the variants in their order, the baseline last; those of a ranking by their ranks.
 
-    `decides`: whether it is what places are about.
+    `decides`: whether it is what ranks are about.
     """
-    value_of = {value.arm: value for value in values}
+    value_of = {value.variant: value for value in values}
     comparison_of = {found.a: found for found in comparisons}
-    if league is not None:
-        places = {it.arm: place_words(it) for it in league.places}
-        places |= dict.fromkeys(league.out, text.MISSING)
+    if ranking is not None:
+        ranks = {it.variant: rank_words(it) for it in ranking.ranks}
+        ranks |= dict.fromkeys(ranking.out, text.MISSING)
         return [
-            Row(arm, value_of.get(arm), comparison_of.get(arm), place if decides else "")
-            for arm, place in places.items()
+            Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
+            for variant, rank in ranks.items()
         ]
-    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.arms))
-    arms = sorted(head.experiment.arms, key=lambda arm: arm == baseline)
-    return [Row(arm, value_of.get(arm), comparison_of.get(arm)) for arm in arms]
+    baseline = comparisons[0].b if comparisons else next(iter(head.experiment.variants))
+    variants = sorted(head.experiment.variants, key=lambda variant: variant == baseline)
+    return [Row(variant, value_of.get(variant), comparison_of.get(variant)) for variant in variants]
 
 
 def _deciding(point: PointView) -> list[Comparison]:
@@ -206,11 +206,11 @@ def _deciding(point: PointView) -> list[Comparison]:
 
 
 def _answers(point: PointView) -> Iterator[Headline]:
-    """Give an answer for each arm that was asked about; arms invalidated alike have one together.
+    """Give an answer for each variant that was asked about; one where they are invalid alike.
 
-    A league has one for all, and one for those without a place.
+    A ranking has one for all, and one for those without a rank.
     """
-    if point.judgement.league is not None:
+    if point.judgement.ranking is not None:
         yield Headline(point.judgement.verdict, "RANKING", f"{point.judgement.headline}.")
         told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
         yield from (as_headline(verdict, why) for verdict, why in told)
@@ -232,9 +232,9 @@ def _counts(points: Sequence[PointView]) -> dict[Verdict, int]:
 
 def why_no_figures(points: Sequence[PointView]) -> str:
     """Say why there are no figures."""
-    if any(point.judgement.blocks for point in points):
+    if any(point.judgement.rounds for point in points):
         return "No slot counts for what decides: each broke a rule, as the warnings say."
-    return "Nothing was measured: the run ended before its first block was finished."
+    return "Nothing was measured: the run ended before its first round was finished."
 
 
 NAMED_POINTS = 4
@@ -266,15 +266,17 @@ def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int)
 
 
 def _places(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Iterator[str]:
-    """Say for each arm at which points a rule fired."""
-    by_arm: dict[str | None, dict[str, None]] = {}
+    """Say for each variant at which points a rule fired."""
+    by_variant: dict[str | None, dict[str, None]] = {}
     for at, each in found:
-        by_arm.setdefault(each.arm, {})[text.levels_text(at.point.levels)] = None
-    for arm, labels in by_arm.items():
+        by_variant.setdefault(each.variant, {})[text.levels_text(at.point.levels)] = None
+    for variant, labels in by_variant.items():
         every = len(labels) == points
         at_points = f"at all {points} points" if every else f"at {len(labels)} of {points} points"
         named = not every and len(labels) <= NAMED_POINTS
-        yield f"{arm or 'all arms'} {at_points}" + (f" ({'; '.join(labels)})" if named else "")
+        yield f"{variant or 'all variants'} {at_points}" + (
+            f" ({'; '.join(labels)})" if named else ""
+        )
 
 
 def _meaning(found: ValidityWarning, judgement: Judgement) -> str:

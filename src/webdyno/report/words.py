@@ -6,7 +6,7 @@ from statistics import median
 from webdyno.judge.sentences import further, sentence, verdict_title
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
-from webdyno.model.judgement import ArmValue, Bias, Comparison, Metric, Verdict
+from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
 from webdyno.model.several_runs import Change
 from webdyno.report.document import Cell, Counts, Headline
 
@@ -23,10 +23,11 @@ SIGNS = {
 SMALLEST_TOLD = 1.0005
 MOST_TOLD = 6
 """Causes that are told, those that can have done most."""
-ABOUT_PLACES = (
-    "A place is a range where more than one is possible: it begins after all that are "
-    "better, and ends before all that are worse. With 95% confidence all places hold "
-    "together. Ratios are to the arm that is shown first, with intervals that hold together, too."
+ABOUT_RANKS = (
+    "A rank is a range where more than one is possible: it begins after all that are "
+    "better, and ends before all that are worse. With 95% confidence all ranks hold "
+    "together. Ratios are to the variant that is shown first, with intervals that hold together, "
+    "too."
 )
 
 
@@ -36,18 +37,20 @@ def metric_label(metric: Metric) -> str:
 
 
 def metric_title(metric: Metric) -> str:
-    """Give the label with the metric's unit, where it has one that the words don't imply."""
-    implied = metric.unit in {"requests/s", ""}
-    return metric_label(metric) if implied else f"{metric_label(metric)}, {metric.unit}"
+    """Give the label with the metric's unit, where it has one."""
+    return ", ".join(filter(None, (metric_label(metric), metric.unit)))
 
 
-def value_and_interval(value: ArmValue | None) -> tuple[str, str]:
-    """Give an arm's value and the interval around it; of a single block there is only a value."""
+def value_and_interval(value: VariantValue | None) -> tuple[str, str]:
+    """Give a variant's value and the interval around it.
+
+    Of a single round there is only a value.
+    """
     if value is not None and value.interval is not None:
         around = "" if text.is_constant(value.interval) else text.quantity_bounds(value.interval)
         return text.quantity(value.interval), around
-    known = value is not None and len(value.by_block) == 1
-    return (text.significant(value.by_block[0]) if value and known else text.MISSING), ""
+    known = value is not None and len(value.by_round) == 1
+    return (text.significant(value.by_round[0]) if value and known else text.MISSING), ""
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
@@ -58,21 +61,21 @@ def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
     return bound_sign(comparison) + text.times(found), text.ratio_bounds(found)
 
 
-def within_a_block(value: ArmValue | None) -> str:
-    """Give where a percentile lies by the answers of a typical block alone; nothing for others."""
-    ranges = value.within_blocks if value else []
+def within_a_round(value: VariantValue | None) -> str:
+    """Give where a percentile lies by one typical round's responses; nothing for others."""
+    ranges = value.within_rounds if value else []
     if not ranges:
         return ""
     low, high = (_middle(ends) for ends in zip(*((it.low, it.high) for it in ranges), strict=True))
     if low is None or high is None:
         known = low if high is None else high
         side = "above" if high is None else "below"
-        return "too few answers in a block" if known is None else f"{side} {text.number(known)}"
+        return "too few responses in a round" if known is None else f"{side} {text.number(known)}"
     return f"{text.number(low)}{text.DASH}{text.number(high)}"
 
 
 def _middle(ends: Sequence[float | None]) -> float | None:
-    """Give the median; None where most blocks can't tell that end."""
+    """Give the median; None where most rounds can't tell that end."""
     known = [end for end in ends if end is not None]
     return median(known) if 2 * len(known) > len(ends) else None
 
@@ -118,22 +121,23 @@ def comparison_headline(found: Comparison) -> Headline:
 
 def bias_sentences(found: Comparison) -> Iterator[str]:
     """Say what a comparison withstands beside its verdict: in sentences, none without bounds."""
-    if found.ratio and found.bounded:
+    if found.ratio and found.worst_case:
         yield (
-            f"Sampling CI {text.between(found.ratio)}; worst case {text.between(found.bounded)}, "
-            "with all interference counted against the verdict."
+            f"Sampling CI {text.between(found.ratio)}; worst case "
+            f"{text.between(found.worst_case)}, with all interference "
+            "counted against the verdict."
         )
     causes = sorted(filter(_matters, found.biases), key=_worst, reverse=True)
     if causes:
         more = len(causes) - MOST_TOLD
         said = "; ".join(map(_cause, causes[:MOST_TOLD]))
-        yield f"Bounds: {said}{f'; and {more} more' if more > 0 else ''}."
-    for arm, limit in found.limited_by.items():
-        yield f"{arm} was {limit}-limited, and may be faster than measured."
+        yield f"Bias bounds: {said}{f'; and {more} more' if more > 0 else ''}."
+    for variant, limit in found.limited_by.items():
+        yield f"{variant} was {limit}-limited, and may be faster than measured."
 
 
 def bound_sign(found: Comparison) -> str:
-    """Mark a ratio that is only a bound: `≥ ` where the arm itself was limited."""
+    """Mark a ratio that is only a bound: `≥ ` where the variant itself was limited."""
     if set(found.limited_by) == {found.a}:
         return "≥ "
     return "≤ " if set(found.limited_by) == {found.b} else ""
@@ -141,12 +145,12 @@ def bound_sign(found: Comparison) -> str:
 
 def sure_bounds(found: Comparison) -> str:
     """Give the interval that the verdict rests on, for a table."""
-    return bounded_words(found) or ratio_and_interval(found)[1]
+    return worst_case_words(found) or ratio_and_interval(found)[1]
 
 
-def bounded_words(found: Comparison) -> str:
-    """Give the interval with all bounds for a table: `1.80–2.01`, `≥ 3.05`; none as measured."""
-    wide = found.bounded
+def worst_case_words(found: Comparison) -> str:
+    """Give the worst-case CI for a table: `1.80–2.01`, `≥ 3.05`; empty where there is none."""
+    wide = found.worst_case
     if wide is None:
         return ""
     if wide.low < 1 / ENDLESS:
@@ -173,7 +177,7 @@ def _cause(bias: Bias) -> str:
         for side, factor in sides.items()
         if factor is None or factor >= SMALLEST_TOLD
     ]
-    return f"{bias.arm} {' or '.join(said)} ({bias.cause})"
+    return f"{bias.variant} {' or '.join(said)} ({bias.cause})"
 
 
 def _factor(factor: float | None) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from webdyno.host.children import must
 from webdyno.host.machine import allowed_cpus
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, home_of
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.errors import OperationError, UserError
@@ -20,14 +20,14 @@ from webdyno.model.text import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1
-"""Of a kept build; those of another format are made anew."""
+"""Of a kept build; those of another format are made again."""
 DONE = "built"
 """The file that tells that a build is complete."""
 WITHIN_S = 3600.0
 KEPT_FOR_S = 30 * 86_400
 SHOWN_LINES, SHOWN_IGNORED, SHOWN_WRITTEN = 25, 8, 3
 CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
-"""Parts of names of files that no answer should depend on."""
+"""Parts of names of files that no response should depend on."""
 REPOSITORY = "REPOSITORY"
 """The variable that tells a build where the user's own working tree is."""
 SHOWN_BYTES = 16_384
@@ -69,7 +69,7 @@ def built(
         elif written := _written_since(repository.user, kept):
             tell(
                 f"{name}: earlier runs wrote into its build: {written}. Its next start finds "
-                f"that; prepare or [state] before_block can put it back, and rm -rf {kept} has it "
+                f"that; prepare or [state] before_round can put it back, and rm -rf {kept} has it "
                 "built again"
             )
         run_as(repository.user, ["touch", kept])
@@ -123,10 +123,10 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
     user = repository.user
     theirs = os.environ if user is None else {}
     variables = recipe.environment
-    bench = Bench().with_user(user)
+    testbed = Testbed().with_user(user)
     with Workspace() as workspace:
         log = workspace.path / "build.log"
-        code = bench.run(
+        code = testbed.run(
             ["/bin/sh", "-c", recipe.build or ":"],
             cwd=folder,
             env={
@@ -184,7 +184,7 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
 
 
 def _sweep(repository: Repository) -> None:
-    """Remove builds that nobody has asked for in a long time."""
+    """Remove builds that nobody has requested in a long time."""
     old = [
         path
         for path in _cache(repository.user).glob("*/")

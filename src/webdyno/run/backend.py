@@ -1,7 +1,7 @@
 """Interfaces between a run and its hosts, local or remote: one runs servers, one generates load.
 
-All that goes in and out are values, and arms go by their names, so that a host may be this process
-or another machine. `local_backend.py` does the work on the host itself.
+All that goes in and out are values, and variants go by their names, so that a host may be this
+process or another machine. `local_backend.py` does the work on the host itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,10 @@ from webdyno.model.long_look import ServerSample
 from webdyno.model.machine import Machine
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
-from webdyno.model.records import Answer, ServerUse
+from webdyno.model.records import Response, ServerUse
 from webdyno.probe.profile import Profile
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedArm, PlannedRequest
+from webdyno.run.planned import PlannedRequest, PlannedVariant
 
 
 class CourseTracing(NamedTuple):
@@ -37,23 +37,23 @@ Tracing = Literal["samples", "calls"] | CourseTracing
 ("calls"), or the servers' own figures in the course of the load."""
 
 
-class StartedArm(NamedTuple):
-    """An arm whose servers answer."""
+class StartedVariant(NamedTuple):
+    """A variant whose servers answer."""
 
     url: str
     """Where clients find the site, such as `http://127.0.0.1:8080`."""
     ready_s: float
-    """Seconds from the first service's start to the site's first answer."""
+    """Seconds from the first service's start to the site's first response."""
     cpu_s: float
     """CPU time until then."""
     is_counted: bool
-    """Whether its CPU time can be read often without disturbing it."""
-    settings: Mapping[str, str]
+    """Whether its CPU time can be read often without interference."""
+    facts: Mapping[str, str]
     """What the pre-flight check says of its services."""
 
 
 class SlotUsage(NamedTuple):
-    """What an arm's servers used in a slot, by all that was read of them."""
+    """What a variant's servers used in a slot, by all that was read of them."""
 
     servers: ServerUse
     readings: Readings
@@ -84,12 +84,12 @@ class LoadOutcome(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What an arm is asked before the load."""
+    """What a variant is asked before the load."""
 
     requests: Sequence[PlannedRequest]
     load: Load
     ignored: Sequence[str]
-    """What may differ in the bodies of answers."""
+    """What may differ in the bodies of responses."""
 
 
 class HostLost(OperationError):  # noqa: N818
@@ -106,25 +106,25 @@ class LinkCut(OperationError):  # noqa: N818
 
 
 class ServersHost(Protocol):
-    """A host, or several, that run the servers of arms."""
+    """A host, or several, that run the servers of variants."""
 
-    def start(self, arm: str, folder: Path) -> StartedArm:
-        """Start an arm's servers anew; `folder` gets their configurations and logs.
+    def start(self, variant: str, folder: Path) -> StartedVariant:
+        """Start a variant's servers again; `folder` gets their configurations and logs.
 
         Raises OperationError where they don't start.
         """
 
-    def stop(self, arm: str) -> None:
-        """Stop an arm's servers, and leave nothing of them."""
+    def stop(self, variant: str) -> None:
+        """Stop a variant's servers, and leave nothing of them."""
 
-    def check_alive(self, arm: str) -> None:
-        """Raise StackDied where a service of an arm has ended."""
+    def check_alive(self, variant: str) -> None:
+        """Raise StackDied where a service of a variant has ended."""
 
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest together; False where they don't in time."""
 
-    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
-        """Read the counters of an arm that is to come under load."""
+    def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
+        """Read the counters of a variant that is to come under load."""
 
     def slot_ends(self) -> SlotUsage:
         """Read them again, when the load is over."""
@@ -132,8 +132,8 @@ class ServersHost(Protocol):
     def slot_fails(self) -> None:
         """Read nothing more of a slot that failed; safe to call without one."""
 
-    def sampling_begins(self, arm: str, every_s: float) -> None:
-        """Begin to read an arm's CPU time every so many seconds."""
+    def sampling_begins(self, variant: str, every_s: float) -> None:
+        """Begin to read a variant's CPU time every so many seconds."""
 
     def sampling_ends(self) -> Sequence[tuple[float, float]]:
         """End it; give seconds since its beginning, and CPU seconds used by then."""
@@ -145,14 +145,14 @@ class ServersHost(Protocol):
 class ClientsHost(Protocol):
     """A host that makes load."""
 
-    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
-        """Ask an arm's servers each of these once, as a load would; see `run.preflight`."""
+    def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
+        """Ask a variant's servers each of these once, as a load would; see `run.preflight`."""
 
-    def get_ready(self, arm: str) -> None:
-        """Start what makes an arm's load, where it doesn't run yet. Raises GeneratorError."""
+    def get_ready(self, variant: str) -> None:
+        """Start what makes a variant's load, where it doesn't run yet. Raises GeneratorError."""
 
-    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
-        """Load an arm for one slot. Raises GeneratorError."""
+    def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
+        """Load a variant for one slot. Raises GeneratorError."""
 
     def end(self) -> None:
         """End what makes load."""
@@ -172,44 +172,44 @@ class PointTestbed:
     servers: ServersHost
     clients: ClientsHost
 
-    def load(self, arm: str, order: LoadOrder) -> LoadResult:
-        """Load an arm without reading anything. Raises GeneratorError, StackDied."""
-        self.clients.get_ready(arm)
-        return self._load(arm, order).result
+    def load(self, variant: str, order: LoadOrder) -> LoadResult:
+        """Load a variant without reading anything. Raises GeneratorError, StackDied."""
+        self.clients.get_ready(variant)
+        return self._load(variant, order).result
 
-    def slot(self, arm: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
-        """Load an arm for a slot. Raises GeneratorError, StackDied.
+    def slot(self, variant: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
+        """Load a variant for a slot. Raises GeneratorError, StackDied.
 
         The host that serves reads its own counters, around all of the load; the one that loads
         times itself.
         """
-        self.clients.get_ready(arm)
-        self.servers.slot_begins(arm, tracing)
+        self.clients.get_ready(variant)
+        self.servers.slot_begins(variant, tracing)
         try:
-            loaded = self._load(arm, order)
+            loaded = self._load(variant, order)
             used = self.servers.slot_ends()
         finally:
             self.servers.slot_fails()
         return Slot(loaded.result, used._replace(readings=with_client(used.readings, loaded.use)))
 
     def end(self) -> None:
-        """Let nothing of the block go on."""
+        """Let nothing of the round go on."""
         try:
             self.clients.end()
         finally:
             self.servers.end()
 
-    def _load(self, arm: str, order: LoadOrder) -> LoadOutcome:
-        """Load an arm; the death of its servers explains a failure, and is raised instead."""
+    def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
+        """Load a variant; the death of its servers explains a failure, and is raised instead."""
         try:
-            return self.clients.load(arm, order)
+            return self.clients.load(variant, order)
         except GeneratorError:
-            self.servers.check_alive(arm)
+            self.servers.check_alive(variant)
             raise
 
 
-TestbedOf = Callable[[PointPlan, Sequence[PlannedArm]], PointTestbed]
-"""Gives the testbed of a point, for its arms."""
+TestbedOf = Callable[[PointPlan, Sequence[PlannedVariant]], PointTestbed]
+"""Gives the testbed of a point, for its variants."""
 
 
 def with_client(readings: Readings, use: ClientUse | None) -> Readings:
@@ -231,7 +231,7 @@ class Surroundings(NamedTuple):
     machine: Machine
     """The one with the servers."""
     versions: dict[str, dict[str, str]]
-    """By arm, by service: what the server says its version is."""
+    """By variant, by service: what the server says its version is."""
     load_generator: str
     hosts: dict[str, Machine]
     """By name, where there are several."""

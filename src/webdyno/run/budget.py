@@ -32,8 +32,8 @@ PILOT_S = 2.4
 """Estimate of a pilot, without the start of the servers."""
 
 USUAL = (0.1, 0.55, 0.02)
-"""Lead-in, window and warm-up that a pilot usually finds, in seconds."""
-WITHOUT_PILOT = (settings.LEAD_IN_S, settings.WINDOW_S, settings.WARMUP_S)
+"""Ramp-up, window and warm-up that a pilot usually finds, in seconds."""
+WITHOUT_PILOT = (settings.RAMP_UP_S, settings.WINDOW_S, settings.WARMUP_S)
 
 TOLERANCE = 0.1
 """By this share a point or a budget may be too short: estimates are no better."""
@@ -48,41 +48,41 @@ def least_s(experiment: Experiment, catalogue: Catalogue) -> float:
     return OWN_S + points_s
 
 
-def point_s(experiment: Experiment, catalogue: Catalogue, blocks: int | None = None) -> float:
+def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = None) -> float:
     """Give the least time that a point takes, about, in seconds.
 
-    With so many blocks, or the fewest that bring a verdict.
+    With so many rounds, or the fewest that bring a verdict.
     """
     question = question_of(experiment)
-    blocks = blocks or question.fewest_blocks
-    if (block_s := question.loading.block_s(len(experiment.arms))) is not None:
-        return blocks * block_s
+    rounds = rounds or question.fewest_rounds
+    if (round_s := question.loading.round_s(len(experiment.variants))) is not None:
+        return rounds * round_s
     measure = experiment.measure
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
-    lead_in_s, slot_s, warmup_s = (
+    ramp_up_s, slot_s, warmup_s = (
         usual_s if given_s is None else given_s
         for given_s, usual_s in zip(
-            (measure.lead_in_s, measure.slot_s, measure.warmup_s), usual, strict=True
+            (measure.ramp_up_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
     if measure.warmup_bursts == "on":
         warmup_s *= 1 + BURST_PAUSE_S / BURST_S
-    first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_arm
-    slots = measure.slots_per_arm or first
+    first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
+    slots = measure.slots_per_variant or first
     loads_s = sum(
-        warmup_s + slots * _slot_s(experiment.load_of(arm), lead_in_s + slot_s)
-        for arm in experiment.arms
+        warmup_s + slots * _slot_s(experiment.load_of(variant), ramp_up_s + slot_s)
+        for variant in experiment.variants
     )
     starts_s = sum(
         OWN_START_S if _is_started_own(role.service) else START_S
-        for name, arm in experiment.arms.items()
+        for name, variant in experiment.variants.items()
         for site in [catalogue.site(experiment.site_of(name))]
-        for role in catalogue.stack(arm.stack).with_services(site.services).services.values()
+        for role in catalogue.stack(variant.stack).with_services(site.services).services.values()
     )
-    share = len(question.piloted_arms) / len(experiment.arms)
-    pilots_s = share * (starts_s + len(experiment.arms) * PILOT_S) if piloted else 0.0
-    return pilots_s + blocks * (starts_s + loads_s)
+    share = len(question.piloted_variants) / len(experiment.variants)
+    pilots_s = share * (starts_s + len(experiment.variants) * PILOT_S) if piloted else 0.0
+    return pilots_s + rounds * (starts_s + loads_s)
 
 
 def _is_started_own(service: Service) -> bool:
@@ -90,10 +90,12 @@ def _is_started_own(service: Service) -> bool:
 
 
 def _starts_own(experiment: Experiment, catalogue: Catalogue) -> bool:
-    """Whether an arm is an application whose start nobody knows."""
+    """Whether a variant is an application whose start nobody knows."""
     points = plan_points(experiment)
     stacks = (
-        catalogue.stack(arm.stack) for plan in points for arm in plan.experiment.arms.values()
+        catalogue.stack(variant.stack)
+        for plan in points
+        for variant in plan.experiment.variants.values()
     )
     return any(_is_started_own(stack.services[stack.front].service) for stack in stacks)
 
@@ -111,7 +113,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     points = len(plan_points(experiment))
     own = _starts_own(experiment, catalogue)
     more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
-    what = count(question_of(experiment).fewest_blocks, "round") + " or more"
+    what = count(question_of(experiment).fewest_rounds, "round") + " or more"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):
         return (
@@ -126,14 +128,14 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     return f"{takes}; up to {duration(patience * budget_s)} on a noisy machine"
 
 
-def overrun_warning(experiments: Sequence[Experiment], first_block_s: float) -> str | None:
-    """Say after the first block of all points that a verdict takes longer than the budget."""
-    needed_s = first_block_s * sum(question_of(it).fewest_blocks for it in experiments)
+def overrun_warning(experiments: Sequence[Experiment], first_round_s: float) -> str | None:
+    """Say after the first round of all points that a verdict takes longer than the budget."""
+    needed_s = first_round_s * sum(question_of(it).fewest_rounds for it in experiments)
     budget_s = sum(experiment.measure.budget_s for experiment in experiments)
     if needed_s <= budget_s * (1 + TOLERANCE):
         return None
     return (
-        f"the first round took {duration(first_block_s)}: a verdict takes about "
+        f"the first round took {duration(first_round_s)}: a verdict takes about "
         f"{duration(round(needed_s))}, longer than the {duration(budget_s)} it was given"
     )
 
@@ -143,23 +145,23 @@ def reduce_levels(
     catalogue: Catalogue,
     budget_s: float,
     first: First = MappingProxyType({}),
-    blocks: int | None = None,
+    rounds: int | None = None,
 ) -> Experiment:
     """Give an experiment with as many levels as can be measured in `budget_s`, one point at least.
 
-    Every point still gets so many blocks, or the fewest that a verdict needs.
+    Every point still gets so many rounds, or the fewest that a verdict needs.
     """
-    points = int(budget_s / point_s(experiment, catalogue, blocks) + TOLERANCE)
+    points = int(budget_s / point_s(experiment, catalogue, rounds) + TOLERANCE)
     levels = levels_within(experiment.factors, points, first)
     return experiment.replace(factors=levels)
 
 
 def need_s(
-    experiment: Experiment, catalogue: Catalogue, first: First, blocks: int | None = None
+    experiment: Experiment, catalogue: Catalogue, first: First, rounds: int | None = None
 ) -> float:
-    """Give how long so many blocks take at all the levels that matter most, about, in seconds."""
+    """Give how long so many rounds take at all the levels that matter most, about, in seconds."""
     levels = (max(1, len(first.get(factor, ()))) for factor in experiment.factors)
-    return prod(levels) * point_s(experiment, catalogue, blocks)
+    return prod(levels) * point_s(experiment, catalogue, rounds)
 
 
 def levels_within(

@@ -1,16 +1,16 @@
-"""The search for each arm's capacity in a block, and the sweeps that stand beside a capacity.
+"""The search for each variant's capacity in a round, and the sweeps that stand beside a capacity.
 
-In the search the arms take turns, a trial each. What is tried next is a pure function of the trials
-so far: short ones first, then halving, then long ones that decide. It is MLRsearch's (RFC 9971):
-external search until one rate passes and one fails, internal search in logarithms, trials that grow
-longer as it narrows. Three things are other. A trial passes, fails, or leaves the rate open by a
-binomial bound on the share beyond an objective. The capacity is where a line through the trials
-near it crosses what is allowed, not the lower end of a bracket: shares of trials are skewed, so
-that most of them pass where the mean share fails (docs/validation/capacity.md). And servers that
-don't come back after an overload are started anew after each one, since else only the first could
+In the search the variants take turns, a trial each. What is tried next is a pure function of the
+trials so far: short ones first, then halving, then long ones that decide. It is MLRsearch's (RFC
+9971): external search until one rate passes and one fails, internal search in logarithms, trials
+that grow longer as it narrows. Three things are other. A trial passes, fails, or leaves the rate
+open by a binomial bound on the share beyond an objective. The capacity is where a line through the
+trials near it crosses what is allowed, not the lower end of a bracket: shares of trials are skewed,
+so that most of them pass where the mean share fails (docs/validation/capacity.md). And servers that
+don't come back after an overload are started again after each one, since else only the first could
 be found.
 
-The sweeps show response time against rate, and rate against connections.
+The sweeps show latency against arrival rate, and throughput against connections.
 """
 
 import time
@@ -37,8 +37,8 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, SlotRecord
 from webdyno.model.run import SWEEPS
-from webdyno.run.arm import RunningBlock
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
+from webdyno.run.variant import RunningRound
 
 FIRST_SHARE = 0.8
 """Of the rate of a closed loop, where an open one begins."""
@@ -62,11 +62,11 @@ RISK = 0.05
 """Of calling a rate passing, or failing, by chance, before it was tried for as long as decides."""
 MOST_TRIALS = 60
 """A search that hasn't ended by then never will: what it measures changes all the time."""
-LEAD_IN_SHARE = 0.25
-"""Lead-in as a share of a trial's length: a queue takes a while to reach its full length."""
+RAMP_UP_SHARE = 0.25
+"""Ramp-up as a share of a trial's length: a queue takes a while to reach its full length."""
 SLOWEST_RPS = 1.0
 REST_S = 3.0
-"""Longest wait until an overloaded arm is at rest, before another arm's trial begins."""
+"""Longest wait until an overloaded variant is at rest, before another variant's trial begins."""
 SURELY_MISSED = 4.0
 """A trial in which this many times the share that an objective allows is late has failed, whatever
 becomes of the rest: it ends then, instead of waiting for time-outs."""
@@ -88,7 +88,7 @@ class Ask:
     length_s: float
     purpose: Purpose = "search"
     fresh: bool = False
-    """Whether the servers have to be started anew before."""
+    """Whether the servers have to be started again before."""
 
 
 def next_trial(
@@ -96,7 +96,7 @@ def next_trial(
 ) -> Ask | None:
     """Say what to try next; None when the capacity is known, or can't be.
 
-    `closed_rps`: what the arm answers in a closed loop, a place to begin.
+    `closed_rps`: what the variant answers in a closed loop, a place to begin.
     """
     searched = [trial for trial in trials if trial.purpose == "search"]
     if not searched:
@@ -158,19 +158,19 @@ def _ask(
     fresh: bool = False,
 ) -> Ask:
     """Ask for a trial of a share of the time that decides; no shorter than can pass."""
-    least_s = _least_answers(settings) / rate_rps
+    least_s = _least_responses(settings) / rate_rps
     length_s = max(share * settings.deciding_s, min(least_s, MOST_LENGTH_S))
     return Ask(rate_rps, length_s, purpose, fresh)
 
 
 def _decides_s(rate_rps: float, settings: CapacitySettings) -> float:
     """Give how long a rate has to be tried until what was seen there counts as it is."""
-    least_s = _least_answers(settings) / rate_rps
+    least_s = _least_responses(settings) / rate_rps
     return 0.99 * max(settings.deciding_s, min(least_s, MOST_LENGTH_S))
 
 
-def _least_answers(settings: CapacitySettings) -> int:
-    """Give the fewest answers of which all have to be right for a rate to pass."""
+def _least_responses(settings: CapacitySettings) -> int:
+    """Give the fewest responses of which all have to be right for a rate to pass."""
     allowed = min(objective.allowed for objective in settings.objectives)
     return ceil(log(RISK) / log(1 - allowed))
 
@@ -179,7 +179,7 @@ def _passes(level: Level, settings: CapacitySettings) -> bool | None:
     """Tell whether all objectives hold at a rate; None where that isn't clear yet.
 
     It is clear by the bounds of Clopper and Pearson (1934) at `RISK`, or once the rate was tried
-    for long enough. Answers of one trial depend on each other, so the bounds are too narrow;
+    for long enough. Responses of one trial depend on each other, so the bounds are too narrow;
     they only save time where the capacity is far away.
     """
     from scipy.special import betaincinv
@@ -195,69 +195,72 @@ def _passes(level: Level, settings: CapacitySettings) -> bool | None:
 
 
 def search_capacities(
-    running: RunningBlock,
-    arms: Sequence[PlannedArm],
+    running: RunningRound,
+    variants: Sequence[PlannedVariant],
     settings: CapacitySettings,
     times: SlotSettings,
     rng: Random,
 ) -> list[str]:
-    """Search until each arm's capacity is known; give the arms in the order of their trials."""
+    """Search until each variant's capacity is known.
+
+    Give the variants in the order of their trials.
+    """
     search = _Search(running, settings, times)
-    tried: dict[str, list[Trial]] = {arm.name: [] for arm in arms}
-    closed = {arm.name: closed_rps(running.point.data, arm.name) for arm in arms}
+    tried: dict[str, list[Trial]] = {variant.name: [] for variant in variants}
+    closed = {variant.name: closed_rps(running.point.data, variant.name) for variant in variants}
     starts = dict.fromkeys(tried, 0)
     order = list[str]()
-    for arm in rng.sample(arms, len(arms)):
-        search.warm_up(arm, closed[arm.name])
-    going = list(arms)
+    for variant in rng.sample(variants, len(variants)):
+        search.warm_up(variant, closed[variant.name])
+    going = list(variants)
     while going:
-        for arm in rng.sample(going, len(going)):
-            trials = tried[arm.name]
-            ask = next_trial(trials, settings, closed[arm.name])
+        for variant in rng.sample(going, len(going)):
+            trials = tried[variant.name]
+            ask = next_trial(trials, settings, closed[variant.name])
             if ask is None:
-                going.remove(arm)
+                going.remove(variant)
                 continue
             if ask.fresh:
-                running.start(arm)
-                starts[arm.name] += 1
-                search.warm_up(arm, closed[arm.name])
-            trials.append(search.trial(arm, ask, starts[arm.name], turn=len(trials)))
+                running.start(variant)
+                starts[variant.name] += 1
+                search.warm_up(variant, closed[variant.name])
+            trials.append(search.trial(variant, ask, starts[variant.name], turn=len(trials)))
             if not trials[-1].holds:
                 running.waits_for_rest(REST_S)
-            order.append(arm.name)
+            order.append(variant.name)
     return order
 
 
 @dataclass
 class _Search:
-    """The slots of a search in a block."""
+    """The slots of a search in a round."""
 
-    running: RunningBlock
+    running: RunningRound
     settings: CapacitySettings
     times: SlotSettings
     position: int = 0
-    """Of the next one in the block."""
+    """Of the next one in the round."""
 
-    def warm_up(self, arm: PlannedArm, closed_rps: float) -> None:
-        """Warm up an arm that was just started, where it needs that.
+    def warm_up(self, variant: PlannedVariant, closed_rps: float) -> None:
+        """Warm up a variant that was just started, where it needs that.
 
         Not in a closed loop: that asks for all that a server can do, which some don't survive.
         """
-        gentle = at_rate(arm, self.settings, closed_rps * FIRST_SHARE)
-        for load_s in self.times.warmup_loads_s(arm.name):
+        gentle = at_rate(variant, self.settings, closed_rps * FIRST_SHARE)
+        for load_s in self.times.warmup_loads_s(variant.name):
             order = self.running.order(gentle, self._name, load_s)
-            self.running.measure(self.position, arm, "warmup", order)
+            self.running.measure(self.position, variant, "warmup", order)
             self.position += 1
-            time.sleep(self.times.pause_s(arm.name))
+            time.sleep(self.times.pause_s(variant.name))
 
-    def trial(self, arm: PlannedArm, ask: Ask, start: int, turn: int) -> Trial:
-        """Load an arm at the rate that is asked for, and count what is beyond the objectives."""
+    def trial(self, variant: PlannedVariant, ask: Ask, start: int, turn: int) -> Trial:
+        """Load a variant at the rate that is requested, and count what is beyond the objectives."""
         objectives = self.settings.objectives
         order = self.running.order(
-            at_rate(arm, self.settings, ask.rate_rps),
+            at_rate(variant, self.settings, ask.rate_rps),
             self._name,
             ask.length_s,
-            lead_in_s=max(self.times.lead_in_s[arm.name], LEAD_IN_SHARE * ask.length_s),
+            ramp_up_s=max(self.times.ramp_up_s[variant.name], RAMP_UP_SHARE * ask.length_s),
             turn=turn,
         )
         order = replace(order, abort_rule=abort_rule(objectives))
@@ -267,30 +270,32 @@ class _Search:
             trial = trial_of(record.load, ask.rate_rps, objectives, client_limited=limited)
             return record.replace(trial=trial.replace(purpose=ask.purpose, start=start))
 
-        found = self.running.measure(self.position, arm, "trial", order, tell).trial
+        found = self.running.measure(self.position, variant, "trial", order, tell).trial
         assert found  # noqa: S101 (`tell` put it there)
         self.position += 1
         return found
 
     @property
     def _name(self) -> str:
-        return f"block {self.running.number} slot {self.position}"
+        return f"round {self.running.number} slot {self.position}"
 
 
-def closed_rps(data: PointData, arm: str) -> float:
-    """Give what an arm answered in the second half of its pilot, in a closed loop."""
+def closed_rps(data: PointData, variant: str) -> float:
+    """Give what a variant answered in the second half of its pilot, in a closed loop."""
     pilots = [
-        record for record in data.records if isinstance(record, PilotRecord) and record.arm == arm
+        record
+        for record in data.records
+        if isinstance(record, PilotRecord) and record.variant == variant
     ]
     if not pilots:
         return SLOWEST_RPS
-    answers = pilots[-1].answers[len(pilots[-1].answers) // 2 :]
-    seen_s = len(answers) * pilots[-1].window_s
-    return max(sum(answers) / seen_s if seen_s else 0.0, SLOWEST_RPS)
+    responses = pilots[-1].responses[len(pilots[-1].responses) // 2 :]
+    seen_s = len(responses) * pilots[-1].window_s
+    return max(sum(responses) / seen_s if seen_s else 0.0, SLOWEST_RPS)
 
 
-def at_rate(arm: PlannedArm, settings: CapacitySettings, rate_rps: float) -> PlannedArm:
-    return replace(arm, load=arm.load.replace(**settings.of_load, rate_per_s=rate_rps))
+def at_rate(variant: PlannedVariant, settings: CapacitySettings, rate_rps: float) -> PlannedVariant:
+    return replace(variant, load=variant.load.replace(**settings.of_load, rate_per_s=rate_rps))
 
 
 def is_client_limited(record: SlotRecord) -> bool:
@@ -319,7 +324,7 @@ def capacity_sweeps(
 ) -> Iterator[tuple[str, Experiment]]:
     """Give the sweeps beside a search that found these capacities, each with its folder.
 
-    None where none was asked for; without a capacity there are no rates to go to.
+    None where none was requested; without a capacity there are no rates to go to.
     """
     asked = experiment.capacity
     if asked is None or asked.sweep_s is None:
@@ -328,11 +333,11 @@ def capacity_sweeps(
     if rates := rates_around(capacities_rps):
         load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
         there = experiment.replace(load=load)
-        yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "response_p99_us", each_s)
+        yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s)
     numbers = connections_up_to(experiment.load.connections)
     yield (
         "connections",
-        _varied(experiment, "connections", "load.connections", numbers, "rate_rps", each_s),
+        _varied(experiment, "connections", "load.connections", numbers, "throughput_rps", each_s),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which settings make two arms differ: arms that have some as in the one, some as in the other.
+"""Which settings make two variants differ: others have some as in the one, some as in the other.
 
 All combinations of up to three settings; of more, fractions in which no setting's effect is mixed
 up with another's alone (Box, Hunter and Hunter, "Statistics for Experimenters", 2005, chapter 6).
@@ -12,9 +12,9 @@ from typing import Any
 
 from webdyno.definitions.validation import shown_value
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.knob import KnobValue
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.quantities import memory_words
+from webdyno.model.setting import SettingValue
 from webdyno.model.why import Design
 
 UNSET = "its default"
@@ -25,11 +25,11 @@ FULL = 3
 
 
 def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experiment:
-    """Give the experiment that tells which of two arms' settings make their difference.
+    """Give the experiment that tells which of two variants' settings make their difference.
 
     Raise UserError where they differ in nothing, in too much, or not in settings alone.
     """
-    before, after = experiment.arms[one], experiment.arms[other]
+    before, after = experiment.variants[one], experiment.variants[other]
     _check(one, other, before, after)
     changes = _changes(before, after)
     if not 1 <= len(changes) <= MOST_SETTINGS:
@@ -38,37 +38,37 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
             "told apart"
         )
     names = list(changes)
-    arms, levels = dict[str, Arm](), dict[str, list[bool]]()
+    variants, levels = dict[str, Variant](), dict[str, list[bool]]()
     for number, row in enumerate(two_level_design(len(names))):
         changed = [name for name, on in zip(names, row, strict=True) if on]
-        arm = f"{one} with {', '.join(changed)}" if changed else one
-        arm = arm if len(arm) <= LONGEST_NAME else f"{one}, combination {number}"
-        arms[arm] = _with(before, after, changed)
-        levels[arm] = list(row)
+        variant = f"{one} with {', '.join(changed)}" if changed else one
+        variant = variant if len(variant) <= LONGEST_NAME else f"{one}, combination {number}"
+        variants[variant] = _with(before, after, changed)
+        levels[variant] = list(row)
     words = [f"{name}: {before_} → {after_}" for name, (before_, after_) in changes.items()]
     return experiment.derived(
         f"Which settings make {other} differ from {one}",
         f"What do {', '.join(names)} do to {one}?",
-        arms,
+        variants,
         design=Design(settings=words, levels=levels),
     )
 
 
-def _check(one: str, other: str, before: Arm, after: Arm) -> None:
-    for key in ("stack", "site", "paths", "load", "bench"):
+def _check(one: str, other: str, before: Variant, after: Variant) -> None:
+    for key in ("stack", "site", "paths", "load", "testbed"):
         if getattr(before, key) != getattr(after, key):
             raise UserError(
                 f"{one} and {other} differ in their {key}, not in settings of one stack alone"
             )
 
 
-def _changes(before: Arm, after: Arm) -> dict[str, tuple[str, str]]:
+def _changes(before: Variant, after: Variant) -> dict[str, tuple[str, str]]:
     """Give what differs, by name, in words: what it is in the one, and in the other."""
-    knobs = sorted({*before.knobs, *after.knobs})
+    settings = sorted({*before.settings, *after.settings})
     found = {
-        knob: (_shown(before.knobs, knob), _shown(after.knobs, knob))
-        for knob in knobs
-        if before.knobs.get(knob) != after.knobs.get(knob)
+        setting: (_shown(before.settings, setting), _shown(after.settings, setting))
+        for setting in settings
+        if before.settings.get(setting) != after.settings.get(setting)
     }
     if before.memory != after.memory:
         found["memory"] = (_memory(before), _memory(after))
@@ -77,25 +77,29 @@ def _changes(before: Arm, after: Arm) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _shown(knobs: Mapping[str, KnobValue], knob: str) -> str:
-    return shown_value(knobs[knob]) if knob in knobs else UNSET
+def _shown(settings: Mapping[str, SettingValue], setting: str) -> str:
+    return shown_value(settings[setting]) if setting in settings else UNSET
 
 
-def _memory(arm: Arm) -> str:
-    return memory_words(arm.memory) if arm.memory else "no limit"
+def _memory(variant: Variant) -> str:
+    return memory_words(variant.memory) if variant.memory else "no limit"
 
 
-def _with(before: Arm, after: Arm, changed: list[str]) -> Arm:
-    """Give the one arm with what is named as in the other."""
-    knobs = dict(before.knobs)
-    update: dict[str, Any] = {"knobs": knobs}
+def _with(before: Variant, after: Variant, changed: list[str]) -> Variant:
+    """Give the one variant with what is named as in the other."""
+    settings = dict(before.settings)
+    update: dict[str, Any] = {"settings": settings}
     for name in changed:
-        if name in {"memory", "cpus"} and name not in after.knobs and name not in before.knobs:
+        if (
+            name in {"memory", "cpus"}
+            and name not in after.settings
+            and name not in before.settings
+        ):
             update[name] = getattr(after, name)
-        elif name in after.knobs:
-            knobs[name] = after.knobs[name]
+        elif name in after.settings:
+            settings[name] = after.settings[name]
         else:
-            knobs.pop(name, None)
+            settings.pop(name, None)
     return before.replace(**update)
 
 

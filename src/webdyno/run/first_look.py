@@ -1,4 +1,4 @@
-"""Looks at the arms before anything is measured: what can't be compared is known then.
+"""Looks at the variants before anything is measured: what can't be compared is known then.
 
 `look_first` asks what a pre-flight check asks, before the pilots of each point. `unlike_requests`
 asks for everything that a load from a log asks for: of thousands of paths, of which a pre-flight
@@ -14,39 +14,41 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.host.users import caller
-from webdyno.judge.validity.preflight import answer_differences
+from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
-from webdyno.model.records import Answer, PreflightRecord
-from webdyno.run.arm import RunningBlock
+from webdyno.model.records import PreflightRecord, Response
 from webdyno.run.backend import Questions
-from webdyno.run.block import give_up, run_preflight
-from webdyno.run.local_backend import Agent, OpenBenches
-from webdyno.run.planned import MOST_CERTIFIED, PlannedArm, plan_arms
+from webdyno.run.local_backend import Agent, OpenTestbeds
+from webdyno.run.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
 from webdyno.run.point import RunningPoint, in_state, prepared
 from webdyno.run.preflight import with_differences
+from webdyno.run.round import give_up, run_preflight
+from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
 
 
 def look_first(point: RunningPoint) -> None:
-    """Start all arms once and ask them, before the pilots: what can't be compared is known then.
+    """Start all variants once and ask them, before the pilots: what can't be compared shows then.
 
-    Nothing is put on record but what ends the point, or leaves arms out.
+    Nothing is put on record but what ends the point, or leaves variants out.
     """
-    began, arms = time.monotonic(), point.racing()
-    with prepared(point, 0), RunningBlock(point, 0) as running:
-        for arm in arms:
+    began, variants = time.monotonic(), point.racing()
+    with prepared(point, 0), RunningRound(point, 0) as running:
+        for variant in variants:
             try:
-                running.start(arm)
+                running.start(variant)
             except StackDied as death:
                 if not point.goes_on_without(point.failed):
                     raise
                 point.progress.notice(f"{death.what}: the run goes on without it")
-        preflight = run_preflight([arm for arm in arms if arm.name in running.up], running)
+        preflight = run_preflight(
+            [variant for variant in variants if variant.name in running.up], running
+        )
     point.used_s += time.monotonic() - began
-    if differences := answer_differences(preflight, point.experiment):
+    if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)
         give_up(point, 0, differences)
 
@@ -62,51 +64,51 @@ class Unlike(NamedTuple):
 
 
 def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike]:
-    """Start all arms once, ask each for everything, and give what the check would refuse.
+    """Start all variants once, ask each for everything, and give what the check would refuse.
 
     Raises UserError or OperationError where they don't start.
     """
     there = plan_points(experiment)[0].experiment
-    arms = plan_arms(there, catalogue)
+    variants = plan_variants(there, catalogue)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
         exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
-        agent = Agent(arms, OpenBenches(exits).of_arms(there))
+        agent = Agent(variants, OpenTestbeds(exits).of_variants(there))
         exits.callback(agent.end)
         urls = {}
-        for number, arm in enumerate(arms):
+        for number, variant in enumerate(variants):
             kept = folder / str(number)
             kept.mkdir()
-            urls[arm.name] = agent.start(arm.name, kept).url
-        shares = arms[0].shares
+            urls[variant.name] = agent.start(variant.name, kept).url
+        shares = variants[0].shares
         return [
             Unlike(number, why, shares[number])
-            for number, why in _differences(agent, arms, urls, there)
+            for number, why in _differences(agent, variants, urls, there)
         ]
 
 
 def _differences(
-    agent: Agent, arms: Sequence[PlannedArm], urls: dict[str, str], experiment: Experiment
+    agent: Agent, variants: Sequence[PlannedVariant], urls: dict[str, str], experiment: Experiment
 ) -> Iterator[tuple[int, str]]:
     """Ask for as much at a time as a pre-flight check does: no more bodies are held."""
-    for begin in range(0, len(arms[0].asked), MOST_CERTIFIED):
+    for begin in range(0, len(variants[0].asked), MOST_CERTIFIED):
         some = slice(begin, begin + MOST_CERTIFIED)
-        answers = {
-            arm.name: agent.ask(
-                arm.name,
-                urls[arm.name],
-                Questions(arm.asked[some], arm.load, experiment.ignore),
+        responses = {
+            variant.name: agent.ask(
+                variant.name,
+                urls[variant.name],
+                Questions(variant.asked[some], variant.load, experiment.ignore),
             )
-            for arm in arms
+            for variant in variants
         }
-        for number, of_one in enumerate(zip(*answers.values(), strict=True)):
-            by_arm: dict[str, list[Answer]] = {
-                name: [answer] for name, answer in zip(answers, of_one, strict=True)
+        for number, of_one in enumerate(zip(*responses.values(), strict=True)):
+            by_variant: dict[str, list[Response]] = {
+                name: [response] for name, response in zip(responses, of_one, strict=True)
             }
             preflight = PreflightRecord(
-                block=0, answers=with_differences(by_arm), settings={}, ran_before=[]
+                round=0, responses=with_differences(by_variant), facts={}, ran_before=[]
             )
-            if found := answer_differences(preflight, experiment):
+            if found := response_differences(preflight, experiment):
                 yield begin + number, found[0].what
 
 

@@ -1,4 +1,4 @@
-"""A run's folder: its head in `run.json`, what was measured in `slots.jsonl`, a folder per arm.
+"""A run's folder: its head in `run.json`, what was measured in `slots.jsonl`, a folder per variant.
 
 `slots.jsonl` is the one truth of a run. It is only ever appended to, a line at a time, so that
 whatever ends webdyno leaves every finished slot behind. Format: docs/reference/run-folder.md.
@@ -21,15 +21,15 @@ from webdyno.definitions.validation import first_fault
 from webdyno.host.workspace import locks_held, open_lock
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
-from webdyno.model.records import BlockRecord, Record
+from webdyno.model.records import Record, RoundRecord
 from webdyno.model.run import (
     FORMAT,
     READABLE,
     RunHead,
-    arm_folder,
-    block_path,
     read_stacks,
+    round_path,
     stacks_file,
+    variant_folder,
     written_stacks,
 )
 from webdyno.run.records_file import MOST_RECORDS_BYTES, RECORDS_FILE, records_of, whole_lines
@@ -138,7 +138,7 @@ class RunFolder:
     def append(self, record: Record) -> None:
         """Add a record as one line, handed to the kernel before this returns.
 
-        The end of a block is also forced to the disk, so that it survives a power cut. Raises
+        The end of a round is also forced to the disk, so that it survives a power cut. Raises
         OperationError when that fails, as on a full disk; what was there before stays whole.
         """
         self.hold()
@@ -155,7 +155,7 @@ class RunFolder:
                 written = 0
                 while written < len(line):
                     written += self._write(self._file, line[written:])
-                if isinstance(record, BlockRecord):
+                if isinstance(record, RoundRecord):
                     os.fsync(self._file)
             except OSError:
                 os.ftruncate(self._file, size)
@@ -180,31 +180,31 @@ class RunFolder:
             except FileNotFoundError:
                 return []
 
-    def block_log(self, point: int, block: int, name: str) -> Path:
-        """Give the path of something that a block keeps beside its arms.
+    def round_log(self, point: int, round_number: int, name: str) -> Path:
+        """Give the path of something that a round keeps beside its variants.
 
         Raise UserError where a symbolic link leads out of the run.
         """
-        log = block_path(self.path, point, block) / name
+        log = round_path(self.path, point, round_number) / name
         if not log.resolve().is_relative_to(self.path.resolve()):
             raise UserError(f"{log} leads out of {self.path}: remove that symbolic link")
         return log
 
-    def block_folder(self, point: int, block: int, arm: str) -> Path:
-        """Give the folder of an arm in a block (configs, error logs), made if it isn't there."""
-        folder = self.block_log(point, block, arm_folder(arm))
+    def round_folder(self, point: int, round_number: int, variant: str) -> Path:
+        """Give the folder of a variant in a round (configs, error logs), made if it isn't there."""
+        folder = self.round_log(point, round_number, variant_folder(variant))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
         return folder
 
-    def add_stacks(self, arm: str, stacks: Mapping[str, int]) -> None:
-        """Add samples of an arm's stacks to those that are kept.
+    def add_stacks(self, variant: str, stacks: Mapping[str, int]) -> None:
+        """Add samples of a variant's stacks to those that are kept.
 
         Raise OperationError if that fails.
         """
-        file = stacks_file(self.path, arm)
+        file = stacks_file(self.path, variant)
         with writing(file):
             file.parent.mkdir(exist_ok=True)
             kept = read_stacks(file.read_text(encoding="utf-8")) if file.exists() else Counter()

@@ -16,13 +16,13 @@ from webdyno.generator.interface import Generator, LoadOrder, program
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.control_group import ControlGroup, forget_groups
 from webdyno.host.limits import CpuLimit
-from webdyno.host.netns import open_bench
-from webdyno.host.this_machine import Bench
+from webdyno.host.netns import open_testbed
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
-from webdyno.model.bench import BenchSettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import PointPlan, plan_points
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
+from webdyno.model.testbed import TestbedSettings
 from webdyno.probe.client import ClientWatch
 from webdyno.probe.cpu import server_cpu
 from webdyno.probe.profile import Profiler, SystemCalls
@@ -38,13 +38,13 @@ from webdyno.run.backend import (
     Questions,
     ServersHost,
     SlotUsage,
-    StartedArm,
+    StartedVariant,
     Surroundings,
     TestbedOf,
     Tracing,
 )
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedArm, arms_of_all_points
+from webdyno.run.planned import PlannedVariant, variants_of_all_points
 from webdyno.run.preflight import ask_all
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
@@ -57,66 +57,72 @@ SHARE_AT_REST = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class ArmBench:
-    """Where an arm runs, and what makes its load there; arms that run alike share one."""
+class VariantTestbed:
+    """Where a variant runs, and what makes its load there; variants that run alike share one."""
 
-    bench: Bench
+    testbed: Testbed
     new_generator: Callable[[], Generator]
-    """Servers and load generator are both started anew in each block."""
+    """Servers and load generator are both started again in each round."""
 
 
 class Agent(ServersHost, ClientsHost):
-    """Servers and load generators of a block on one host; afterwards it is ready for another."""
+    """Servers and load generators of a round on one host; afterwards it is ready for another."""
 
-    def __init__(self, arms: Sequence[PlannedArm], benches: Mapping[str, ArmBench]) -> None:
-        """Work for these arms, on their benches by arm."""
-        self.work_for(arms, benches)
+    def __init__(
+        self, variants: Sequence[PlannedVariant], testbeds: Mapping[str, VariantTestbed]
+    ) -> None:
+        """Work for these variants, on their testbeds by variant."""
+        self.work_for(variants, testbeds)
         self._stacks: dict[str, RunningStack] = {}
-        self._generators: dict[ArmBench, Generator] = {}
+        self._generators: dict[VariantTestbed, Generator] = {}
         self._slot: _Watched | None = None
         self._sampler: Sampler | None = None
         self._sampled: list[tuple[float, float]] = []
 
-    def work_for(self, arms: Sequence[PlannedArm], benches: Mapping[str, ArmBench]) -> None:
-        """Work for other arms, when nothing of those before is up."""
-        self._arms, self._benches = {arm.name: arm for arm in arms}, benches
+    def work_for(
+        self, variants: Sequence[PlannedVariant], testbeds: Mapping[str, VariantTestbed]
+    ) -> None:
+        """Work for other variants, when nothing of those before is up."""
+        self._variants, self._testbeds = {variant.name: variant for variant in variants}, testbeds
 
-    def ports_for(self, arm: str, roles: Sequence[str]) -> list[int]:
-        """Find a free port for each of some services of an arm."""
-        bench, ports = self._benches[arm].bench, list[int]()
+    def ports_for(self, variant: str, roles: Sequence[str]) -> list[int]:
+        """Find a free port for each of some services of a variant."""
+        testbed, ports = self._testbeds[variant].testbed, list[int]()
         for _ in roles:
-            ports.append(free_port(bench.servers_socket, ports, bench.host))
+            ports.append(free_port(testbed.servers_socket, ports, testbed.host))
         return ports
 
-    def start(self, arm: str, folder: Path, placement: Placement | None = None) -> StartedArm:
-        """Start an arm's servers; with a placement only those that are to be here."""
-        self.stop(arm)
-        planned = self._arms[arm]
+    def start(
+        self, variant: str, folder: Path, placement: Placement | None = None
+    ) -> StartedVariant:
+        """Start a variant's servers; with a placement only those that are to be here."""
+        self.stop(variant)
+        planned = self._variants[variant]
         stack = start_stack(
             planned.stack,
-            planned.knobs,
+            planned.settings,
             planned.site,
             folder=folder,
-            bench=self._benches[arm].bench.with_server_cpus(planned.cpus),
+            testbed=self._testbeds[variant].testbed.with_server_cpus(planned.cpus),
             memory_bytes=planned.memory_bytes,
             placement=placement,
             asked=planned.first_request,
         )
-        self._stacks[arm] = stack
-        return StartedArm(
+        self._stacks[variant] = stack
+        return StartedVariant(
             url=stack.url,
             ready_s=stack.ready_s,
             cpu_s=server_cpu(stack).cpu_s,
             is_counted=stack.group is not None,
-            settings=stack.settings(),
+            facts=stack.facts(),
         )
 
-    def stop(self, arm: str) -> None:
-        if (stack := self._stacks.pop(arm, None)) is not None:
+    def stop(self, variant: str) -> None:
+        if (stack := self._stacks.pop(variant, None)) is not None:
             stack.stop()
 
-    def check_alive(self, arm: str) -> None:
-        self._stacks[arm].check_alive()
+    def check_alive(self, variant: str) -> None:
+        self._stacks[variant].check_alive()
 
     def waits_for_rest(self, most_s: float) -> bool:
         deadline = time.monotonic() + most_s
@@ -127,12 +133,12 @@ class Agent(ServersHost, ClientsHost):
                 return True
         return False
 
-    def slot_begins(self, arm: str, tracing: Tracing | None) -> None:
-        bench = self._benches[arm]
-        generator = self._generators.get(bench)
+    def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
+        testbed = self._testbeds[variant]
+        generator = self._generators.get(testbed)
         pid = generator.pid if generator else None
-        probe = SlotProbe(arm, self._stacks, bench.bench, pid)
-        self._slot = _Watched(probe, tracing, bench.bench, self._stacks[arm], pid)
+        probe = SlotProbe(variant, self._stacks, testbed.testbed, pid)
+        self._slot = _Watched(probe, tracing, testbed.testbed, self._stacks[variant], pid)
 
     def slot_ends(self) -> SlotUsage:
         slot, self._slot = self._slot, None
@@ -145,8 +151,8 @@ class Agent(ServersHost, ClientsHost):
         if slot is not None:
             slot.leave()
 
-    def sampling_begins(self, arm: str, every_s: float) -> None:
-        stack = self._stacks[arm]
+    def sampling_begins(self, variant: str, every_s: float) -> None:
+        stack = self._stacks[variant]
         self._sampled = sampled = [(0.0, server_cpu(stack).cpu_s)]
         self._sampler = Sampler(every_s)
         self._sampler.add(lambda at_s: sampled.append((at_s, server_cpu(stack).cpu_s)))
@@ -157,22 +163,22 @@ class Agent(ServersHost, ClientsHost):
             self._sampler.stop()
         return self._sampled
 
-    def ask(self, arm: str, url: str, questions: Questions) -> list[Answer]:
+    def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
         requests, load, ignored = questions
-        return ask_all(url, requests, load, self._benches[arm].bench.client_socket, ignored)
+        return ask_all(url, requests, load, self._testbeds[variant].testbed.client_socket, ignored)
 
-    def get_ready(self, arm: str) -> None:
-        bench = self._benches[arm]
-        if bench not in self._generators:
-            self._generators[bench] = bench.new_generator().__enter__()
+    def get_ready(self, variant: str) -> None:
+        testbed = self._testbeds[variant]
+        if testbed not in self._generators:
+            self._generators[testbed] = testbed.new_generator().__enter__()
 
-    def load(self, arm: str, order: LoadOrder) -> LoadOutcome:
-        """Load an arm for one slot; watch ourselves where its servers are elsewhere."""
-        bench = self._benches[arm]
-        generator = self._generators[bench]
-        if arm in self._stacks:
+    def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
+        """Load a variant for one slot; watch ourselves where its servers are elsewhere."""
+        testbed = self._testbeds[variant]
+        generator = self._generators[testbed]
+        if variant in self._stacks:
             return LoadOutcome(generator.slot(order), None)
-        with ClientWatch(bench.bench.split.client, generator.pid) as watch:
+        with ClientWatch(testbed.testbed.split.client, generator.pid) as watch:
             result = generator.slot(order)
         return LoadOutcome(result, ClientUse(watch.cpu, watch.waiting, watch.stopped_s, None))
 
@@ -201,19 +207,19 @@ class _Watched:
         self,
         probe: SlotProbe,
         tracing: Tracing | None,
-        bench: Bench,
+        testbed: Testbed,
         stack: RunningStack,
         client_pid: int | None,
     ) -> None:
-        self._server_cpus = len(bench.split.servers)
+        self._server_cpus = len(testbed.split.servers)
         self._probe = probe
         self._exits = ExitStack()
-        cpus = (bench.split.servers, bench.split.rest)
+        cpus = (testbed.split.servers, testbed.split.rest)
         # Calls cost more while they are counted, which would show in samples.
         profiler = Profiler(*cpus) if tracing == "samples" else None
         calls = SystemCalls(*cpus) if tracing == "calls" else None
         course = (
-            Course(stack, bench, client_pid, tracing.every_s)
+            Course(stack, testbed, client_pid, tracing.every_s)
             if isinstance(tracing, CourseTracing)
             else None
         )
@@ -247,20 +253,20 @@ class LocalBackend:
 
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
         """Look at everything that can change a result and isn't part of the experiment."""
-        arms = arms_of_all_points(experiment, catalogue)
-        with open_bench(experiment.bench, find_loadgen()) as bench:
-            return surroundings_on(bench, experiment, arms)
+        variants = variants_of_all_points(experiment, catalogue)
+        with open_testbed(experiment.testbed, find_loadgen()) as testbed:
+            return surroundings_on(testbed, experiment, variants)
 
     def open(
         self,
         folder: RunFolder,  # noqa: ARG002 (what is sent to hosts elsewhere)
         exits: ExitStack,
     ) -> TestbedOf:
-        """Open benches as they are asked for, until `exits` closes."""
-        benches = OpenBenches(exits)
+        """Open testbeds as they are asked for, until `exits` closes."""
+        testbeds = OpenTestbeds(exits)
 
-        def testbed_of(plan: PointPlan, arms: Sequence[PlannedArm]) -> PointTestbed:
-            agent = Agent(arms, benches.of_arms(plan.experiment))
+        def testbed_of(plan: PointPlan, variants: Sequence[PlannedVariant]) -> PointTestbed:
+            agent = Agent(variants, testbeds.of_variants(plan.experiment))
             return PointTestbed(agent, agent)
 
         return testbed_of
@@ -270,53 +276,55 @@ class LocalBackend:
 
 
 def surroundings_on(
-    bench: Bench, experiment: Experiment, arms: Sequence[PlannedArm]
+    testbed: Testbed, experiment: Experiment, variants: Sequence[PlannedVariant]
 ) -> Surroundings:
-    """Look at a bench, and ask services and load generators for their versions.
+    """Look at a testbed, and ask services and load generators for their versions.
 
     Raises OperationError.
     """
     versions: dict[str, dict[str, str]] = {}
-    for arm in arms:
-        asked = ask_versions(arm.stack, arm.knobs, arm.site, bench, arm.first_request)
-        versions.setdefault(arm.name, {}).update(asked)
+    for variant in variants:
+        asked = ask_versions(
+            variant.stack, variant.settings, variant.site, testbed, variant.first_request
+        )
+        versions.setdefault(variant.name, {}).update(asked)
     generators = dict.fromkeys(plan.experiment.generator for plan in plan_points(experiment))
     return Surroundings(
-        machine=bench.describe(),
+        machine=testbed.describe(),
         versions=versions,
         load_generator="; ".join(program(name).version() for name in generators),
         hosts={},
     )
 
 
-class OpenBenches:
-    """Benches that are open until `exits` closes, each once."""
+class OpenTestbeds:
+    """Testbeds that are open until `exits` closes, each once."""
 
     def __init__(
-        self, exits: ExitStack, as_host: Callable[[Bench], Bench] = lambda bench: bench
+        self, exits: ExitStack, as_host: Callable[[Testbed], Testbed] = lambda testbed: testbed
     ) -> None:
-        """`as_host` makes a bench of this machine one of a host of a cluster."""
+        """`as_host` makes a testbed of this machine one of a host of a cluster."""
         self._exits, self._as_host = exits, as_host
-        self._open: dict[tuple[BenchSettings, str], ArmBench] = {}
-        self._benches: dict[BenchSettings, Bench] = {}
+        self._open: dict[tuple[TestbedSettings, str], VariantTestbed] = {}
+        self._testbeds: dict[TestbedSettings, Testbed] = {}
 
-    def of_arms(self, experiment: Experiment) -> dict[str, ArmBench]:
-        """Give where each arm runs, with what the experiment's load generator is there."""
+    def of_variants(self, experiment: Experiment) -> dict[str, VariantTestbed]:
+        """Give where each variant runs, with what the experiment's load generator is there."""
         return {
-            arm: self._arm_bench(experiment.bench_of(arm), experiment.generator)
-            for arm in experiment.arms
+            variant: self._variant_testbed(experiment.testbed_of(variant), experiment.generator)
+            for variant in experiment.variants
         }
 
-    def _arm_bench(self, settings: BenchSettings, generator: str) -> ArmBench:
+    def _variant_testbed(self, settings: TestbedSettings, generator: str) -> VariantTestbed:
         key = (settings, generator)
         if key not in self._open:
-            bench = self._bench(settings)
-            entry = [*self._with_cpu_time(settings), *bench.client_entry()]
-            new_generator = partial(program(generator).new, bench.split.client, entry)
-            self._open[key] = ArmBench(bench, new_generator)
+            testbed = self._testbed(settings)
+            entry = [*self._with_cpu_time(settings), *testbed.client_entry()]
+            new_generator = partial(program(generator).new, testbed.split.client, entry)
+            self._open[key] = VariantTestbed(testbed, new_generator)
         return self._open[key]
 
-    def _with_cpu_time(self, settings: BenchSettings) -> list[str]:
+    def _with_cpu_time(self, settings: TestbedSettings) -> list[str]:
         """Give the words before a command that let it have the client's share of CPU time."""
         if settings.client_cpus is None:
             return []
@@ -326,8 +334,8 @@ class OpenBenches:
         limit = CpuLimit.impose(workspace.name, group, settings.client_cpus)
         return ["sh", "-c", 'echo 0 >"$0" && exec "$@"', str(limit.folder / "cgroup.procs")]
 
-    def _bench(self, settings: BenchSettings) -> Bench:
-        if settings not in self._benches:
-            bench = self._exits.enter_context(open_bench(settings, find_loadgen()))
-            self._benches[settings] = self._as_host(bench)
-        return self._benches[settings]
+    def _testbed(self, settings: TestbedSettings) -> Testbed:
+        if settings not in self._testbeds:
+            testbed = self._exits.enter_context(open_testbed(settings, find_loadgen()))
+            self._testbeds[settings] = self._as_host(testbed)
+        return self._testbeds[settings]

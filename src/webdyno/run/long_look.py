@@ -25,11 +25,11 @@ from webdyno.model.capacity import CapacitySettings, Trial, trial_of
 from webdyno.model.load_result import LoadResult
 from webdyno.model.long_look import ServerSample, Stall
 from webdyno.model.records import LongLookRecord, SlotRecord
-from webdyno.run.arm import RunningBlock, ceiling_of
 from webdyno.run.backend import CourseTracing, ServersHost, Slot
 from webdyno.run.capacity import at_rate, is_client_limited
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
+from webdyno.run.variant import RunningRound, ceiling_of
 from webdyno.stack.log import exhaustion_in
 from webdyno.stack.service import StackDied
 
@@ -47,35 +47,35 @@ def run_long_looks(point: RunningPoint) -> None:
     """
     order = rng_of(point.experiment.measure.seed, point.number, "long look")
     lacking = lacking_looks(point.data)
-    for arm in order.sample(point.arms, len(point.arms)):
-        if arm.name not in lacking:
+    for variant in order.sample(point.variants, len(point.variants)):
+        if variant.name not in lacking:
             continue
-        left = left_s(look_parts_of(point.data, arm.name), point.experiment)
-        point.progress.long_look_begins(point.data.point, arm.name, left)
+        left = left_s(look_parts_of(point.data, variant.name), point.experiment)
+        point.progress.long_look_begins(point.data.point, variant.name, left)
         try:
-            _look_at(point, arm)
+            _look_at(point, variant)
         except StackDied as death:
-            point.keep_incident(point.finished_blocks, arm.name, death)
+            point.keep_incident(point.finished_rounds, variant.name, death)
             return
         except GeneratorError as failure:
-            point.keep_incident(point.finished_blocks, None, failure)
+            point.keep_incident(point.finished_rounds, None, failure)
             return
-        point.progress.long_look_ends(look_parts_of(point.data, arm.name))
+        point.progress.long_look_ends(look_parts_of(point.data, variant.name))
 
 
-def _look_at(point: RunningPoint, arm: PlannedArm) -> None:
+def _look_at(point: RunningPoint, variant: PlannedVariant) -> None:
     """Load a variant for so long as its look lacks without a break, and keep each part at once."""
-    parts = look_parts_of(point.data, arm.name)
+    parts = look_parts_of(point.data, variant.name)
     longest_s = part_s(question_of(point.experiment).long_look_s)
     stretch = parts[-1].stretch + 1 if parts else 0
     began, began_at = time.monotonic(), datetime.now(UTC)
-    with prepared(point, 0), RunningBlock(point, 0) as running:
-        running.start(arm)
-        point.testbed.clients.get_ready(arm.name)
+    with prepared(point, 0), RunningRound(point, 0) as running:
+        running.start(variant)
+        point.testbed.clients.get_ready(variant.name)
         while not parts or parts[-1].ended_by is None:
             left = left_s(parts, point.experiment)
             part = sum(it.stretch == stretch for it in parts)
-            measured = _part(running, arm, min(longest_s, left), len(parts), is_fresh=not part)
+            measured = _part(running, variant, min(longest_s, left), len(parts), is_fresh=not part)
             placed = measured.replace(
                 stretch=stretch,
                 part=part,
@@ -90,73 +90,79 @@ def _look_at(point: RunningPoint, arm: PlannedArm) -> None:
 
 
 def _part(
-    running: RunningBlock, arm: PlannedArm, length_s: float, number: int, *, is_fresh: bool
+    running: RunningRound, variant: PlannedVariant, length_s: float, number: int, *, is_fresh: bool
 ) -> LongLookRecord:
-    """Load a variant for one part of its look; what is random is drawn anew for each.
+    """Load a variant for one part of its look; what is random is drawn again for each.
 
     One that was just started warms up before it, as in each round.
     """
     point = running.point
     times, question = slot_settings(point.data), question_of(point.experiment)
     searched = point.experiment.capacity
-    rate_rps = question.loading.look_rate_rps(point.data, arm.name)
+    rate_rps = question.loading.look_rate_rps(point.data, variant.name)
     if searched and rate_rps:
-        arm = at_rate(arm, searched, rate_rps)
+        variant = at_rate(variant, searched, rate_rps)
     window_s = max(SHORTEST_WINDOW_S, part_s(question.long_look_s) / MOST_WINDOWS)
-    lead_in_s = max(times.lead_in_s[arm.name], window_s)
-    if is_fresh and arm.name in times.in_bursts:
-        running.warm_up_in_bursts(arm, times)
+    ramp_up_s = max(times.ramp_up_s[variant.name], window_s)
+    if is_fresh and variant.name in times.in_bursts:
+        running.warm_up_in_bursts(variant, times)
     elif is_fresh:
-        lead_in_s = max(times.warmup_s[arm.name], lead_in_s)
+        ramp_up_s = max(times.warmup_s[variant.name], ramp_up_s)
     order = running.order(
-        arm,
-        f"long look at {arm.name}, part {number}",
+        variant,
+        f"long look at {variant.name}, part {number}",
         length_s,
-        lead_in_s=lead_in_s,
+        ramp_up_s=ramp_up_s,
         part_s=window_s,
         turn=number,
     )
-    slot = point.testbed.slot(arm.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
-    record = recorded(slot, arm, window_s, lead_in_s)
-    logs = point.folder.block_folder(point.number, running.number, arm.name)
+    slot = point.testbed.slot(variant.name, order, CourseTracing(SAMPLED_WINDOWS * window_s))
+    record = recorded(slot, variant, window_s, ramp_up_s)
+    logs = point.folder.round_folder(point.number, running.number, variant.name)
     record = with_failures(record, point.testbed.servers, logs)
     record = thinned_samples(record, happened_in(record))
     if not searched or not rate_rps:
         return record
-    return record.replace(trial=_confirmed(point, arm, slot, searched, rate_rps))
+    return record.replace(trial=_confirmed(point, variant, slot, searched, rate_rps))
 
 
 def _confirmed(
-    point: RunningPoint, arm: PlannedArm, slot: Slot, searched: CapacitySettings, rate_rps: float
+    point: RunningPoint,
+    variant: PlannedVariant,
+    slot: Slot,
+    searched: CapacitySettings,
+    rate_rps: float,
 ) -> Trial:
     """Tell whether the objectives hold, by the same rules as in the search for the capacity."""
     asked = SlotRecord(
-        block=point.finished_blocks,
+        round=point.finished_rounds,
         slot=0,
-        arm=arm.name,
+        variant=variant.name,
         phase="trial",
         started_at=datetime.now(UTC),
         load=slot.load,
         servers=slot.used.servers,
-        readings=slot.used.readings.replace(ceiling=ceiling_of(point, arm)),
+        readings=slot.used.readings.replace(ceiling=ceiling_of(point, variant)),
     )
     limited = is_client_limited(asked)
     return trial_of(slot.load, rate_rps, searched.objectives, client_limited=limited)
 
 
-def recorded(slot: Slot, arm: PlannedArm, window_s: float, lead_in_s: float) -> LongLookRecord:
+def recorded(
+    slot: Slot, variant: PlannedVariant, window_s: float, ramp_up_s: float
+) -> LongLookRecord:
     """Give what is kept of a stretch."""
     load, used = slot
     windows = [window for window in load.counted_windows if window.length_s > 0.9 * window_s]
     return LongLookRecord(
-        arm=arm.name,
+        variant=variant.name,
         started_at=datetime.now(UTC),
         took_s=0.0,
         window_s=window_s,
         responses=[window.completed for window in windows],
         failed=[window.failed for window in windows],
         client_pauses=_client_pauses(load),
-        samples=_after(used.course, lead_in_s),
+        samples=_after(used.course, ramp_up_s),
         server_cpus=used.server_cpus,
         load=load.replace(windows=[]),
         servers=used.servers,
@@ -170,7 +176,7 @@ def with_failures(record: LongLookRecord, servers: ServersHost, logs: Path) -> L
     """Say how a server died, and what its log has of failures."""
     died = ""
     try:
-        servers.check_alive(record.arm)
+        servers.check_alive(record.variant)
     except StackDied as death:
         died = death.what
     if not died and not any(record.failed):

@@ -3,7 +3,7 @@
 DuckDB writes it, being a third of the size of pyarrow or polars, and reads it as well. It is an
 extra of webdyno's, since few need it:
 
-    select arm, avg("load.rate_rps") from 'slots.parquet' group by arm
+    select variant, avg("load.rate_rps") from 'slots.parquet' group by variant
 """
 
 import sys
@@ -76,7 +76,7 @@ def _columns(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     for row in rows:
         for name, value in row.items():
             kinds.setdefault(name, set()).update([type(value)] if value is not None else [])
-    return {name: _column_type(found) for name, found in kinds.items()} or {"block": "BIGINT"}
+    return {name: _column_type(found) for name, found in kinds.items()} or {"round": "BIGINT"}
 
 
 def _column_type(kinds: set[type]) -> str:

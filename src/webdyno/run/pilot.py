@@ -1,7 +1,7 @@
-"""The pilot: each arm alone, before the blocks, to find the times that it needs.
+"""The pilot: each variant alone, before the rounds, to find the times that it needs.
 
-It looks at one arm at a time, never at a difference between arms. What it finds is on record, so
-that a resumed run uses the same times.
+It looks at one variant at a time, never at a difference between variants. What it finds is on
+record, so that a resumed run uses the same times.
 """
 
 import time
@@ -16,10 +16,9 @@ from webdyno.judge.bursts import in_bursts
 from webdyno.judge.pilot import Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
 from webdyno.model.experiment import Experiment
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.pilot import ColdFigures, FreshStart, Pilot
 from webdyno.model.records import PilotRecord
-from webdyno.run.arm import RunningBlock
 from webdyno.run.pilot_looks import (
     PIECE_S,
     REST_S,
@@ -31,8 +30,9 @@ from webdyno.run.pilot_looks import (
     series_of,
     step_after,
 )
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
+from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 
 LONGEST_SHARE = 1 / 30
@@ -41,18 +41,18 @@ FRESH_STARTS = 2
 """At most; a second one only where a change was seen late. docs/validation/coverage.md: what it is
 worth."""
 PLANNED_SHARE = 1 / 4
-"""The minimum of blocks should fit into this share of the budget. It limits the windows' length,
+"""The minimum of rounds should fit into this share of the budget. It limits the windows' length,
 unless slow responses need longer ones."""
 WINDOW_RESPONSES = 22
-"""Length of window and lead-in for slow responses, in response times."""
-FULL_RATE = 0.9
+"""Length of window and ramp-up for slow responses, in latencies."""
+FULL_THROUGHPUT = 0.9
 
 
 def needs_pilot(experiment: Experiment) -> bool:
     """Tell whether a pilot can find something that isn't set.
 
-    For the lead-in alone it isn't worth its time: who sets slots and warm-up has none without. A
-    search for the capacity begins at the rate that it saw.
+    For the ramp-up alone it isn't worth its time: who sets slots and warm-up has none without. A
+    search for the capacity begins at the throughput that it saw.
     """
     measure = experiment.measure
     asked = (measure.slot_s, measure.warmup_s)
@@ -61,11 +61,11 @@ def needs_pilot(experiment: Experiment) -> bool:
 
 
 def is_before_pilots(point: RunningPoint) -> bool:
-    return needs_pilot(point.experiment) and not point.finished_blocks and not pilots(point.data)
+    return needs_pilot(point.experiment) and not point.finished_rounds and not pilots(point.data)
 
 
 def run_pilots(point: RunningPoint) -> None:
-    """Look at each arm that has no pilot on record, in an order drawn once.
+    """Look at each variant that has no pilot on record, in an order drawn once.
 
     Servers that don't start raise OperationError, a load generator that fails GeneratorError; a
     server that dies stops the point, unless that goes on without it.
@@ -75,15 +75,15 @@ def run_pilots(point: RunningPoint) -> None:
     order = rng_of(point.experiment.measure.seed, point.number, "pilot")
     done, wanted = (
         pilots(point.data),
-        set(question_of(point.experiment).piloted_arms) - point.failed,
+        set(question_of(point.experiment).piloted_variants) - point.failed,
     )
-    for arm in order.sample(point.arms, len(point.arms)):
-        if arm.name in done or arm.name not in wanted:
+    for variant in order.sample(point.variants, len(point.variants)):
+        if variant.name in done or variant.name not in wanted:
             continue
         try:
-            record = _look_at(point, arm)
+            record = _look_at(point, variant)
         except StackDied as death:
-            point.keep_incident(0, arm.name, death)
+            point.keep_incident(0, variant.name, death)
             if not point.goes_on_without(point.failed):
                 point.has_stopped = True
                 return
@@ -100,7 +100,7 @@ def run_pilots(point: RunningPoint) -> None:
 
 
 def _tell_shorter_windows(point: RunningPoint) -> None:
-    """Say so where blocks have shorter windows than the pilots found."""
+    """Say so where rounds have shorter windows than the pilots found."""
     question = question_of(point.experiment)
     has_windows = question.loading.has_windows and point.experiment.measure.slot_s is None
     if not has_windows or not question.tells_shorter_windows:
@@ -109,83 +109,83 @@ def _tell_shorter_windows(point: RunningPoint) -> None:
     window_s = slot_settings(point.data).window_s
     if window_s < found_s:
         point.progress.notice(
-            f"pilots and lead-ins take long here: slots of {window_s:.2g} s instead of "
+            f"pilots and ramp-ups take long here: slots of {window_s:.2g} s instead of "
             f"{found_s:.2g} s, so that a clear difference is told soon"
         )
 
 
-def _look_at(point: RunningPoint, arm: PlannedArm) -> PilotRecord:
+def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
-    point.progress.pilot_begins(point.data.point, arm.name)
+    point.progress.pilot_begins(point.data.point, variant.name)
     longest_s = LONGEST_SHARE * point.experiment.measure.budget_s
     looks, starts, works_on = list[PilotLook](), list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
-        with prepared(point, 0), RunningBlock(point, 0) as running:
-            up = running.start(arm)
-            point.testbed.clients.get_ready(arm.name)
+        with prepared(point, 0), RunningRound(point, 0) as running:
+            up = running.start(variant)
+            point.testbed.clients.get_ready(variant.name)
             start_s = time.monotonic() - start_began
-            load = PilotLoad(running, arm)
-            left_s = longest_s - sum(len(each.answers) for each in looks) * WINDOW_S
+            load = PilotLoad(running, variant)
+            left_s = longest_s - sum(len(each.responses) for each in looks) * WINDOW_S
             step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
-            needs = _needs(point.experiment, start_s, seen.response_s)
+            needs = _needs(point.experiment, start_s, seen.latency_s)
             if not starts and not seen.failed:
                 works_on = not running.waits_for_rest(REST_S)
                 starts = load.starts(seen, needs.most_slot_s)
-            if step != "anew" or step_after(looks, starts, is_last_start=not left) != "anew":
+            if step != "again" or step_after(looks, starts, is_last_start=not left) != "again":
                 break
     found = settle(*series_of(looks, starts), needs)
     cold = _cold(seen, found, up.ready_s, up.cpu_s)
-    bursts = look_in_bursts(point, arm, needs, looks, works_on=works_on)
+    bursts = look_in_bursts(point, variant, needs, looks, works_on=works_on)
     if bursts and bursts.told:
         found = in_bursts(found, len(bursts.bursts), series_after(bursts), bursts.told)
     return PilotRecord(
-        arm=arm.name,
+        variant=variant.name,
         started_at=began_at,
         took_s=time.monotonic() - began,
         window_s=WINDOW_S,
-        earlier=[FreshStart(answers=each.answers, cpu_s=each.cpu_s) for each in looks[:-1]],
-        answers=seen.answers,
+        earlier=[FreshStart(responses=each.responses, cpu_s=each.cpu_s) for each in looks[:-1]],
+        responses=seen.responses,
         cpu_s=seen.cpu_s,
-        load_starts=[each.answers for each in starts],
+        load_starts=[each.responses for each in starts],
         load_starts_cpu_s=[each.cpu_s for each in starts],
-        response_s=seen.response_s,
+        latency_s=seen.latency_s,
         bursts=bursts,
         found=found,
         cold=cold,
     )
 
 
-def _needs(experiment: Experiment, start_s: float, response_s: float | None) -> Needs:
+def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> Needs:
     measure = experiment.measure
 
     def within(budget_s: float) -> Needs:
         return Needs.within(
             budget_s,
-            arms=len(experiment.arms),
+            variants=len(experiment.variants),
             start_s=start_s,
-            response_s=response_s or 0.0,
-            quantile=metric_rule(measure.decide_on).quantile,
-            slots_per_block=measure.slots_per_arm or FIRST_AFTER_PILOT,
+            latency_s=latency_s or 0.0,
+            quantile=METRICS[measure.decide_on].quantile,
+            slots_per_round=measure.slots_per_variant or FIRST_AFTER_PILOT,
         )
 
     wide, planned = within(measure.budget_s), within(measure.budget_s * PLANNED_SHARE)
-    slow_s = WINDOW_RESPONSES * (response_s or 0.0)
+    slow_s = WINDOW_RESPONSES * (latency_s or 0.0)
     most_slot_s = max(planned.most_slot_s, min(wide.most_slot_s, slow_s))
     return replace(wide, most_slot_s=most_slot_s)
 
 
 def _cold(seen: PilotLook, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
-    """Find where the rate first reached its steady one, nearly; windows of 25 answers or more."""
-    rate = seen.series()[0]
-    begin = min(round(found.warmup_s / rate.window_s), len(rate.logs) - 1)
-    steady = float(np.median(rate.logs[begin:]))
-    reached = np.flatnonzero(rate.logs >= steady + np.log(FULL_RATE))
+    """Find where throughput nearly reached its steady state; windows of 25 responses or more."""
+    throughput = seen.series()[0]
+    begin = min(round(found.warmup_s / throughput.window_s), len(throughput.logs) - 1)
+    steady = float(np.median(throughput.logs[begin:]))
+    reached = np.flatnonzero(throughput.logs >= steady + np.log(FULL_THROUGHPUT))
     if seen.failed or not len(reached):
-        return ColdFigures(first_answer_s=ready_s, full_rate_s=None, cpu_s=None)
+        return ColdFigures(first_response_s=ready_s, full_throughput_s=None, cpu_s=None)
     windows = (int(reached[0]) + 1) * seen.joined
     cpu_s = until_ready_s + sum(seen.cpu_s[:windows]) if seen.cpu_s else None
     return ColdFigures(
-        first_answer_s=ready_s, full_rate_s=ready_s + windows * WINDOW_S, cpu_s=cpu_s
+        first_response_s=ready_s, full_throughput_s=ready_s + windows * WINDOW_S, cpu_s=cpu_s
     )

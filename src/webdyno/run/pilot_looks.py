@@ -1,9 +1,9 @@
-"""What a pilot sees of an arm alone under load, window by window: without a break, and in bursts.
+"""What a pilot sees of a variant alone under load, window by window: unbroken, and in bursts.
 
 A load that takes all of the servers' CPU starves what they do beside answering, such as compiling
 what is called often: with many busy threads a compiler's one gets next to nothing, and code that
 was never compiled looks as steady as any. It shows when the load is over: the servers work on. So a
-warm-up in bursts is tried then, with pauses that may make the arm faster.
+warm-up in bursts is tried then, with pauses that may make the variant faster.
 """
 
 import time
@@ -19,9 +19,9 @@ from webdyno.judge.steady import Series, windows_to_join
 from webdyno.model.load_result import LoadResult
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import BURST_PAUSE_S, BURST_S, BurstsLook
-from webdyno.run.arm import RunningBlock
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared
+from webdyno.run.variant import RunningRound
 
 WINDOW_S = 0.025
 PIECE_S = 1.0
@@ -36,39 +36,42 @@ PERIOD_S = BURST_S + BURST_PAUSE_S
 
 @dataclass
 class PilotLook:
-    """What was seen of an arm under load, by window of `WINDOW_S`."""
+    """What was seen of a variant under load, by window of `WINDOW_S`."""
 
-    answers: list[int] = field(default_factory=list)
+    responses: list[int] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
     """Empty where the machine has no control groups: walking the tree of processes so often would
-    disturb."""
-    response_s: float | None = None
+    interfere."""
+    latency_s: float | None = None
     failed: bool = False
-    """Whether there were failures instead of answers."""
+    """Whether there were failures instead of responses."""
 
     @property
     def joined(self) -> int:
-        return windows_to_join(self.answers)
+        return windows_to_join(self.responses)
 
     def series(self, joined: int | None = None) -> list[Series]:
-        """Give ln of the rate, and of CPU time per answer where that is known."""
+        """Give ln of the throughput, and of CPU time per response where that is known."""
         joined = joined or self.joined
-        rate = Series.of_counts(self.answers, WINDOW_S, joined)
-        whole = len(rate.logs) * joined
+        throughput = Series.of_counts(self.responses, WINDOW_S, joined)
+        whole = len(throughput.logs) * joined
         if not whole or len(self.cpu_s) < whole or not sum(self.cpu_s):
-            return [rate]
+            return [throughput]
         sums = np.array(self.cpu_s[:whole]).reshape(-1, joined).sum(axis=1)
         least = max(sums.mean() / 100, 1e-9)
-        answers = np.exp(rate.logs) * rate.window_s
-        return [rate, Series(rate.window_s, np.log(np.maximum(sums, least) / answers))]
+        responses = np.exp(throughput.logs) * throughput.window_s
+        return [
+            throughput,
+            Series(throughput.window_s, np.log(np.maximum(sums, least) / responses)),
+        ]
 
 
 @dataclass(frozen=True)
 class PilotLoad:
-    """An arm that is up, and what loads it."""
+    """A variant that is up, and what loads it."""
 
-    running: RunningBlock
-    arm: PlannedArm
+    running: RunningRound
+    variant: PlannedVariant
 
     def until_steady(
         self,
@@ -77,7 +80,7 @@ class PilotLoad:
         most_s: float,
         is_last_start: bool,
     ) -> Step:
-        """Load the fresh servers until they are steady or have to be started anew to tell.
+        """Load the fresh servers until they are steady or have to be started again to tell.
 
         For so long at most. What is seen is added to `looks`, those at earlier fresh starts;
         `starts` are starts of load that were seen before.
@@ -96,8 +99,8 @@ class PilotLoad:
 
     def starts(self, seen: PilotLook, most_s: float) -> list[PilotLook]:
         """Begin the load some more times, each after a pause."""
-        response_s = seen.response_s or 0.0
-        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * response_s, 4 * seen.joined * WINDOW_S)
+        latency_s = seen.latency_s or 0.0
+        wanted_s = max(LOAD_START_S, LOAD_START_RESPONSES * latency_s, 4 * seen.joined * WINDOW_S)
         length_s = min(wanted_s, most_s)
         found = [PilotLook() for _ in range(LOAD_STARTS)]
         for begun in found:
@@ -108,28 +111,28 @@ class PilotLoad:
     def watch(self, seen: PilotLook, load_s: float) -> None:
         """Load it for so long, and add what is seen."""
         sampled: Sequence[tuple[float, float]] = ()
-        if self.running.up[self.arm.name].is_counted:
+        if self.running.up[self.variant.name].is_counted:
             servers = self.running.point.testbed.servers
-            servers.sampling_begins(self.arm.name, WINDOW_S)
+            servers.sampling_begins(self.variant.name, WINDOW_S)
             try:
                 result = self._load(load_s)
             finally:
                 sampled = servers.sampling_ends()
         else:
             result = self._load(load_s)
-        answers = _answers(result)
-        seen.answers += answers
-        seen.cpu_s += _by_window(sampled, len(answers))
+        responses = _responses(result)
+        seen.responses += responses
+        seen.cpu_s += _by_window(sampled, len(responses))
         mean_us = result.response_time_us.mean
-        seen.response_s = mean_us / 1e6 if mean_us is not None else seen.response_s
+        seen.latency_s = mean_us / 1e6 if mean_us is not None else seen.latency_s
         seen.failed = result.failures.total > result.requests.completed
 
     def _load(self, load_s: float) -> LoadResult:
-        name = f"pilot of {self.arm.name}"
-        order = self.running.order(self.arm, name, load_s, part_s=WINDOW_S)
+        name = f"pilot of {self.variant.name}"
+        order = self.running.order(self.variant, name, load_s, part_s=WINDOW_S)
         testbed = self.running.point.testbed
-        result = testbed.load(self.arm.name, order)
-        testbed.servers.check_alive(self.arm.name)
+        result = testbed.load(self.variant.name, order)
+        testbed.servers.check_alive(self.variant.name)
         return result
 
 
@@ -148,7 +151,7 @@ def series_of(
     return [each.series() for each in looks], [each.series(joined) for each in starts]
 
 
-def _answers(result: LoadResult) -> list[int]:
+def _responses(result: LoadResult) -> list[int]:
     return [window.completed for window in result.windows if window.length_s > WINDOW_S * 0.9]
 
 
@@ -163,7 +166,7 @@ def _by_window(sampled: Sequence[tuple[float, float]], windows: int) -> list[flo
 
 def look_in_bursts(
     point: RunningPoint,
-    arm: PlannedArm,
+    variant: PlannedVariant,
     needs: Needs,
     looks: Sequence[PilotLook],
     *,
@@ -183,38 +186,40 @@ def look_in_bursts(
         most = max(most, 1)
     if not most:
         return None
-    bursts, after = _in_bursts(point, arm, most, looks)
+    bursts, after = _in_bursts(point, variant, most, looks)
     if after.failed:
         return None
     if is_asked:
         return _record(bursts, after, HOW)
     if not _worth(after, looks):
         return _record(bursts, after, "")
-    continuous = _continuous(point, arm, len(bursts) * PERIOD_S + len(after.answers) * WINDOW_S)
+    continuous = _continuous(
+        point, variant, len(bursts) * PERIOD_S + len(after.responses) * WINDOW_S
+    )
     return _record(bursts, after, _worth(after, [*looks, continuous]), continuous)
 
 
 def _is_tried(measure: Measure, *, works_on: bool) -> bool:
-    """Whether the pilot of an arm whose servers work on after a load, or not, tries bursts."""
+    """Whether the pilot of a variant whose servers work on after a load, or not, tries bursts."""
     if measure.warmup_s is not None or measure.warmup_bursts == "off":
         return False
     return works_on or measure.warmup_bursts == "on"
 
 
 def series_after(look: BurstsLook) -> list[Series]:
-    return PilotLook(answers=look.after).series()
+    return PilotLook(responses=look.after).series()
 
 
 def _in_bursts(
-    point: RunningPoint, arm: PlannedArm, most: int, looks: Sequence[PilotLook]
+    point: RunningPoint, variant: PlannedVariant, most: int, looks: Sequence[PilotLook]
 ) -> tuple[list[PilotLook], PilotLook]:
-    """Start an arm, load it in bursts until more would be in vain, then without a break.
+    """Start a variant, load it in bursts until more would be in vain, then without a break.
 
     For long enough then to be held against `looks`.
     """
     bursts, after = list[PilotLook](), PilotLook()
-    with prepared(point, 0), RunningBlock(point, 0) as running:
-        load = _started(running, arm)
+    with prepared(point, 0), RunningRound(point, 0) as running:
+        load = _started(running, variant)
         rests = False
         while len(bursts) < most and not bursts_may_end(_rates(bursts), rests=rests):
             bursts.append(PilotLook())
@@ -224,21 +229,21 @@ def _in_bursts(
     return bursts, after
 
 
-def _continuous(point: RunningPoint, arm: PlannedArm, load_s: float) -> PilotLook:
-    """Start an arm, and load it for so long without a break."""
+def _continuous(point: RunningPoint, variant: PlannedVariant, load_s: float) -> PilotLook:
+    """Start a variant, and load it for so long without a break."""
     seen = PilotLook()
-    with prepared(point, 0), RunningBlock(point, 0) as running:
-        _started(running, arm).watch(seen, load_s)
+    with prepared(point, 0), RunningRound(point, 0) as running:
+        _started(running, variant).watch(seen, load_s)
     return seen
 
 
-def _started(running: RunningBlock, arm: PlannedArm) -> PilotLoad:
-    running.start(arm)
-    running.point.testbed.clients.get_ready(arm.name)
-    return PilotLoad(running, arm)
+def _started(running: RunningRound, variant: PlannedVariant) -> PilotLoad:
+    running.start(variant)
+    running.point.testbed.clients.get_ready(variant.name)
+    return PilotLoad(running, variant)
 
 
-def _pause(running: RunningBlock) -> bool:
+def _pause(running: RunningRound) -> bool:
     """Make the pause after a burst; tell whether the servers rest at its end."""
     ends = time.monotonic() + BURST_PAUSE_S
     time.sleep(BURST_PAUSE_S - REST_S)
@@ -248,7 +253,7 @@ def _pause(running: RunningBlock) -> bool:
 
 
 def _rates(looks: Sequence[PilotLook]) -> list[float]:
-    return [sum(look.answers) / (max(len(look.answers), 1) * WINDOW_S) for look in looks]
+    return [sum(look.responses) / (max(len(look.responses), 1) * WINDOW_S) for look in looks]
 
 
 def _worth(after: PilotLook, continuous: Sequence[PilotLook]) -> str:
@@ -260,10 +265,10 @@ def _record(
     bursts: Sequence[PilotLook], after: PilotLook, told: str, continuous: PilotLook | None = None
 ) -> BurstsLook:
     return BurstsLook(
-        bursts=[burst.answers for burst in bursts],
-        after=after.answers,
+        bursts=[burst.responses for burst in bursts],
+        after=after.responses,
         after_cpu_s=after.cpu_s,
-        continuous=continuous.answers if continuous else [],
+        continuous=continuous.responses if continuous else [],
         continuous_cpu_s=continuous.cpu_s if continuous else [],
         told=told,
     )

@@ -1,4 +1,4 @@
-"""The arms of an experiment with everything that it names looked up, ready to start and to ask."""
+"""The variants of an experiment with all that it names looked up, ready to start and to ask."""
 
 import base64
 import os
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, SentRequest
-from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.knob import KnobValue
+from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.model.request import Request, endpoints_of, with_headers
 from webdyno.model.service import SERVER_ERROR
+from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.model.text import secret_values, with_secrets
 from webdyno.stack.ready import FirstRequest
 
 MOST_CERTIFIED = 20
-"""Paths whose answers are written down in each block, of each arm."""
+"""Paths whose responses are written down in each round, of each variant."""
 
 
 @dataclass(frozen=True)
 class PlannedRequest:
-    """One request of the load, with its right answer."""
+    """One request of the load, with its valid response."""
 
     path: str
     expect: Expectation
@@ -36,7 +36,7 @@ class PlannedRequest:
     weight: float = 1.0
     endpoint: str | None = None
     contains: str | None = None
-    """Text that the right answer contains."""
+    """Text that the valid response contains."""
 
     def sent_to(self, url: str, load: Load) -> SentRequest:
         """Give it as a load generator takes it, to be sent to a stack."""
@@ -100,7 +100,7 @@ def _body(request: Request, environment: Mapping[str, str]) -> bytes | None:
 
 
 def _expectation(request: Request, path: str, site: Site) -> Expectation:
-    """Take what the request says of its answer, and for a GET what the site knows of the page.
+    """Take what the request says of its response, and for a GET what the site knows of the page.
 
     Of users' own systems no page is known: any status of 2xx is right unless they say another.
     """
@@ -113,17 +113,17 @@ def _expectation(request: Request, path: str, site: Site) -> Expectation:
 
 
 @dataclass(frozen=True)
-class PlannedArm:
-    """One arm with everything that the experiment names looked up, to be started in every block."""
+class PlannedVariant:
+    """One variant with all that the experiment names looked up, to be started in every round."""
 
     name: str
     stack: Stack
-    knobs: dict[str, KnobValue]
+    settings: dict[str, SettingValue]
     site: Site
     load: Load
     """What the clients do with it."""
     asked: tuple[PlannedRequest, ...]
-    """What the load asks for, with the right answers."""
+    """What the load asks for, with the valid responses."""
     secrets: frozenset[str]
     """What of it nothing on disk may show."""
     memory_bytes: int | None
@@ -165,28 +165,41 @@ def first_request(asked: Sequence[PlannedRequest], load: Load) -> FirstRequest |
     )
 
 
-def plan_arms(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
-    """Look everything up that an experiment names, in the experiment's order of arms."""
-    return [_plan_arm(name, arm, experiment, catalogue) for name, arm in experiment.arms.items()]
-
-
-def arms_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedArm]:
-    """Give each arm once for each stack and site that it has at any point."""
-    arms = [
-        arm for plan in plan_points(experiment) for arm in plan_arms(plan.experiment, catalogue)
+def plan_variants(experiment: Experiment, catalogue: Catalogue) -> list[PlannedVariant]:
+    """Look everything up that an experiment names, in the experiment's order of variants."""
+    return [
+        _plan_variant(name, variant, experiment, catalogue)
+        for name, variant in experiment.variants.items()
     ]
-    return list({(arm.name, arm.stack.name, arm.site.name): arm for arm in arms}.values())
 
 
-def _plan_arm(name: str, arm: Arm, experiment: Experiment, catalogue: Catalogue) -> PlannedArm:
+def variants_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list[PlannedVariant]:
+    """Give each variant once for each stack and site that it has at any point."""
+    variants = [
+        variant
+        for plan in plan_points(experiment)
+        for variant in plan_variants(plan.experiment, catalogue)
+    ]
+    return list(
+        {
+            (variant.name, variant.stack.name, variant.site.name): variant for variant in variants
+        }.values()
+    )
+
+
+def _plan_variant(
+    name: str, variant: Variant, experiment: Experiment, catalogue: Catalogue
+) -> PlannedVariant:
     site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
     requests = experiment.requests_of(name)
     asked = planned_requests(requests, load, site, os.environ)
-    stack = catalogue.stack(arm.stack)
+    stack = catalogue.stack(variant.stack)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]
     secrets = frozenset(
         secrets_of(requests, load, os.environ) | secret_values(variables, os.environ)
     )
-    knobs = experiment.knobs_of(name)
-    return PlannedArm(name, stack, knobs, site, load, asked, secrets, arm.memory, arm.cpus)
+    settings = experiment.settings_of(name)
+    return PlannedVariant(
+        name, stack, settings, site, load, asked, secrets, variant.memory, variant.cpus
+    )

@@ -1,4 +1,4 @@
-"""A point of an experiment while it is being measured: what every block there works with."""
+"""A point of an experiment while it is being measured: what every round there works with."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from typing import BinaryIO, Protocol
 
 from webdyno.host.children import ending_with_us, in_session
 from webdyno.host.users import ServerUser, caller, home_of
-from webdyno.judge import Stop, decide, next_arms, question_of
+from webdyno.judge import Stop, decide, next_variants, question_of
 from webdyno.judge.adjustments import due_adjustment
 from webdyno.judge.point_data import PointData
 from webdyno.model.errors import OperationError
@@ -24,17 +24,17 @@ from webdyno.model.machine import Calibration
 from webdyno.model.point import Point
 from webdyno.model.records import (
     AdjustmentRecord,
-    BlockRecord,
     IncidentRecord,
     LongLookRecord,
     PilotRecord,
     Record,
+    RoundRecord,
     SlotRecord,
     StopRecord,
 )
 from webdyno.run.backend import HostLost, LinkCut, PointTestbed
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedArm
+from webdyno.run.planned import PlannedVariant
 from webdyno.stack.service import StackDied
 
 SHOWN_LINES = 15
@@ -44,28 +44,28 @@ READ_BYTES = 16_384
 class Progress(Protocol):
     """Is told of each step of a run as it happens, to show it."""
 
-    def pilot_begins(self, point: Point, arm: str) -> None:
-        """An arm is looked at alone."""
+    def pilot_begins(self, point: Point, variant: str) -> None:
+        """A variant is looked at alone."""
 
     def pilot_ends(self, record: PilotRecord) -> None:
-        """The times that an arm needs were found, and are on disk."""
+        """The times that a variant needs were found, and are on disk."""
 
-    def block_begins(self, point: Point, block: int, slots: int) -> None:
-        """A block with that many slots, warm-ups included, starts its servers."""
+    def round_begins(self, point: Point, round_number: int, slots: int) -> None:
+        """A round with that many slots, warm-ups included, starts its servers."""
 
-    def slot_begins(self, arm: str, phase: str) -> None:
-        """An arm comes under load."""
+    def slot_begins(self, variant: str, phase: str) -> None:
+        """A variant comes under load."""
 
     def slot_ends(self, record: SlotRecord) -> None:
         """A slot was measured and is on disk."""
 
-    def block_ends(self, block: BlockRecord, data: PointData) -> None:
-        """A block is complete; this is what is known of its point."""
+    def round_ends(self, this_round: RoundRecord, data: PointData) -> None:
+        """A round is complete; this is what is known of its point."""
 
     def answers(self, data: PointData, looks_s: Sequence[float]) -> None:
         """The rounds of a point are over; so long looks follow, one after the other."""
 
-    def long_look_begins(self, point: Point, arm: str, look_s: float) -> None:
+    def long_look_begins(self, point: Point, variant: str, look_s: float) -> None:
         """A variant comes under load for so long."""
 
     def long_look_goes_on(self, part: LongLookRecord) -> None:
@@ -84,11 +84,11 @@ class RunningPoint:
 
     data: PointData
     """All of this point that is on disk, in memory as well."""
-    arms: Sequence[PlannedArm]
+    variants: Sequence[PlannedVariant]
     testbed: PointTestbed
-    """Where its arms are served and loaded."""
+    """Where its variants are served and loaded."""
     calibrations: Mapping[str, Calibration | None]
-    """By arm: what the client can do at most where that runs, if that was measured."""
+    """By variant: what the client can do at most where that runs, if that was measured."""
     folder: RunFolder
     progress: Progress
     used_s: float = 0.0
@@ -106,28 +106,28 @@ class RunningPoint:
         return self.data.experiment
 
     @property
-    def finished_blocks(self) -> int:
-        return sum(isinstance(record, BlockRecord) for record in self.data.records)
+    def finished_rounds(self) -> int:
+        return sum(isinstance(record, RoundRecord) for record in self.data.records)
 
     @property
     def failed(self) -> set[str]:
-        """Name the arms that failed, where the run goes on without them."""
-        if not question_of(self.experiment).spares_arms:
+        """Name the variants that failed, where the run goes on without them."""
+        if not question_of(self.experiment).spares_variants:
             return set()
         incidents = (record for record in self.data.records if isinstance(record, IncidentRecord))
-        return {incident.arm for incident in incidents if incident.arm is not None}
+        return {incident.variant for incident in incidents if incident.variant is not None}
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
         """Whether a run goes on when these have failed."""
         return question_of(self.experiment).goes_on_without(failed)
 
-    def racing(self) -> list[PlannedArm]:
-        """Give the arms of the next block: all, or those that are still in the race."""
-        names = next_arms(self.data)
-        return [arm for arm in self.arms if arm.name in names]
+    def racing(self) -> list[PlannedVariant]:
+        """Give the variants of the next round: all, or those that are still in the race."""
+        names = next_variants(self.data)
+        return [variant for variant in self.variants if variant.name in names]
 
     def stops(self) -> bool:
-        """Tell whether another block would be in vain or isn't needed; put on record why."""
+        """Tell whether another round would be in vain or isn't needed; put on record why."""
         if not self.has_stopped and (stop := decide(self.data, self.used_s)):
             self.keep_stop(stop)
         if not self.has_stopped:
@@ -152,8 +152,8 @@ class RunningPoint:
     def keep_adjustment(self, adjustment: AdjustmentRecord) -> None:
         """Tell what was adjusted, and put it on record."""
         self.keep(adjustment)
-        anew = "; the blocks before it don't count" if adjustment.anew else ""
-        self.progress.notice(f"{adjustment.what}{anew}")
+        again = "; the rounds before it don't count" if adjustment.again else ""
+        self.progress.notice(f"{adjustment.what}{again}")
 
     def allow(self, more_s: float) -> None:
         """Grant so much time from now on, whatever was used and for whatever reason it stopped."""
@@ -161,17 +161,17 @@ class RunningPoint:
         self.data = self.data.under(longer)
         self.has_stopped = False
 
-    def ask_for(self, blocks: int) -> None:
-        """Have so many blocks measured here in all, neither fewer nor more; 0 for no further one.
+    def ask_for(self, rounds: int) -> None:
+        """Have so many rounds measured here in all, neither fewer nor more; 0 for no further one.
 
         How precise the ratio is by then doesn't matter: the number was settled beforehand. Nor does
         the time, but that adjustments which need a new beginning have to find some.
         """
-        self.has_stopped = not blocks
-        if blocks:
+        self.has_stopped = not rounds
+        if rounds:
             exactly = self.experiment.with_measure(
-                min_blocks=blocks,
-                max_blocks=blocks,
+                min_rounds=rounds,
+                max_rounds=rounds,
                 patience=1.0,
                 budget_s=self.used_s + self.experiment.measure.budget_s,
             )
@@ -188,19 +188,19 @@ class RunningPoint:
         self.has_stopped = True
         self.keep(
             StopRecord(
-                block=self.finished_blocks,
+                round=self.finished_rounds,
                 stopped_at=datetime.now(UTC),
                 reason=stop.reason,
                 why=stop.why,
             )
         )
 
-    def keep_incident(self, block: int, arm: str | None, error: OperationError) -> None:
-        """Put on record that an arm's servers failed, or (None) the load generator or hosts."""
+    def keep_incident(self, round_number: int, variant: str | None, error: OperationError) -> None:
+        """Put on record that a variant's servers failed, or (None) the load generator or hosts."""
         died = error if isinstance(error, StackDied) else None
         incident = IncidentRecord(
-            block=block,
-            arm=arm,
+            round=round_number,
+            variant=variant,
             of_hosts=isinstance(error, HostLost | LinkCut),
             happened_at=datetime.now(UTC),
             what=died.what if died else str(error).splitlines()[0],
@@ -215,8 +215,8 @@ def rng_of(seed: int | None, point: int, *part: object) -> Random:
 
 
 def prepared(point: RunningPoint, number: int) -> AbstractContextManager[None]:
-    """Put the user's own things into the state that every block begins with, and back after it."""
-    log = point.folder.block_log(point.number, number, "state.log")
+    """Put the user's own things into the state that every round begins with, and back after it."""
+    log = point.folder.round_log(point.number, number, "state.log")
     return in_state(point.experiment.state, log, caller(point.folder.path))
 
 
@@ -228,14 +228,14 @@ def in_state(state: State, log: Path, user: ServerUser | None) -> Iterator[None]
     is in `log`.
     """
     run_all = partial(_run_all, state.within_s, log, user)
-    run_all("before_block", state.before_block)
+    run_all("before_round", state.before_round)
     try:
         yield
     except BaseException:
         with suppress(OperationError):  # what failed first is what has to be told
-            run_all("after_block", state.after_block)
+            run_all("after_round", state.after_round)
         raise
-    run_all("after_block", state.after_block)
+    run_all("after_round", state.after_round)
 
 
 def _run_all(

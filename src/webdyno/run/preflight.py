@@ -1,4 +1,4 @@
-"""Before load, the same requests go to every arm; answers are written down, and compared.
+"""Before load, the same requests go to every variant; responses are written down, and compared.
 
 This is the pre-flight check. Where bodies differ a diff shows it, without what may differ.
 """
@@ -16,17 +16,17 @@ import regex
 
 from webdyno.model.errors import UserError
 from webdyno.model.load import Load
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.run.planned import PlannedRequest
 from webdyno.stack.sockets import NewSocket
-from webdyno.stack.speaking import Conversation, NoAnswer
+from webdyno.stack.speaking import Conversation, NoResponse
 
 SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
 
 COMPARED_BYTES = 1 << 16
-"""How much of a body is compared with the first arm's, to show where they differ."""
+"""How much of a body is compared with the first variant's, to show where they differ."""
 
 MOST_DECODED_BYTES = 1 << 30
 """A small body can unpack to one that fills the memory."""
@@ -46,14 +46,15 @@ def ask_all(
     load: Load,
     new_socket: NewSocket = socket.socket,
     ignored: Sequence[str] = (),
-) -> list[Answer]:
-    """Ask a server each request over one connection, as the load will, and keep the answers.
+) -> list[Response]:
+    """Ask a server each request over one connection, as the load will, and keep the responses.
 
     What is `ignored` is taken out of bodies, unless they have to be what site or request say.
 
     Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
 
-    `url` is the server's base URL. A request that gets no answer gives an `Answer` with an error.
+    `url` is the server's base URL. A request that gets no response gives an `Response` with an
+    error.
     """
     netloc = urlsplit(url).netloc
     with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
@@ -62,9 +63,9 @@ def ask_all(
 
 def _ask_one(
     conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
-) -> Answer:
+) -> Response:
     headers = load.headers if asked.headers is None else asked.headers
-    told = Answer(
+    told = Response(
         path=asked.label or asked.path,
         expected_status=asked.expect.status,
         expected_sha256=asked.expect.body_sha256,
@@ -75,7 +76,7 @@ def _ask_one(
         said = conversation.ask(asked.method, asked.path, headers, asked.body)
         encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
         body = decoded(said.body, encoding, accepted_encodings(headers))
-    except (NoAnswer, zlib.error, Undecodable) as error:
+    except (NoResponse, zlib.error, Undecodable) as error:
         conversation.close()
         return told.replace(error=str(error) or type(error).__name__)
     lacks = asked.contains is not None and asked.contains.encode() not in body
@@ -132,18 +133,18 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
     return body
 
 
-def with_differences(answers: Mapping[str, list[Answer]]) -> dict[str, list[Answer]]:
-    """Tell what is other in bodies than in the first arm's, and drop the bodies."""
-    first, *_ = answers.values() or [[]]
+def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[Response]]:
+    """Tell what is other in bodies than in the first variant's, and drop the bodies."""
+    first, *_ = responses.values() or [[]]
     return {
-        arm: [
-            answer.replace(
+        variant: [
+            response.replace(
                 body=b"",
-                unlike=_difference(first[place].body, answer.body) if place < len(first) else [],
+                unlike=_difference(first[place].body, response.body) if place < len(first) else [],
             )
-            for place, answer in enumerate(mine)
+            for place, response in enumerate(mine)
         ]
-        for arm, mine in answers.items()
+        for variant, mine in responses.items()
     }
 
 

@@ -11,22 +11,22 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.files import MIB, checked_files, write_whole
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE
 from webdyno.model.service import Service
-from webdyno.run.planned import PlannedArm, arms_of_all_points
+from webdyno.run.planned import PlannedVariant, variants_of_all_points
 
 MOST_KEPT_BYTES = 5 * 2**30
 """Of a catalogue that somebody else may have made: more than any twin of a site has."""
 
 
 def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogue) -> None:
-    """Put a resolved experiment into a folder, and copies of what its arms are made of.
+    """Put a resolved experiment into a folder, and copies of what its variants are made of.
 
     Raise OperationError when the disk doesn't take them.
     """
-    arms = arms_of_all_points(experiment, catalogue)
+    variants = variants_of_all_points(experiment, catalogue)
     try:
-        for kind, part in sorted(set(_parts(arms))):
+        for kind, part in sorted(set(_parts(variants))):
             _copy(part, folder / CATALOGUE_FOLDER / kind / part.name)
-        for service in _services(arms):
+        for service in _services(variants):
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
     except OSError as error:
         raise OperationError(
@@ -51,25 +51,25 @@ def kept_catalogue(folder: Path) -> Catalogue:
     if not kept.is_dir():
         return Catalogue.load()
     if not (folder / EXPERIMENT_FILE).is_file():
-        raise UserError(f"{folder}: this run was ended before it began; remove it and begin anew")
+        raise UserError(f"{folder}: this run was ended before it began; remove it and begin again")
     size = sum(path.stat().st_size for path in checked_files(kept).values())
     if size > MOST_KEPT_BYTES:
         raise UserError(f"{kept} has more than {MOST_KEPT_BYTES // MIB} MiB, the most that is read")
     return Catalogue.load([kept])
 
 
-def _parts(arms: Iterable[PlannedArm]) -> Iterator[tuple[str, Path]]:
-    """Give the folders of what the arms are made of, each with its kind."""
-    for arm in arms:
-        yield "stacks", arm.stack.folder
-        yield "sites", arm.site.folder
-    for service in _services(arms):
+def _parts(variants: Iterable[PlannedVariant]) -> Iterator[tuple[str, Path]]:
+    """Give the folders of what the variants are made of, each with its kind."""
+    for variant in variants:
+        yield "stacks", variant.stack.folder
+        yield "sites", variant.site.folder
+    for service in _services(variants):
         yield "services", service.folder
 
 
-def _services(arms: Iterable[PlannedArm]) -> Iterator[Service]:
-    for arm in arms:
-        for part in (*arm.stack.services.values(), *arm.site.services.values()):
+def _services(variants: Iterable[PlannedVariant]) -> Iterator[Service]:
+    for variant in variants:
+        for part in (*variant.stack.services.values(), *variant.site.services.values()):
             yield part.service
 
 

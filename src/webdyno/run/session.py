@@ -23,23 +23,23 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
-from webdyno.model.run import BLOCKS_FOLDER, RunHead
+from webdyno.model.run import ROUNDS_FOLDER, RunHead
 from webdyno.run.backend import Backend, HostLost, LinkCut
-from webdyno.run.block import run_block
 from webdyno.run.budget import overrun_warning
 from webdyno.run.first_look import look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import run_long_looks
 from webdyno.run.pilot import is_before_pilots, run_pilots
-from webdyno.run.planned import plan_arms
+from webdyno.run.planned import plan_variants
 from webdyno.run.point import Progress, RunningPoint
 from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
+from webdyno.run.round import run_round
 
 RUNS_FOLDER = Path("runs")
 MOST_CUTS = 3
-"""Most attempts in a row to repeat a block because the network between hosts was cut."""
+"""Most attempts in a row to repeat a round because the network between hosts was cut."""
 LOCAL = LocalBackend()
 
 
@@ -61,7 +61,7 @@ def begin_run(
         started_at=began,
         machine=here.machine,
         hosts=here.hosts,
-        calibration=load_calibration(here.machine, resolved.bench),
+        calibration=load_calibration(here.machine, resolved.testbed),
         versions=here.versions,
         load_generator=here.load_generator,
     )
@@ -88,7 +88,7 @@ def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
         lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
         raise UserError(
             f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
-            f"\nTo measure the same experiment anew: {head.repeat_command(path)}"
+            f"\nTo measure the same experiment again: {head.repeat_command(path)}"
         )
     folder.append(here)
     return folder
@@ -98,31 +98,31 @@ def measure_run(
     folder: RunFolder,
     progress: Progress,
     more_s: float | None = None,
-    blocks: Mapping[int, int] | None = None,
+    rounds: Mapping[int, int] | None = None,
     backend: Backend = LOCAL,
 ) -> None:
     """Measure until the stop rule holds at every point, from where the run stands.
 
-    The time budget is what the run was given, less what its finished blocks took; or it is `more_s`
-    from now on. With `blocks` points are measured until they have so many of them, by number of
+    The time budget is what the run was given, less what its finished rounds took; or it is `more_s`
+    from now on. With `rounds` points are measured until they have so many of them, by number of
     the point, however long that takes, and the other points not at all. The load generator may fail
-    once in a row, at which its block is begun anew.
+    once in a row, at which its round is begun again.
     """
     with ExitStack() as exits:
         points = _open_points(folder, progress, backend, exits)
         folder.secrets = {
-            secret for point in points for arm in point.arms for secret in arm.secrets
+            secret for point in points for variant in point.variants for secret in variant.secrets
         }
-        hide_in_logs = partial(hide_in_files, folder.path / BLOCKS_FOLDER, folder.secrets)
+        hide_in_logs = partial(hide_in_files, folder.path / ROUNDS_FOLDER, folder.secrets)
         hide_in_logs()  # of a session that was killed
         exits.callback(hide_in_logs)
         for point in points:
             if more_s is not None:
                 point.allow(more_s / len(points))
-            if blocks is not None:
-                point.ask_for(blocks.get(point.number, 0))
+            if rounds is not None:
+                point.ask_for(rounds.get(point.number, 0))
         _take_turns(points, folder.head.experiment.measure.seed, backend)
-        if blocks is None:
+        if rounds is None:
             _look_longer(points)
 
 
@@ -132,7 +132,7 @@ def _look_longer(points: Sequence[RunningPoint]) -> None:
         lacking = lacking_looks(point.data)
         if not lacking:
             continue
-        left = [left_s(look_parts_of(point.data, arm), point.experiment) for arm in lacking]
+        left = [left_s(look_parts_of(point.data, variant), point.experiment) for variant in lacking]
         point.progress.answers(point.data, left)
         run_long_looks(point)
 
@@ -152,12 +152,14 @@ def _open_points(
     catalogue, testbed_of = kept_catalogue(folder.path), backend.open(folder, exits)
     points = []
     for data in folder.data().points:
-        arms = plan_arms(data.experiment, catalogue)
+        variants = plan_variants(data.experiment, catalogue)
         points.append(
             RunningPoint(
                 data=data,
-                arms=arms,
-                testbed=testbed_of(PointPlan(point=data.point, experiment=data.experiment), arms),
+                variants=variants,
+                testbed=testbed_of(
+                    PointPlan(point=data.point, experiment=data.experiment), variants
+                ),
                 calibrations=_calibrations(folder.head, data.experiment),
                 folder=folder,
                 progress=progress,
@@ -169,29 +171,29 @@ def _open_points(
 
 
 def _calibrations(head: RunHead, experiment: Experiment) -> dict[str, Calibration | None]:
-    """Give what the client can do at most where each arm runs, as far as that was measured."""
-    benches = {arm: experiment.bench_of(arm) for arm in experiment.arms}
-    known = {head.experiment.bench: head.calibration}
-    for bench in benches.values():
-        if bench not in known:
-            known[bench] = load_calibration(head.machine, bench)
-    return {arm: known[bench] for arm, bench in benches.items()}
+    """Give what the client can do at most where each variant runs, as far as that was measured."""
+    testbeds = {variant: experiment.testbed_of(variant) for variant in experiment.variants}
+    known = {head.experiment.testbed: head.calibration}
+    for testbed in testbeds.values():
+        if testbed not in known:
+            known[testbed] = load_calibration(head.machine, testbed)
+    return {variant: known[testbed] for variant, testbed in testbeds.items()}
 
 
 def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backend = LOCAL) -> None:
-    """Let the points take turns, a block each, until none needs another one.
+    """Let the points take turns, a round each, until none needs another one.
 
-    The order is random in each round, so that a drift of the machine weighs on all alike.
+    The order is random in each turn, so that a drift of the machine weighs on all alike.
     """
     turn = 0
-    any_block = any(point.finished_blocks for point in points)
+    any_round = any(point.finished_rounds for point in points)
     generator_failed, cuts = False, 0
     while going := [point for point in points if not point.stops()]:
         if _settled_elsewhere(points, going):
             return
         turn += 1
         for point in Random(f"{seed}/round {turn}").sample(going, len(going)):
-            began, number = time.monotonic(), point.finished_blocks + 1
+            began, number = time.monotonic(), point.finished_rounds + 1
             known_to_fail = point.failed
             try:
                 if is_before_pilots(point):
@@ -201,45 +203,45 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                 if point.has_stopped:
                     continue
                 began = time.monotonic()  # what pilots took they have counted themselves
-                run_block(point, number)
+                run_round(point, number)
                 point.adjust()
                 generator_failed, cuts = False, 0
             except GeneratorError as failure:
                 if generator_failed:
                     raise
                 generator_failed = True
-                point.progress.notice(f"{failure}; block {number} is begun anew")
+                point.progress.notice(f"{failure}; round {number} is begun again")
             except HostLost as lost:
                 point.keep_incident(number, None, lost)
                 adjusted = backend.recovers(lost)
                 if adjusted is None:
                     raise
-                point.progress.notice(f"{lost}; {adjusted}; block {number} is begun anew")
+                point.progress.notice(f"{lost}; {adjusted}; round {number} is begun again")
             except LinkCut as cut:
                 cuts += 1
                 point.keep_incident(number, None, cut)
                 if cuts > MOST_CUTS:
                     raise
-                point.progress.notice(f"{cut}; block {number} is begun anew")
+                point.progress.notice(f"{cut}; round {number} is begun again")
             except OperationError as error:
                 if not point.goes_on_without(point.failed - known_to_fail):
                     raise
                 point.progress.notice(f"{error}\nthe run goes on without it")
             took_s = time.monotonic() - began
             point.used_s += took_s
-            if not any_block and point.finished_blocks == number:
-                any_block = True
+            if not any_round and point.finished_rounds == number:
+                any_round = True
                 if warning := overrun_warning([each.experiment for each in points], took_s):
                     point.progress.notice(warning)
 
 
 def _settled_elsewhere(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:
-    """End the points that are left, when all had the fewest blocks, where others have settled all.
+    """End the points that are left, when all had the fewest rounds, where others have settled all.
 
     As those of a gate do that has failed at one.
     """
     ended = [point.data for point in points if point not in going]
-    early = any(point.finished_blocks < point.experiment.measure.min_blocks for point in going)
+    early = any(point.finished_rounds < point.experiment.measure.min_rounds for point in going)
     stop = None if early else question_of(going[0].experiment).stops_elsewhere(ended)
     if stop is None:
         return False

@@ -1,6 +1,6 @@
-"""A contender that is tuned: its rounds so far, what they tell, and what the next one tries.
+"""A contender that is tuned: its batches so far, what they tell, and what the next one tries.
 
-A round is a run of its own: the default and some settings, of which each block sorts out the worse
+A batch is a run of its own: the default and some settings, of which each round sorts out the worse
 half. So a search that was interrupted goes on from its folders.
 """
 
@@ -12,100 +12,99 @@ from math import exp
 from pathlib import Path
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.compatibility import knobs_of
+from webdyno.definitions.compatibility import settings_of
 from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Arm, Experiment
-from webdyno.model.knob import Knob, KnobValue, TunedSide, TuningStep
-from webdyno.model.race import FEWEST_IN_RACE, HALVING, LEAGUE
-from webdyno.model.records import BlockRecord
-from webdyno.run.arm import SEED_BITS
+from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.race import FEWEST_IN_RACE, HALVING, RANKING
+from webdyno.model.records import RoundRecord
+from webdyno.model.setting import Setting, SettingValue, TunedVariant, TuningStep
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.point import rng_of
 from webdyno.run.session import with_seed
+from webdyno.run.variant import SEED_BITS
 from webdyno.search.tuning import TriedSettings, best_of, key_of, next_settings, shares_of, space_of
 
 DEFAULT = "default"
 CANDIDATES = 8
-"""Settings of a round beside the default."""
+"""Settings of a batch beside the default."""
 BROKEN = -3.0
 """ln of the gain of settings with which a server doesn't do what it is asked for."""
 ROUND_BUDGET_S = 600.0
-"""Longer than rounds take: pilots shorten windows to what so many arms leave of it."""
-FINAL_BUDGET_S, FINAL_BLOCKS = 300.0, 400
+"""Longer than batches take: pilots shorten windows to what so many variants leave of it."""
+FINAL_BUDGET_S, FINAL_ROUNDS = 300.0, 400
 
 SHOWN = (
-    "`webdyno stacks {stack}` shows those of a stack, docs/how-to/tune.md how a knob says that it "
-    "may "
-    "be tuned"
+    "`webdyno stacks {stack}` shows those of a stack, docs/how-to/tune.md how a setting says that "
+    "it may be tuned"
 )
 DECLARED = (
-    "of a system of your own you say what may be turned, such as knobs.workers = "
+    "of a system of your own you say what may be changed, such as settings.workers = "
     '{ type = "whole", min = 1, max = 16 } below [app] in webdyno.toml, for `webdyno tune rev:.` '
     "(docs/how-to/tune.md)"
 )
-"""Where knobs are, of a stack of the catalogue and of a user's own system."""
+"""Where settings are, of a stack of the catalogue and of a user's own system."""
 
 
 @dataclass
 class Contender:
-    """A contender: what may be turned, and what was tried so far."""
+    """A contender: what may be changed, and what was tried so far."""
 
     name: str
-    arm: Arm
+    variant: Variant
     """As it is by default."""
     experiment: Experiment
     """What is asked of it."""
     catalogue: Catalogue
     folder: Path
-    """Where the folders of its rounds are."""
-    rounds: list[RunFolder] = field(default_factory=list)
+    """Where the folders of its batches are."""
+    batches: list[RunFolder] = field(default_factory=list)
 
     @cached_property
-    def space(self) -> dict[str, Knob]:
-        """The knobs that are tuned."""
-        stack = self.catalogue.stack(self.arm.stack)
-        site = self.catalogue.site(self.arm.site or self.experiment.site)
-        return space_of(knobs_of(stack, site), self.arm.knobs)
+    def space(self) -> dict[str, Setting]:
+        """The settings that are tuned."""
+        stack = self.catalogue.stack(self.variant.stack)
+        site = self.catalogue.site(self.variant.site or self.experiment.site)
+        return space_of(settings_of(stack, site), self.variant.settings)
 
     def check(self) -> None:
-        """Raise UserError where there is nothing to tune; find the rounds of an earlier session."""
+        """Raise UserError where there is nothing to tune; find an earlier session's batches."""
         if not self.space:
-            is_own = self.catalogue.stack(self.arm.stack).is_own
-            where = DECLARED if is_own else SHOWN.format(stack=self.arm.stack)
-            raise UserError(f"{self.name} has no knob to tune: {where}")
+            is_own = self.catalogue.stack(self.variant.stack).is_own
+            where = DECLARED if is_own else SHOWN.format(stack=self.variant.stack)
+            raise UserError(f"{self.name} has no setting to tune: {where}")
         while (self.next_folder / HEAD_FILE).exists():
-            self.rounds.append(RunFolder.open(self.next_folder))
+            self.batches.append(RunFolder.open(self.next_folder))
 
     @property
     def next_folder(self) -> Path:
-        """Where the next round is kept."""
+        """Where the next batch is kept."""
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", self.name).strip("-.")
-        return self.folder / f"{slug}-{len(self.rounds) + 1:02}"
+        return self.folder / f"{slug}-{len(self.batches) + 1:02}"
 
     @property
     def tried(self) -> list[TriedSettings]:
-        return _tried(self.rounds, self.space)
+        return _tried(self.batches, self.space)
 
     @property
     def used_s(self) -> float:
-        return sum(map(_took_s, self.rounds))
+        return sum(map(_took_s, self.batches))
 
     def fits(self, each_s: float) -> bool:
-        """Whether another round fits into its time; the first one always does."""
-        longest_s = max(map(_took_s, self.rounds), default=0.0)
-        return not self.rounds or self.used_s + longest_s <= each_s
+        """Whether another batch fits into its time; the first one always does."""
+        longest_s = max(map(_took_s, self.batches), default=0.0)
+        return not self.batches or self.used_s + longest_s <= each_s
 
-    def next_round(self) -> Experiment | None:
-        """Make the next round; None when all there is was tried.
+    def next_batch(self) -> Experiment | None:
+        """Make the next batch; None when all there is was tried.
 
         The best so far has to prove itself again in each. Where nothing new is left, the better
         ones of what was tried are compared again.
         """
-        tried, asked = self.tried, self.experiment if self.rounds else with_seed(self.experiment)
-        first = self.rounds[0].head.experiment if self.rounds else asked
-        draw = rng_of(first.measure.seed, len(self.rounds), "settings")
+        tried, asked = self.tried, self.experiment if self.batches else with_seed(self.experiment)
+        first = self.batches[0].head.experiment if self.batches else asked
+        draw = rng_of(first.measure.seed, len(self.batches), "settings")
         fresh = next_settings(self.space, tried, CANDIDATES, draw.getrandbits(SEED_BITS))
         known = sorted(tried, key=lambda candidate: -candidate.gain)
         again = known[:1] if fresh else known[: CANDIDATES // 2]
@@ -114,57 +113,57 @@ class Contender:
         )
         if len(candidates) < FEWEST_IN_RACE - 1:
             return None
-        arms = {DEFAULT: self.arm}
+        variants = {DEFAULT: self.variant}
         for number, settings in enumerate(candidates, start=1):
-            arms[f"settings {number}"] = self.arm.with_knobs(settings)
+            variants[f"settings {number}"] = self.variant.with_settings(settings)
         return asked.replace(
-            title=f"{self.name}, round {len(self.rounds) + 1}",
+            title=f"{self.name}, batch {len(self.batches) + 1}",
             question="Which of these settings are better than the default?",
-            arms=arms,
+            variants=variants,
             race=HALVING,
         ).with_measure(budget_s=ROUND_BUDGET_S)
 
-    def summary(self) -> TunedSide:
+    def summary(self) -> TunedVariant:
         """Give what was done and found, as it is kept with the final run."""
         tried, best = self.tried, best_of(self.tried)
-        in_blocks = [
+        in_rounds = [
             len(set(record.order))
-            for folder in self.rounds
+            for folder in self.batches
             for record in folder.records()
-            if isinstance(record, BlockRecord)
+            if isinstance(record, RoundRecord)
         ]
-        return TunedSide(
+        return TunedVariant(
             name=self.name,
-            arm=f"{self.name} (tuned)",
-            default_arm=f"{self.name} (default)",
-            stack=self.arm.stack,
-            knobs=list(self.space),
+            variant=f"{self.name} (tuned)",
+            default_variant=f"{self.name} (default)",
+            stack=self.variant.stack,
+            searched=list(self.space),
             settings=dict(best.settings) if best else {},
             used_s=self.used_s,
             tried=len(tried),
-            blocks=len(in_blocks),
-            measurements=sum(in_blocks),
-            steps=[self._step(rounds) for rounds in range(1, len(self.rounds) + 1)],
+            rounds=len(in_rounds),
+            measurements=sum(in_rounds),
+            steps=[self._step(batches) for batches in range(1, len(self.batches) + 1)],
             shares=shares_of(self.space, tried, seed=0),
         )
 
-    def _step(self, rounds: int) -> TuningStep:
-        best = best_of(_tried(self.rounds[:rounds], self.space))
-        used_s = sum(map(_took_s, self.rounds[:rounds]))
+    def _step(self, batches: int) -> TuningStep:
+        best = best_of(_tried(self.batches[:batches], self.space))
+        used_s = sum(map(_took_s, self.batches[:batches]))
         return TuningStep(used_s=used_s, gain=exp(best.gain) if best else 1.0)
 
 
-def _tried(rounds: Sequence[RunFolder], space: dict[str, Knob]) -> list[TriedSettings]:
+def _tried(batches: Sequence[RunFolder], space: dict[str, Setting]) -> list[TriedSettings]:
     gains: dict[object, list[float]] = {}
-    settings: dict[object, dict[str, KnobValue]] = {}
-    for folder in rounds:
+    settings: dict[object, dict[str, SettingValue]] = {}
+    for folder in batches:
         (data,) = folder.data().points
-        if not data.blocks:
+        if not data.rounds:
             continue
         found = gains_on_baseline(data)
-        for name, arm in data.experiment.arms.items():
+        for name, variant in data.experiment.variants.items():
             if name != DEFAULT:
-                own = {knob: arm.knobs[knob] for knob in space}
+                own = {setting: variant.settings[setting] for setting in space}
                 settings[key_of(own)] = own
                 gains.setdefault(key_of(own), []).extend(found.get(name, [BROKEN]))
     return [TriedSettings(own, tuple(gains[key])) for key, own in settings.items()]
@@ -175,23 +174,23 @@ def _took_s(folder: RunFolder) -> float:
 
 
 def final_experiment(
-    sides: Sequence[Contender], found: Sequence[TunedSide], experiment: Experiment
+    contenders: Sequence[Contender], found: Sequence[TunedVariant], experiment: Experiment
 ) -> Experiment | None:
-    """Make the experiment that judges what was found on fresh blocks; None where nothing was.
+    """Make the experiment that judges what was found on fresh rounds; None where nothing was.
 
-    Its arms are the default of each side, and what was found for it.
+    Its variants are the default of each variant, and what was found for it.
     """
-    arms: dict[str, Arm] = {}
-    for side, it in zip(sides, found, strict=True):
-        arms[it.default_arm] = side.arm
+    variants: dict[str, Variant] = {}
+    for contender, it in zip(contenders, found, strict=True):
+        variants[it.default_variant] = contender.variant
         if it.settings:
-            arms[it.arm] = side.arm.with_knobs(it.settings)
+            variants[it.variant] = contender.variant.with_settings(it.settings)
     if not any(candidate.settings for candidate in found):
         return None
     return experiment.replace(
-        title=f"{' and '.join(side.name for side in sides)}, tuned",
-        question="What is the tuning of each side worth?",
-        arms=arms,
-        race=LEAGUE if len(arms) >= FEWEST_IN_RACE else None,
+        title=f"{' and '.join(contender.name for contender in contenders)}, tuned",
+        question="What is the tuning of each variant worth?",
+        variants=variants,
+        race=RANKING if len(variants) >= FEWEST_IN_RACE else None,
         tuning=list(found),
     )

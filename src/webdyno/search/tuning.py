@@ -1,13 +1,13 @@
 """Which settings to try next, and which of those tried is the best.
 
 The first ones are spread evenly (a scrambled Sobol sequence). Of those after them half are the best
-one so far with one knob turned (the neighbourhood of SMAC: Hutter, Hoos, Leyton-Brown, "Sequential
-model-based optimization for general algorithm configuration", LION 2011), half are drawn where good
-ones were found (tree-structured Parzen estimators over all knobs together: Bergstra et al.,
-"Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them): those alone often
-stay with a wrong choice that came with other good values. How blocks sort out the bad ones of each
-round is `judge/questions/races.py`. All is a function of what is on record and the seed, so that an
-interrupted search goes on as it would have.
+one so far with one setting changed (the neighbourhood of SMAC: Hutter, Hoos, Leyton-Brown,
+"Sequential model-based optimization for general algorithm configuration", LION 2011), half are
+drawn where good ones were found (tree-structured Parzen estimators over all settings together:
+Bergstra et al., "Algorithms for hyper-parameter optimization", NIPS 2011, as Optuna has them):
+those alone often stay with a wrong choice that came with other good values. How rounds sort out the
+bad ones of each batch is `judge/questions/races.py`. All is a function of what is on record and the
+seed, so that an interrupted search goes on as it would have.
 """
 
 import warnings
@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webdyno.model.knob import ChoiceKnob, Knob, KnobShare, KnobValue, NumberKnob
+from webdyno.model.setting import ChoiceSetting, NumberSetting, Setting, SettingShare, SettingValue
 
 if TYPE_CHECKING:  # it takes a second to import
     from optuna import Study
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
-Settings = Mapping[str, KnobValue]
-Space = Mapping[str, Knob]
+Settings = Mapping[str, SettingValue]
+Space = Mapping[str, Setting]
 
 WIDE = 10
 """A range whose end is so many times its beginning is searched in logarithms."""
@@ -46,34 +46,34 @@ FEWEST_FOR_SHARES = 24
 
 @dataclass(frozen=True)
 class TriedSettings:
-    """Settings, and by how much they were better than the default, in ln, block by block."""
+    """Settings, and by how much they were better than the default, in ln, round by round."""
 
     settings: Settings
     gains: tuple[float, ...]
 
     @property
     def gain(self) -> float:
-        """The mean over its blocks."""
+        """The mean over its rounds."""
         return fmean(self.gains)
 
 
-def space_of(knobs: Mapping[str, Knob], fixed: Settings) -> dict[str, Knob]:
-    """Keep the knobs that tuning may turn, have an effect, and aren't fixed by the user."""
+def space_of(settings: Mapping[str, Setting], fixed: Settings) -> dict[str, Setting]:
+    """Keep the settings that tuning may change, have an effect, and aren't fixed by the user."""
     return {
-        name: knob
-        for name, knob in knobs.items()
-        if knob.tune is not None and name not in fixed and not knob.idle(fixed)
+        name: setting
+        for name, setting in settings.items()
+        if setting.tune is not None and name not in fixed and not setting.idle(fixed)
     }
 
 
-def key_of(settings: Settings) -> tuple[tuple[str, KnobValue], ...]:
+def key_of(settings: Settings) -> tuple[tuple[str, SettingValue], ...]:
     """Give settings as something to compare by."""
     return tuple(sorted(settings.items()))
 
 
 def next_settings(
     space: Space, tried: Sequence[TriedSettings], wanted: int, seed: int
-) -> list[dict[str, KnobValue]]:
+) -> list[dict[str, SettingValue]]:
     """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
     if not tried:
         return _first_new(_spread(space, wanted, seed), [], wanted)
@@ -85,10 +85,10 @@ def next_settings(
 
 
 def _first_new(
-    source: Iterable[dict[str, KnobValue]], known: Sequence[Settings], wanted: int
-) -> list[dict[str, KnobValue]]:
+    source: Iterable[dict[str, SettingValue]], known: Sequence[Settings], wanted: int
+) -> list[dict[str, SettingValue]]:
     seen = set(map(key_of, known))
-    found: list[dict[str, KnobValue]] = []
+    found: list[dict[str, SettingValue]] = []
     for settings in source:
         if len(found) == wanted:
             break
@@ -101,7 +101,7 @@ def _first_new(
 def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
     """Give the best settings, doubt counted against them; None where none beat the default.
 
-    Few blocks say little of their own noise, so that of all settings counts.
+    Few rounds say little of their own noise, so that of all settings counts.
     """
     spreads = [stdev(it.gains) for it in tried if len(it.gains) > 1]
     noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
@@ -113,8 +113,8 @@ def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
     return best if best is not None and surely(best) > 0 else None
 
 
-def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[KnobShare]:
-    """Tell how much each knob explains, the largest first; nothing of a few settings.
+def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[SettingShare]:
+    """Tell how much each setting explains, the largest first; nothing of a few settings.
 
     Hutter, Hoos, Leyton-Brown, "An efficient approach for assessing hyperparameter importance",
     ICML 2014 (fANOVA: over the whole space, wherever the search looked); ranges by the bootstrap.
@@ -135,84 +135,84 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[K
                     study, evaluator=FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
                 )
             )
-    shares = {knob: np.array([draw.get(knob, 0.0) for draw in draws]) for knob in space}
+    shares = {setting: np.array([draw.get(setting, 0.0) for draw in draws]) for setting in space}
     found = [
-        KnobShare(
-            knob=knob,
-            share=float(of_knob.mean()),
-            low=float(np.percentile(of_knob, ENDS[0])),
-            high=float(np.percentile(of_knob, ENDS[1])),
+        SettingShare(
+            setting=setting,
+            share=float(of_setting.mean()),
+            low=float(np.percentile(of_setting, ENDS[0])),
+            high=float(np.percentile(of_setting, ENDS[1])),
         )
-        for knob, of_knob in shares.items()
+        for setting, of_setting in shares.items()
     ]
     return sorted(found, key=lambda it: -it.share)
 
 
-def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, KnobValue]]:
+def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, SettingValue]]:
     from scipy.stats.qmc import Sobol
 
     sequence = Sobol(d=len(space), scramble=True, rng=np.random.default_rng(seed))
     size = 1 << (wanted * ASKS - 1).bit_length()  # it is even only over powers of two
     for point in sequence.random(size):
         yield {
-            name: _at(knob, float(share))
-            for (name, knob), share in zip(space.items(), point, strict=True)
+            name: _at(setting, float(share))
+            for (name, setting), share in zip(space.items(), point, strict=True)
         }
 
 
-def _near(space: Space, best: Settings, most: int, seed: int) -> Iterator[dict[str, KnobValue]]:
-    """Turn one knob after the other, in random order, each to another value or by a random step."""
+def _near(space: Space, best: Settings, most: int, seed: int) -> Iterator[dict[str, SettingValue]]:
+    """Change one setting after the other, in random order, to another value or by a random step."""
     rng = Random(seed)
     order = rng.sample(list(space), len(space))
     for name in islice(cycle(order), most):
         yield {**best, name: _turned(space[name], best[name], rng)}
 
 
-def _turned(knob: Knob, value: KnobValue, rng: Random) -> KnobValue:
-    if not isinstance(knob, NumberKnob):
-        return rng.choice([it for it in values_of(knob) if it != value] or [value])
+def _turned(setting: Setting, value: SettingValue, rng: Random) -> SettingValue:
+    if not isinstance(setting, NumberSetting):
+        return rng.choice([it for it in values_of(setting) if it != value] or [value])
     step = exp(rng.uniform(*map(log, STEPS)))
-    share = _share_of(knob, float(value)) + rng.gauss(0, step)
-    return _at(knob, min(max(share, 0.0), 1.0))
+    share = _share_of(setting, float(value)) + rng.gauss(0, step)
+    return _at(setting, min(max(share, 0.0), 1.0))
 
 
-def _share_of(knob: NumberKnob, value: float) -> float:
+def _share_of(setting: NumberSetting, value: float) -> float:
     """Give where in its range a value is, from 0 to 1, as `_at` takes it."""
-    low, high = knob.tuned_range
-    if is_wide(knob):
+    low, high = setting.tuned_range
+    if is_wide(setting):
         return log(value / low) / log(high / low)
     return (value - low) / (high - low)
 
 
-def _at(knob: Knob, share: float) -> KnobValue:
-    """Give the value of a knob at a share of its range: from 0 to 1, below it for one of a few."""
-    if not isinstance(knob, NumberKnob):
-        values = values_of(knob)
+def _at(setting: Setting, share: float) -> SettingValue:
+    """Give a setting's value at a share of its range: from 0 to 1, below it for one of a few."""
+    if not isinstance(setting, NumberSetting):
+        values = values_of(setting)
         return values[int(share * len(values))]
-    low, high = knob.tuned_range
-    if is_wide(knob):
+    low, high = setting.tuned_range
+    if is_wide(setting):
         value = exp(log(low) + share * (log(high) - log(low)))
     else:
         value = low + share * (high - low)
-    return round(value) if knob.type == "whole" else value
+    return round(value) if setting.type == "whole" else value
 
 
-def values_of(knob: Knob) -> list[KnobValue]:
-    """Give the values of a knob that has a few."""
-    if isinstance(knob, ChoiceKnob):
-        return list((knob.tune and knob.tune.choices) or knob.choices)
+def values_of(setting: Setting) -> list[SettingValue]:
+    """Give the values of a setting that has a few."""
+    if isinstance(setting, ChoiceSetting):
+        return list((setting.tune and setting.tune.choices) or setting.choices)
     return [False, True]
 
 
-def is_wide(knob: NumberKnob) -> bool:
+def is_wide(setting: NumberSetting) -> bool:
     """Whether its range is searched in logarithms."""
-    low, high = knob.tuned_range
+    low, high = setting.tuned_range
     return low > 0 and high / low >= WIDE
 
 
 def _likely(
     space: Space, tried: Sequence[TriedSettings], most: int, seed: int
-) -> Iterator[dict[str, KnobValue]]:
+) -> Iterator[dict[str, SettingValue]]:
     distributions = _distributions(space)
     study = _study(space, tried, seed)
     for _ in range(most):
@@ -250,13 +250,13 @@ def _distributions(space: Space) -> "dict[str, BaseDistribution]":
     )
 
     found: dict[str, BaseDistribution] = {}
-    for name, knob in space.items():
-        if not isinstance(knob, NumberKnob):
-            found[name] = CategoricalDistribution(values_of(knob))
+    for name, setting in space.items():
+        if not isinstance(setting, NumberSetting):
+            found[name] = CategoricalDistribution(values_of(setting))
             continue
-        low, high = knob.tuned_range
-        if knob.type == "whole":
-            found[name] = IntDistribution(int(low), int(high), log=is_wide(knob))
+        low, high = setting.tuned_range
+        if setting.type == "whole":
+            found[name] = IntDistribution(int(low), int(high), log=is_wide(setting))
         else:
-            found[name] = FloatDistribution(low, high, log=is_wide(knob))
+            found[name] = FloatDistribution(low, high, log=is_wide(setting))
     return found

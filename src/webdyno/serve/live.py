@@ -50,7 +50,9 @@ def snapshot(folder: RunFolder) -> dict[str, Any]:
     last = slots[-1] if slots else None
     return {
         "points": [_point(data) for data in run.points],
-        "doing": f"block {last.block}, {last.arm}" if last else "each arm alone, before the blocks",
+        "doing": f"round {last.round}, {last.variant}"
+        if last
+        else "each variant alone, before the rounds",
     }
 
 
@@ -58,7 +60,7 @@ def _point(data: PointData) -> dict[str, Any]:
     question = question_of(data.experiment)
     told: dict[str, Any] = {
         "label": data.point.label,
-        "blocks": len(data.blocks),
+        "rounds": len(data.rounds),
         "excluded": excluded_words(data),
         "ratios": ratio_words(question.ratios_so_far(data)),
     }
@@ -67,7 +69,7 @@ def _point(data: PointData) -> dict[str, Any]:
         return told
     found = foreseen.found
     return told | {
-        "expected": foreseen.blocks,
+        "expected": foreseen.rounds,
         "left": duration(round(foreseen.left_s)),
         "known": percent(expm1(found.half_width)),
         "wanted": percent(expm1(foreseen.wanted)),

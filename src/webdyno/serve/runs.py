@@ -28,7 +28,7 @@ class RunRow:
     name: str
     """Its path below the folder."""
     title: str
-    arms: list[str]
+    variants: list[str]
     started_at: datetime
     state: State
 
@@ -66,7 +66,7 @@ class Runs:
         return RunRow(
             name=name,
             title=head.experiment.title,
-            arms=[*head.experiment.arms],
+            variants=[*head.experiment.variants],
             started_at=head.started_at,
             state=state_of(path),
         )
@@ -78,7 +78,7 @@ class Runs:
                 yield Path(place)
             if depth >= DEEPEST:
                 folders.clear()
-            folders[:] = [it for it in folders if it not in {"blocks", "catalog"}]
+            folders[:] = [it for it in folders if it not in {"rounds", "catalog"}]
 
     def open(self, name: str) -> RunFolder:
         """Open a run by its name; raise UserError where there is none inside the folder."""

@@ -1,4 +1,7 @@
-"""The certificate that servers show over TLS: made by and for this process, one for all arms."""
+"""The certificate that servers show over TLS.
+
+Made by and for this process, one for all variants.
+"""
 
 import tempfile
 from functools import cache

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.format import last_lines
 
@@ -33,23 +33,23 @@ def run_checked(
     *,
     cwd: Path,
     environment: Mapping[str, str],
-    bench: Bench,
+    testbed: Testbed,
     workspace: Workspace,
 ) -> None:
     """Run a command; raise CommandError with the end of what it said when it fails."""
-    code, said = _run(words, cwd, environment, bench, workspace, WITHIN_S)
+    code, said = _run(words, cwd, environment, testbed, workspace, WITHIN_S)
     if code is None:
         raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s")
     if code:
         raise CommandError(last_lines(said, SHOWN_LINES))
 
 
-def version_output(words: Sequence[str], bench: Bench, workspace: Workspace) -> str:
+def version_output(words: Sequence[str], testbed: Testbed, workspace: Workspace) -> str:
     """Give what a program says of its version, whatever its exit code; it is asked once."""
     key = tuple(words)
     if key not in _versions:
         folder, within_s = workspace.path, VERSION_WITHIN_S
-        _, _versions[key] = _run(words, folder, PLAIN_ENVIRONMENT, bench, workspace, within_s)
+        _, _versions[key] = _run(words, folder, PLAIN_ENVIRONMENT, testbed, workspace, within_s)
     return _versions[key]
 
 
@@ -57,13 +57,13 @@ def _run(
     words: Sequence[str],
     cwd: Path,
     environment: Mapping[str, str],
-    bench: Bench,
+    testbed: Testbed,
     workspace: Workspace,
     within_s: float,
 ) -> tuple[int | None, str]:
     """Run a command and give its exit code, None where it didn't end, and what it said."""
     log = workspace.path / f"_said-{next(_numbers)}"
-    code = bench.run(
+    code = testbed.run(
         words,
         cwd=cwd,
         env=environment,

@@ -10,7 +10,7 @@ from typing import Any
 
 from webdyno.host.copies import copy_own
 from webdyno.host.netns import CLIENT
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
@@ -62,13 +62,13 @@ class Placement:
 class Deployment:
     """Where services are laid out, and what all their templates may name."""
 
-    bench: Bench
+    testbed: Testbed
     workspace: Workspace
     keep: Path
     """Logs and copies of configurations stay here."""
     site: Site
     site_view: Mapping[str, Any]
-    """The site as templates see it: root, app, state, knobs and so on."""
+    """The site as templates see it: root, app, state, settings and so on."""
     kept_data: Mapping[str, Path] = field(default_factory=dict)
     """By role: data of an earlier run, of which each service gets a copy."""
     set_up_needs: Mapping[str, str | None] | None = None
@@ -86,7 +86,7 @@ class LaidOut:
     environment: Mapping[str, str]
     """The site's variables."""
     setup: list[list[str]]
-    """The site's set-up commands, if asked for."""
+    """The site's set-up commands, if requested."""
 
 
 def lay_out(
@@ -96,16 +96,16 @@ def lay_out(
     front_port: int | None = None,
 ) -> LaidOut:
     """Make services ready to start; nothing of the catalogue has run as ourselves by then."""
-    workspace, bench = deployment.workspace.path, deployment.bench
+    workspace, testbed = deployment.workspace.path, deployment.testbed
     placement = deployment.placement
-    benches = {role.name: bench_of(role.service, bench) for role in roles}
+    testbeds = {role.name: testbed_of(role.service, testbed) for role in roles}
     addresses = _addresses(roles, deployment, front, front_port)
     views = {role.name: _view(role, addresses[role.name], workspace) for role in roles}
     common = {
         "services": views,
         "site": deployment.site_view,
         "secrets": Secrets(placement.seed if placement else None),
-        "cpus": len(bench.split.servers),
+        "cpus": len(testbed.split.servers),
     }
     jobs = [
         service_job(
@@ -113,7 +113,7 @@ def lay_out(
             {
                 **common,
                 "server": views[role.name],
-                "knobs": role.knobs,
+                "settings": role.settings,
                 "links": {link: views.get(role.links.get(link, "")) for link in role.service.links},
                 "needs": dict.fromkeys(role.service.needs)
                 | found(role.service.title, needs_of(role)),
@@ -121,12 +121,12 @@ def lay_out(
         )
         for role in roles
     ]
-    of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], bench.user)
+    of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], testbed.user)
     environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     here = placement.mine if placement else {role.name for role in roles}
     for role, filled in zip(roles, of_roles, strict=True):
         if role.name in here:
-            _write_files(role, filled, workspace / role.name, deployment, benches[role.name].user)
+            _write_files(role, filled, workspace / role.name, deployment, testbeds[role.name].user)
     services = {
         role.name: RunningService(
             role=role,
@@ -135,7 +135,7 @@ def lay_out(
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
             environment=environment | (_variables(role, filled) if role.name in here else {}),
-            bench=benches[role.name],
+            testbed=testbeds[role.name],
             workspace=deployment.workspace,
         )
         for role, filled in zip(roles, of_roles, strict=True)
@@ -144,8 +144,8 @@ def lay_out(
     return LaidOut(services, environment, setup)
 
 
-def bench_of(service: Service, bench: Bench) -> Bench:
-    """Give the bench with whom a service runs as: a user's own program as who would start it.
+def testbed_of(service: Service, testbed: Testbed) -> Testbed:
+    """Give the testbed with the user that a service runs as: a user's own program as who starts it.
 
     Where root goes on with a run of somebody else, his programs run as himself, whatever the run
     says.
@@ -158,24 +158,24 @@ def bench_of(service: Service, bench: Bench) -> Bench:
                 f"{own.written}: containers are started as root, and {service.folder} belongs to "
                 f"{stranger.name}; run webdyno as {stranger.name}, or copy the run"
             )
-        return bench.with_user(None)  # as root, see webdyno.own.podman
+        return testbed.with_user(None)  # as root, see webdyno.own.podman
     if own is None or not own.folder:
-        return bench
+        return testbed
     folder = Path(own.folder)
     if not folder.is_dir():
-        raise OperationError(f"{own.written}: its folder {folder} is gone; begin the run anew")
+        raise OperationError(f"{own.written}: its folder {folder} is gone; begin the run again")
     user = caller(folder) or stranger
-    return bench if user is None and not own.may_be_root else bench.with_user(user)
+    return testbed if user is None and not own.may_be_root else testbed.with_user(user)
 
 
 def _addresses(
     roles: Sequence[Role], deployment: Deployment, front: str | None, front_port: int | None
 ) -> dict[str, Address]:
     """Give each role its address; no two have the same port."""
-    bench, placement = deployment.bench, deployment.placement
+    testbed, placement = deployment.testbed, deployment.placement
     hosts_and_ports: Mapping[str, tuple[str, int]]
     if placement is None:
-        hosts_and_ports = _hosts_and_ports(roles, bench, front, front_port)
+        hosts_and_ports = _hosts_and_ports(roles, testbed, front, front_port)
     elif by_socket := [role.name for role in roles if role.by_socket]:
         raise UserError(
             f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
@@ -189,7 +189,7 @@ def _addresses(
             socket=deployment.workspace.path / role.name / "listen.sock"
             if role.by_socket
             else None,
-            uid=uid_of(bench_of(role.service, bench).user),
+            uid=uid_of(testbed_of(role.service, testbed).user),
             protocol=role.speaks,
             asked_host=_asked_host(role),
         )
@@ -198,7 +198,7 @@ def _addresses(
 
 
 def _hosts_and_ports(
-    roles: Sequence[Role], bench: Bench, front: str | None, front_port: int | None
+    roles: Sequence[Role], testbed: Testbed, front: str | None, front_port: int | None
 ) -> dict[str, tuple[str, int]]:
     """Choose where each role of a stack on one host listens."""
     ports: dict[str, int] = {front: front_port} if front and front_port else {}
@@ -212,10 +212,10 @@ def _hosts_and_ports(
             ports[role.name] = role.service.own.container_port
             hosts[role.name] = own_network_host()
         if role.name not in ports:
-            ports[role.name] = free_port(bench.servers_socket, ports.values())
+            ports[role.name] = free_port(testbed.servers_socket, ports.values())
     return {
         role.name: (
-            hosts.get(role.name) or (bench.host if role.name == front else HOST),
+            hosts.get(role.name) or (testbed.host if role.name == front else HOST),
             ports[role.name],
         )
         for role in roles
@@ -256,7 +256,7 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
         "client": CLIENT,
         "port": address.port,
         "socket": str(address.socket) if address.socket else None,
-        "knobs": role.knobs,
+        "settings": role.settings,
         "certificate": str(workspace / role.name / CERTIFICATE_FILE),
         "key": str(workspace / role.name / KEY_FILE),
         "key_and_certificate": str(workspace / role.name / BOTH_FILE),
@@ -273,7 +273,7 @@ def _write_files(
     if role.service.data and role.name in deployment.kept_data:
         copy_own(deployment.kept_data[role.name], home / role.service.data)
     if role.has_certificate:
-        made = certificate(deployment.bench.host, str(role.knobs.get("tls_key", "ec")))
+        made = certificate(deployment.testbed.host, str(role.settings.get("tls_key", "ec")))
         (home / CERTIFICATE_FILE).write_text(made.certificate)
         for name, text in ((KEY_FILE, made.key), (BOTH_FILE, made.certificate + made.key)):
             (home / name).touch(mode=0o600)

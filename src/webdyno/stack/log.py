@@ -128,8 +128,9 @@ def hint(lines: Sequence[str], own_port: int, is_container: bool) -> str:
     if other:
         return (
             f": it wants port {other} as well as $PORT, and another program has that. All variants "
-            "run at the same time: give each a port of its own (--env, or environment of an arm), "
-            "leave that listener out, or compare containers (image:), which have a network each"
+            "run at the same time: give each a port of its own (--env, or environment of a "
+            "variant), leave that listener out, or compare containers (image:), which have a "
+            "network each"
         )
     if is_container and any(DOCKERS_RESOLVER in line for line in lines):
         return (

@@ -40,7 +40,7 @@ def needs_of(role: Role) -> dict[str, Need]:
     return {
         name: need
         for name, need in role.service.needs.items()
-        if all(role.knobs.get(knob) == value for knob, value in need.when.items())
+        if all(role.settings.get(setting) == value for setting, value in need.when.items())
     }
 
 

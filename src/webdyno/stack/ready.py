@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.sockets import NewSocket, tcp
-from webdyno.stack.speaking import Conversation, NoAnswer, Said
+from webdyno.stack.speaking import Conversation, NoResponse, Said
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
-SAME_WRONG_ANSWER_FOR_S = 1.0
-ANSWER_WITHIN_S = 5.0
+SAME_WRONG_RESPONSE_FOR_S = 1.0
+RESPONSE_WITHIN_S = 5.0
 ENDS_WITHIN_S = 10.0
 """A response that has begun and isn't complete after this time counts as endless."""
 ONCE_MORE_WITHIN_S = 1.5
@@ -84,16 +84,16 @@ def wait_for_listener(
     return False
 
 
-class FirstAnswer(NamedTuple):
+class FirstResponse(NamedTuple):
     """What a server answered when it had started."""
 
     at_s: float
     """The moment, by time.monotonic()."""
     status: int | None
-    """None where it ends each connection without an answer."""
+    """None where it ends each connection without a response."""
     is_right: bool
     unfinished: str = ""
-    """How much came in which time of an answer that doesn't end."""
+    """How much came in which time of a response that doesn't end."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,10 @@ class FirstRequest:
 
     path: str
     is_right: Callable[[int, bytes], bool]
-    """Whether an answer, by status and body, is the expected one."""
+    """Whether a response, by status and body, is the expected one."""
     headers: Mapping[str, str] = field(default_factory=dict)
     is_patient: bool = False
-    """Whether wrong answers are waited out."""
+    """Whether wrong responses are waited out."""
 
 
 @dataclass(frozen=True)
@@ -124,46 +124,46 @@ class Starting:
     """As long as any server unless given."""
 
 
-def wait_for_answer(server: Starting, request: FirstRequest) -> FirstAnswer | None:
-    """Wait until a request is answered as expected; None when there is no answer in time.
+def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse | None:
+    """Wait until a request is answered as expected; None when there is no response in time.
 
-    A server that gives the same wrong answer for a second, or ends each connection without one,
-    has started too: what is wrong with the answer is for others to say. Not so where the request
+    A server that gives the same wrong response for a second, or ends each connection without one,
+    has started too: what is wrong with the response is for others to say. Not so where the request
     is patient. One that listens at another address isn't waited for any longer, nor one whose
     answer doesn't end.
     """
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
-    wrong = last = _Answer(0.0)
+    wrong = last = _Response(0.0)
     look_at = time.monotonic() + ELSEWHERE_AFTER_S
     while time.monotonic() < deadline:
         server.check_alive()
         left_s = given_up_at - time.monotonic()
-        asks_for_s = min(ANSWER_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
-        answer = _ask(server.address, request, server.new_socket, asks_for_s)
-        if answer is not None and not server.is_own():
-            answer = None
-        if answer is not None and answer.unfinished:
-            answer = _ask(server.address, request, server.new_socket, ENDS_WITHIN_S)
-            if answer is not None and answer.unfinished:
-                return FirstAnswer(answer.at_s, None, False, answer.unfinished)
-        if answer is not None and answer.status is not None:
-            if request.is_right(answer.status, answer.body):
-                return FirstAnswer(answer.at_s, answer.status, is_right=True)
-            last = answer
-        if answer is None or answer[1:] != wrong[1:] or not wrong.at_s:
-            wrong = answer or _Answer(0.0)
-        elif not request.is_patient and answer.at_s - wrong.at_s > SAME_WRONG_ANSWER_FOR_S:
-            return FirstAnswer(answer.at_s, answer.status, is_right=False)
-        if answer is None and time.monotonic() >= given_up_at and server.is_own():
+        asks_for_s = min(RESPONSE_WITHIN_S, left_s) if left_s > 0 else ONCE_MORE_WITHIN_S
+        response = _ask(server.address, request, server.new_socket, asks_for_s)
+        if response is not None and not server.is_own():
+            response = None
+        if response is not None and response.unfinished:
+            response = _ask(server.address, request, server.new_socket, ENDS_WITHIN_S)
+            if response is not None and response.unfinished:
+                return FirstResponse(response.at_s, None, False, response.unfinished)
+        if response is not None and response.status is not None:
+            if request.is_right(response.status, response.body):
+                return FirstResponse(response.at_s, response.status, is_right=True)
+            last = response
+        if response is None or response[1:] != wrong[1:] or not wrong.at_s:
+            wrong = response or _Response(0.0)
+        elif not request.is_patient and response.at_s - wrong.at_s > SAME_WRONG_RESPONSE_FOR_S:
+            return FirstResponse(response.at_s, response.status, is_right=False)
+        if response is None and time.monotonic() >= given_up_at and server.is_own():
             break
-        if answer is None and time.monotonic() > look_at:
+        if response is None and time.monotonic() > look_at:
             if server.is_elsewhere():
                 return None
             look_at = time.monotonic() + ELSEWHERE_AFTER_S
         time.sleep(POLL_S)
     seen = last if last.at_s else wrong
-    return FirstAnswer(seen.at_s, seen.status, is_right=False) if seen.at_s else None
+    return FirstResponse(seen.at_s, seen.status, is_right=False) if seen.at_s else None
 
 
 def spoken_instead(
@@ -172,17 +172,17 @@ def spoken_instead(
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
     others = [it for it in PROTOCOLS if it != address.protocol]
 
-    def ask(protocol: str) -> _Answer | None:
+    def ask(protocol: str) -> _Response | None:
         other = replace(address, protocol=protocol)
         return _ask(other, request, new_socket, ONCE_MORE_WITHIN_S)
 
     with ThreadPoolExecutor(len(others)) as pool:
-        answers = list(pool.map(ask, others))
+        responses = list(pool.map(ask, others))
     return next(
         (
             protocol
-            for protocol, answer in zip(others, answers, strict=True)
-            if answer is not None and answer.status not in {None, BAD_REQUEST}
+            for protocol, response in zip(others, responses, strict=True)
+            if response is not None and response.status not in {None, BAD_REQUEST}
         ),
         None,
     )
@@ -191,16 +191,16 @@ def spoken_instead(
 def why_silent(
     address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
 ) -> str:
-    """Ask once more; give what is wrong with the answer, nothing where nobody listens."""
+    """Ask once more; give what is wrong with the response, nothing where nobody listens."""
     try:
         _said(address, request, new_socket, ONCE_MORE_WITHIN_S)
-    except NoAnswer as none:
+    except NoResponse as none:
         return str(none) if none.connected else ""
     return ""
 
 
 def connect(
-    address: Address, new_socket: NewSocket = socket.socket, within_s: float = ANSWER_WITHIN_S
+    address: Address, new_socket: NewSocket = socket.socket, within_s: float = RESPONSE_WITHIN_S
 ) -> socket.socket:
     """Connect to a service; raise OSError when it doesn't listen.
 
@@ -234,7 +234,7 @@ def _accepts(address: Address, new_socket: NewSocket) -> bool:
     return True
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     at_s: float
     """0 for none."""
     status: int | None = None
@@ -248,8 +248,8 @@ def _ask(
     request: FirstRequest,
     new_socket: NewSocket,
     within_s: float,
-) -> _Answer | None:
-    """Give the answer to a request; None where there is none that tells anything."""
+) -> _Response | None:
+    """Give the response to a request; None where there is none that tells anything."""
     if address.socket:
         try:
             connect(address).close()  # whoever is behind it is who should be
@@ -257,10 +257,10 @@ def _ask(
             return None
     try:
         said = _said(address, request, new_socket, within_s)
-    except NoAnswer as none:
+    except NoResponse as none:
         told = none.refused or none.unfinished
-        return _Answer(time.monotonic(), unfinished=none.unfinished) if told else None
-    return _Answer(time.monotonic(), said.status, said.body)
+        return _Response(time.monotonic(), unfinished=none.unfinished) if told else None
+    return _Response(time.monotonic(), said.status, said.body)
 
 
 def _said(address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float) -> Said:

@@ -96,7 +96,7 @@ def service_job(service: Service, context: Context) -> Job:
             "environment": service.environment,
             "version": service.version.command if isinstance(service.version, Version) else [],
             "modules": {name: version.command for name, version in service.modules.items()},
-            "settings": service.settings,
+            "facts": service.facts,
             "status": {"path": status.path, "workers": status.workers or ""} if status else {},
         },
         where=service.folder / "service.toml",
@@ -120,8 +120,8 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
         _fill_in_and_end(jobs, sources, user, write)
     os.close(write)
     try:
-        with os.fdopen(read, "rb") as answers:
-            told = answers.read(MOST_FILLED_BYTES).splitlines()
+        with os.fdopen(read, "rb") as responses:
+            told = responses.read(MOST_FILLED_BYTES).splitlines()
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
@@ -194,7 +194,7 @@ def _confine(user: ServerUser | None) -> None:
 
 
 class _Compiled(BytecodeCache):
-    """Templates that were compiled once: that is most of the work, and done anew in each block.
+    """Templates that were compiled once: that is most of the work, and done again in each round.
 
     webdyno itself compiles, and does not fill in, what a child has come to the end of; the next
     child inherits it.

@@ -13,22 +13,22 @@ from webdyno.host.copies import copy_own
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.listening import FoundProcess
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.model.errors import OperationError
-from webdyno.model.knob import KnobValue
 from webdyno.model.quantities import memory_words
 from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
+from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.layout import Deployment, Placement, bench_of, lay_out
+from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
 from webdyno.stack.ready import (
-    FirstAnswer,
     FirstRequest,
+    FirstResponse,
     Starting,
     spoken_instead,
-    wait_for_answer,
+    wait_for_response,
     why_silent,
 )
 from webdyno.stack.service import RunningService, StackDied
@@ -51,34 +51,34 @@ class RunningStack:
     def __init__(
         self,
         stack: Stack,
-        knobs: Mapping[str, KnobValue],
+        settings: Mapping[str, SettingValue],
         site: Site,
         *,
         folder: Path,
-        bench: Bench,
+        testbed: Testbed,
         port: int | None = None,
         memory_bytes: int | None = None,
         placement: Placement | None = None,
         asked: FirstRequest | None = None,
     ) -> None:
         """Render everything; `start` starts it."""
-        resolved = resolve_stack(stack, site, knobs, server_cpus=len(bench.split.servers))
+        resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
         if placement is not None:
             resolved = replace(resolved, roles=[role.on_a_port() for role in resolved.roles])
         if port is not None:
             demand_port(port)
         for role in resolved.roles:
-            _refuse_unsafe(folder, bench_of(role.service, bench).user)
+            _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
         folder.mkdir(parents=True, exist_ok=True)
-        prepared = prepare_site(site, bench)
-        self._server_cpus = len(bench.split.servers)
-        self._bench = bench
+        prepared = prepare_site(site, testbed)
+        self._server_cpus = len(testbed.split.servers)
+        self._testbed = testbed
         self.stack = stack
         self.site = site
         self._asked = asked
         self.ready_s = 0.0
-        """Seconds from the first service's start to the site's first answer, but for those in which
-        data was made."""
+        """Seconds from the first service's start to the site's first response, but for those in
+        which data was made."""
         self.group: ControlGroup | None = None
         """The control group of all services, where the machine has such."""
         self.memory_limit: MemoryLimit | None = None
@@ -98,14 +98,14 @@ class RunningStack:
                 )
             state = make_private(self._workspace.path / "_state")
             copy_own(prepared.state, state)
-            hand_over(state, bench.user)
+            hand_over(state, testbed.user)
             deployment = Deployment(
-                bench=bench,
+                testbed=testbed,
                 workspace=self._workspace,
                 keep=folder,
                 site=site,
                 site_view=site_view(
-                    site, self._found_by(prepared.folder, placement), state, resolved.site_knobs
+                    site, self._found_by(prepared.folder, placement), state, resolved.site_settings
                 ),
                 kept_data=prepared.data(),
                 placement=placement,
@@ -134,7 +134,7 @@ class RunningStack:
         return f"{scheme}{'+unix' if address.socket else ''}://{address.netloc}"
 
     def start(self) -> None:
-        """Start the services one after the other and wait until the site's first answer."""
+        """Start the services one after the other and wait until the site's first response."""
         try:
             self._start()
         except StackDied as died:
@@ -149,8 +149,8 @@ class RunningStack:
             if service is not self._front or service.role.service.protocol != "http":
                 service.wait_until_it_listens()
             if service.role.service.filled_with == "site-files":
-                preload(service.address, self._prepared.files(), self._bench.servers_socket)
-        answered = self._wait_for_answer() if self.stack.front in self._services else None
+                preload(service.address, self._prepared.files(), self._testbed.servers_socket)
+        answered = self._wait_for_response() if self.stack.front in self._services else None
         took_s = (answered.at_s if answered else time.monotonic()) - begin
         self.ready_s = took_s - sum(it.initialised_in_s for it in self._services.values())
         if self._front in self._started:
@@ -158,8 +158,8 @@ class RunningStack:
         self.versions()  # kept with the logs
         self.check_alive()
 
-    def _wait_for_answer(self) -> FirstAnswer | None:
-        """Give the site's first answer; None where the front speaks no HTTP, or isn't here."""
+    def _wait_for_response(self) -> FirstResponse | None:
+        """Give the site's first response; None where the front speaks no HTTP, or isn't here."""
         front = self._front
         if front.role.service.protocol != "http":
             return None
@@ -169,10 +169,10 @@ class RunningStack:
             check_alive=self.check_alive,
             is_own=front.listens,
             is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
-            new_socket=self._bench.client_socket,
+            new_socket=self._testbed.client_socket,
             within_s=own.ready_within_s if own else None,
         )
-        answered = wait_for_answer(server, request)
+        answered = wait_for_response(server, request)
         unsure = answered is None or answered.status in {None, BAD_REQUEST}
         if own and unsure and (spoken := self._spoken_instead(request)):
             raise front.died(
@@ -182,7 +182,7 @@ class RunningStack:
         where = f"{self.url}{request.path}"
         if answered is None:
             late = f"has not answered {where} in time"
-            if why := why_silent(front.address, request, self._bench.client_socket):
+            if why := why_silent(front.address, request, self._testbed.client_socket):
                 late = f"{late}: {why}"
             elif self.stack.runs_already:
                 late = f"doesn't answer {where}: start it first, or give another port"
@@ -190,7 +190,7 @@ class RunningStack:
         if answered.unfinished:
             raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
         if answered.status is None:
-            raise front.died(f"ends connections without an answer to {where}: {CLOSED}")
+            raise front.died(f"ends connections without a response to {where}: {CLOSED}")
         if own and not answered.is_right and (own.ready or self._asked):
             unready = f"answers {where} with status {answered.status}"
             raise front.died(unready if own.ready else f"{unready}: {UNREADY}")
@@ -210,7 +210,7 @@ class RunningStack:
         front = self._front
         if not front.listens():
             return None
-        return spoken_instead(front.address, request, self._bench.client_socket)
+        return spoken_instead(front.address, request, self._testbed.client_socket)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -224,20 +224,20 @@ class RunningStack:
     def versions(self) -> dict[str, str]:
         return {role: service.version() for role, service in self._services.items()}
 
-    def settings(self) -> dict[str, str]:
+    def facts(self) -> dict[str, str]:
         """What the pre-flight check says of the services; those behind the front by role."""
         limit = self.memory_limit
         size = (
             f"{memory_words(limit.reading().limit_bytes)}, kept by {limit.means}" if limit else ""
         )
-        cpus = self._bench.servers_cpu_time or self._server_cpus
+        cpus = self._testbed.servers_cpu_time or self._server_cpus
         common = {"server CPUs": f"{cpus:g}", "memory limit": size or "none"}
         if self.stack.runs_already:
             common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
         return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
-            for name, value in service.settings().items()
+            for name, value in service.facts().items()
         }
 
     def pids(self) -> list[int]:
@@ -316,12 +316,12 @@ class RunningStack:
 
     def _limit_cpu(self) -> CpuLimit | None:
         theirs = self.stack.has_containers or self.stack.runs_already
-        if theirs and self._bench.servers_cpu_time is not None:
+        if theirs and self._testbed.servers_cpu_time is not None:
             raise OperationError(
                 f"{self.stack.name}: a share of a CPU can't be kept for containers, nor for what "
                 "runs already; give whole CPUs"
             )
-        return self._bench.cpu_limit(self._workspace, self.group)
+        return self._testbed.cpu_limit(self._workspace, self.group)
 
     def _killed_for_memory(self) -> str:
         memory = self.memory()

@@ -12,7 +12,7 @@ import regex
 from webdyno.host.control_group import container_of
 from webdyno.host.listening import FoundProcess, addresses, holders
 from webdyno.host.server_process import ServerProcess
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
@@ -82,7 +82,7 @@ class RunningService:
     log: Path
     filled: Filled
     environment: Mapping[str, str]
-    bench: Bench
+    testbed: Testbed
     workspace: Workspace
     process: ServerProcess | FoundProcess | None = field(default=None, init=False)
     initialised_in_s: float = field(default=0.0, init=False)
@@ -117,7 +117,7 @@ class RunningService:
         if not words:
             empty = "every word of `start` came out empty, so nothing can be run"
             raise UserError(f"{service.where}: {empty}")
-        self.process = self.bench.spawn(
+        self.process = self.testbed.spawn(
             words,
             cwd=self.cwd,
             env=self.environment,
@@ -136,7 +136,7 @@ class RunningService:
             return
         what = "can't be set up"
         if service.own:
-            what = f"isn't started: prepare failed (in {self.cwd} as {name_of(self.bench.user)})"
+            what = f"isn't started: prepare failed (in {self.cwd} as {name_of(self.testbed.user)})"
         for command in self.filled.texts["initialise"]:
             self._run(without_empty(command), what)
         self.initialised_in_s = time.monotonic() - began
@@ -164,7 +164,7 @@ class RunningService:
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
         if not wait_for_listener(
-            self.address, self.check_alive, self.listens, self.bench.servers_socket
+            self.address, self.check_alive, self.listens, self.testbed.servers_socket
         ):
             raise self.died(self.elsewhere() or "has not accepted connections in time")
 
@@ -200,7 +200,7 @@ class RunningService:
         if service.runs_already:
             return StackDied(self.role.name, f"{service.title} {what}", None)
         if service.own and not self.is_container:
-            what = f"{what} (run in {self.cwd} as {name_of(self.bench.user)})"
+            what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)})"
         if service.own:
             what += hint(shown_lines(self.log), self.address.port, self.is_container)
         return StackDied(self.role.name, f"{service.title} {what}", self.log, self._other_port())
@@ -221,7 +221,7 @@ class RunningService:
             name: self._ask_version(version, words["modules"][name])
             for name, version in service.modules.items()
         }
-        inside = {name: answer for name, answer in modules.items() if answer[1]}
+        inside = {name: response for name, response in modules.items() if response[1]}
         texts = [said, *(text for _, text in inside.values())]
         (self._kept() / "version.txt").write_text("\n".join(texts))
         return ", ".join([main, *(f"{name} {version}" for name, (version, _) in inside.items())])
@@ -229,7 +229,7 @@ class RunningService:
     def _ask_version(self, version: Version, command: Sequence[str]) -> tuple[str, str]:
         """Give a version, "unknown" if it can't be made out, and all that the program said."""
         words = without_empty(command)
-        said = version_output(words, self.bench, self.workspace) if words else ""
+        said = version_output(words, self.testbed, self.workspace) if words else ""
         try:
             match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
         except TimeoutError:
@@ -237,10 +237,10 @@ class RunningService:
             raise UserError(f"{where}: pattern {version.pattern!r} takes for ever") from None
         return (match[1] if match and match[1] else "unknown"), said
 
-    def settings(self) -> Mapping[str, str]:
+    def facts(self) -> Mapping[str, str]:
         """What the pre-flight check says of this service."""
-        settings: Mapping[str, str] = self.filled.texts["settings"]
-        return settings
+        facts: Mapping[str, str] = self.filled.texts["facts"]
+        return facts
 
     def pids(self) -> list[int]:
         return self.process.pids() if self.process else []
@@ -329,7 +329,7 @@ class RunningService:
             words,
             cwd=self.cwd,
             environment=self.environment,
-            bench=self.bench,
+            testbed=self.testbed,
             workspace=self.workspace,
         )
 

@@ -16,7 +16,7 @@ from typing import IO
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.copies import copy_readable, take_back
 from webdyno.host.removal import remove_tree
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.users import OPEN, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
 from webdyno.model.errors import OperationError
@@ -80,8 +80,8 @@ class PreparedSite:
                 yield f"/{path.relative_to(self.root)}", path
 
 
-def prepare_site(site: Site, bench: Bench) -> PreparedSite:
-    """Give a site's files; they are made anew when anything they are made of has changed.
+def prepare_site(site: Site, testbed: Testbed) -> PreparedSite:
+    """Give a site's files; they are made again when anything they are made of has changed.
 
     They stay as they are until they are released, or this process ends.
     """
@@ -94,7 +94,7 @@ def prepare_site(site: Site, bench: Bench) -> PreparedSite:
         if not kept.is_dir():
             fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time; another run may have been quicker
             if not kept.is_dir():
-                _make(site, kept, bench)
+                _make(site, kept, testbed)
             fcntl.flock(lock, fcntl.LOCK_SH)
     except BaseException:
         lock.close()
@@ -103,7 +103,7 @@ def prepare_site(site: Site, bench: Bench) -> PreparedSite:
 
 
 def site_view(
-    site: Site, folder: Path, state: Path, knobs: Mapping[str, object]
+    site: Site, folder: Path, state: Path, settings: Mapping[str, object]
 ) -> dict[str, object]:
     return {
         "root": str(folder / "root"),
@@ -112,7 +112,7 @@ def site_view(
         "index": site.web.index,
         "fallback": site.web.fallback,
         "php_extensions": site.php_extensions,
-        "knobs": knobs,
+        "settings": settings,
     }
 
 
@@ -128,7 +128,7 @@ def made_text(path: str, size_bytes: int) -> bytes:
     return "\n".join(lines).encode().ljust(size_bytes, b"\n")[:size_bytes]
 
 
-def _make(site: Site, kept: Path, bench: Bench) -> None:
+def _make(site: Site, kept: Path, testbed: Testbed) -> None:
     with Workspace() as workspace:
         made = PreparedSite(make_private(workspace.path / "_made"))
         for folder in (made.root, made.app):
@@ -137,9 +137,9 @@ def _make(site: Site, kept: Path, bench: Bench) -> None:
         for folder in (made.state, made.private / "data"):
             folder.mkdir()
         needs = found(f"site {site.name}", site.requires)
-        _fill(site, made, needs, bench)
+        _fill(site, made, needs, testbed)
         if site.setup:
-            _set_up(site, made, needs, bench, workspace)
+            _set_up(site, made, needs, testbed, workspace)
         for top in (made.root, made.app):
             _let_everybody_read(top)
         made.folder.chmod(OPEN)
@@ -147,10 +147,12 @@ def _make(site: Site, kept: Path, bench: Bench) -> None:
         made.folder.rename(kept)
 
 
-def _fill(site: Site, made: PreparedSite, needs: Mapping[str, str | None], bench: Bench) -> None:
+def _fill(
+    site: Site, made: PreparedSite, needs: Mapping[str, str | None], testbed: Testbed
+) -> None:
     base = needs.get(site.base or "")
     if base is not None:
-        copy_readable(Path(base), made.root, bench.user, site.without)
+        copy_readable(Path(base), made.root, testbed.user, site.without)
     for name, path in checked_files(site.folder).items():
         target = made.folder / name
         if name.partition("/")[0] not in {"root", "app"}:
@@ -171,7 +173,7 @@ def _set_up(
     site: Site,
     made: PreparedSite,
     needs: Mapping[str, str | None],
-    bench: Bench,
+    testbed: Testbed,
     workspace: Workspace,
 ) -> None:
     """Run the site's commands while its data services run, then keep what they have made.
@@ -183,12 +185,12 @@ def _set_up(
     for theirs, ours in kept.items():
         ours.rename(theirs)
         make_private(ours)
-        hand_over(theirs, bench.user)
+        hand_over(theirs, testbed.user)
     live.chmod(OPEN)
-    view = site_view(site, live, live / "state", {n: k.default for n, k in site.knobs.items()})
-    roles = resolve_services(site.services, len(bench.split.servers))
+    view = site_view(site, live, live / "state", {n: k.default for n, k in site.settings.items()})
+    roles = resolve_services(site.services, len(testbed.split.servers))
     logs = make_private(workspace.path / "_log")
-    laid_out = lay_out(roles, Deployment(bench, workspace, logs, site, view, set_up_needs=needs))
+    laid_out = lay_out(roles, Deployment(testbed, workspace, logs, site, view, set_up_needs=needs))
     services = laid_out.services
     group = ControlGroup.create(workspace.name)
     try:
@@ -200,7 +202,7 @@ def _set_up(
                 words,
                 cwd=live / "app",
                 environment=laid_out.environment,
-                bench=bench,
+                testbed=testbed,
                 workspace=workspace,
             )
     except CommandError as error:
@@ -214,9 +216,9 @@ def _set_up(
         if data := service.role.service.data:
             kept[service.home / data] = make_private(made.private / "data" / role)
     for theirs, ours in kept.items():
-        take_back(theirs, ours, bench.user)
+        take_back(theirs, ours, testbed.user)
         if ours.is_relative_to(made.private):
-            hand_over(ours, bench.user)
+            hand_over(ours, testbed.user)
 
 
 def _let_everybody_read(top: Path) -> None:
@@ -268,12 +270,12 @@ def preload(
     address: Address, files: Iterable[tuple[str, Path]], new_socket: NewSocket = socket.socket
 ) -> None:
     """Store files in a memcached; raise OperationError when it doesn't take one."""
-    with connect(address, new_socket) as connection, connection.makefile("rb") as answers:
+    with connect(address, new_socket) as connection, connection.makefile("rb") as responses:
         for key, path in files:
             body, name = path.read_bytes(), _key(key)
             if len(body) <= LARGEST_BYTES and len(name) <= LONGEST_KEY_BYTES:
                 connection.sendall(b"set %b 0 0 %d\r\n%b\r\n" % (name, len(body), body))
-                if (said := answers.readline()) != b"STORED\r\n":
+                if (said := responses.readline()) != b"STORED\r\n":
                     raise OperationError(f"memcached does not take {key}: {said.decode().strip()}")
 
 

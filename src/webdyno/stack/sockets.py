@@ -1,4 +1,4 @@
-"""Sockets: free ports, and connections on which each answer has a deadline and a limit."""
+"""Sockets: free ports, and connections on which each response has a deadline and a limit."""
 
 import errno
 import io
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from webdyno.model.bench import OWN_NETWORKS
 from webdyno.model.errors import OperationError
 from webdyno.model.format import size
+from webdyno.model.testbed import OWN_NETWORKS
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -25,11 +25,11 @@ MOST_PORTS = 1000
 """Ports are drawn from at least so many, even where outgoing connections leave fewer."""
 TRIES = 200
 NETWORK_FROM = 16
-"""Addresses before this one belong to the bench that has a network of its own."""
+"""Addresses before this one belong to the testbed that has a network of its own."""
 
 NewSocket = Callable[[], socket.socket]
-"""Makes a TCP socket; on some benches in another network namespace than ours."""
-MOST_ANSWER_BYTES = 1 << 28
+"""Makes a TCP socket; on some testbeds in another network namespace than ours."""
+MOST_RESPONSE_BYTES = 1 << 28
 """Most bytes of one response on the wire, headers included: more is an endless stream, no page."""
 
 
@@ -120,18 +120,18 @@ def _first_local_port() -> int:
 
 
 class TooMuch(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
-    """An answer that never ends, or takes too long; the message says which."""
+    """A response that never ends, or takes too long; the message says which."""
 
 
 class Wire(io.RawIOBase):
-    """A socket for one answer after the other.
+    """A socket for one response after the other.
 
     A socket's own timeout begins again with each byte, so that a server which drips never times
-    out. Here `begins` sets the moment by which the whole answer has to be there.
+    out. Here `begins` sets the moment by which the whole response has to be there.
     """
 
     def __init__(self, connection: socket.socket, within_s: float) -> None:
-        """Read and write on an open connection; each answer may take so many seconds."""
+        """Read and write on an open connection; each response may take so many seconds."""
         super().__init__()
         self._connection = connection
         self._within_s = within_s
@@ -139,14 +139,14 @@ class Wire(io.RawIOBase):
         self.begins()
 
     def begins(self) -> None:
-        """Begin another request and its answer."""
+        """Begin another request and its response."""
         self._began = time.monotonic()
         self._deadline = self._began + self._within_s
         self._came = 0
 
     @property
     def so_far(self) -> str:
-        """Say how much has come of the answer, and in which time; empty before its first byte."""
+        """Say how much has come of the response, and in which time; empty before its first byte."""
         took_s = time.monotonic() - self._began
         return f"{size(self._came)} after {took_s:.3g} s" if self._came else ""
 
@@ -182,7 +182,7 @@ class Wire(io.RawIOBase):
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        what = "its answer wasn't complete" if self._came else "no byte of an answer came"
+        what = "its response wasn't complete" if self._came else "no byte of a response came"
         late = TooMuch(f"{what} within {self._within_s:g} s")
         left_s = self._deadline - time.monotonic()
         if left_s <= 0:
@@ -195,15 +195,15 @@ class Wire(io.RawIOBase):
 
     def _count(self, came: int) -> None:
         self._came += came
-        if self._came > MOST_ANSWER_BYTES:
-            raise TooMuch(f"its answer has more than {MOST_ANSWER_BYTES >> 20} MiB")
+        if self._came > MOST_RESPONSE_BYTES:
+            raise TooMuch(f"its response has more than {MOST_RESPONSE_BYTES >> 20} MiB")
 
 
 class _Kept(io.BufferedReader):
-    """A reader that outlives the answers read from it."""
+    """A reader that outlives the responses read from it."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__(wire)
 
     def close(self) -> None:
-        """Leave it open: http.client closes its reader after an answer."""
+        """Leave it open: http.client closes its reader after a response."""

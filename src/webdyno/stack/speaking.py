@@ -41,15 +41,15 @@ SOCKET_PATH = "%2F"
 """How a Unix socket's path begins, percent-encoded."""
 
 
-class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
-    """There was no answer that can be understood; the message says why."""
+class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)
+    """There was no response that can be understood; the message says why."""
 
     def __init__(
         self, why: str, *, connected: bool = False, refused: bool = False, unfinished: str = ""
     ) -> None:
-        """Say why; whether it had accepted the connection, and ended it without an answer.
+        """Say why; whether it had accepted the connection, and ended it without a response.
 
-        `unfinished` says how much came in which time of an answer that has no end.
+        `unfinished` says how much came in which time of a response that has no end.
         """
         super().__init__(why)
         self.connected = connected
@@ -59,7 +59,7 @@ class NoAnswer(Exception):  # noqa: N818 (it becomes a line of the pre-flight ch
 
 @dataclass(frozen=True)
 class Said:
-    """An answer."""
+    """A response."""
 
     status: int
     version: str
@@ -72,7 +72,7 @@ class Said:
 
 @dataclass
 class Conversation:
-    """A connection to a server, opened anew after each failure; a context manager."""
+    """A connection to a server, opened again after each failure; a context manager."""
 
     netloc: str
     """Host and port, or the percent-encoded path of a Unix socket."""
@@ -83,7 +83,7 @@ class Conversation:
     tls: str = field(default="", init=False)
     """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
     _name: str = field(default="", init=False)
-    """The host that is asked for on this connection; TLS names it, too."""
+    """The host that is requested on this connection; TLS names it, too."""
     _wire: Wire | None = field(default=None, init=False)
     _is_connected: bool = field(default=False, init=False)
 
@@ -102,9 +102,9 @@ class Conversation:
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Said:
-        """Send a request and wait for the answer; raise NoAnswer.
+        """Send a request and wait for the response; raise NoResponse.
 
-        Of informational answers (1xx) none is the answer, however many come before it.
+        Of informational responses (1xx) none is the answer, however many come before it.
         """
         if (name := host_name(headers)) != self._name:
             self.close()
@@ -117,7 +117,7 @@ class Conversation:
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             so_far = self._wire.so_far if self._wire and isinstance(error, TooMuch) else ""
             self.close()
-            raise NoAnswer(
+            raise NoResponse(
                 _words(error),
                 connected=self._is_connected,
                 refused=self._is_connected and not isinstance(error, TimeoutError | TooMuch),
@@ -261,7 +261,7 @@ class _Stream:
             self._wire.sendall(self._http2.data_to_send())
             came = self._wire.recv(READ_BYTES)
             if not came:
-                raise ConnectionError("it closed the connection without an answer")
+                raise ConnectionError("it closed the connection without a response")
             self._take(self._http2.receive_data(came))
         fields = {name: value for name, value in self._headers if name.startswith(":")}
         headers = [(name, value) for name, value in self._headers if not name.startswith(":")]
@@ -299,9 +299,9 @@ def _words(error: Exception) -> str:
     """Say what went wrong; what the server sent itself may be of any length."""
     match error:
         case http.client.RemoteDisconnected():
-            return "it closed the connection without an answer"
+            return "it closed the connection without a response"
         case http.client.IncompleteRead():
-            return "it ended the connection in the middle of its answer"
+            return "it ended the connection in the middle of its response"
         case OSError() if error.strerror:
             return error.strerror
     return str(error)[:MOST_WORDS] or type(error).__name__
@@ -312,6 +312,6 @@ def _code(code: ErrorCodes | int | None) -> str:
 
 
 def _head_bytes(first: list[str], headers: list[tuple[str, str]]) -> int:
-    """Length of an answer's head as HTTP/1.1 writes it, one space after each header's colon."""
+    """Length of a response's head as HTTP/1.1 writes it, one space after each header's colon."""
     lines = [*first, *(f"{name}: {value}" for name, value in headers), ""]
     return sum(len(line.encode("latin-1", "replace")) + 2 for line in lines)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from webdyno.host.this_machine import Bench
+from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 from webdyno.model.format import indented
-from webdyno.model.knob import KnobValue
+from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.layout import Placement
 from webdyno.stack.ready import FirstRequest
@@ -21,11 +21,11 @@ from webdyno.stack.service import StackDied
 
 def start_stack(
     stack: Stack,
-    knobs: Mapping[str, KnobValue],
+    settings: Mapping[str, SettingValue],
     site: Site,
     *,
     folder: Path,
-    bench: Bench,
+    testbed: Testbed,
     port: int | None = None,
     memory_bytes: int | None = None,
     placement: Placement | None = None,
@@ -33,18 +33,18 @@ def start_stack(
 ) -> RunningStack:
     """Start a stack and wait until it answers for the site.
 
-    `knobs` are those of stack and site; `folder` keeps rendered configurations and logs; `port` is
-    a free one unless given; `memory_bytes` limits all services together; with a `placement` only
+    `settings` are those of stack and site; `folder` keeps rendered configurations and logs; `port`
+    is a free one unless given; `memory_bytes` limits all services together; with a `placement` only
     the services of this host are started; `asked` shows that a user's own system is ready. Raise
     OperationError, with the server's own words, when it can't be started.
     """
     with _errors_told(stack, folder):
         running = RunningStack(
             stack,
-            knobs,
+            settings,
             site,
             folder=folder,
-            bench=bench,
+            testbed=testbed,
             port=port,
             memory_bytes=memory_bytes,
             placement=placement,
@@ -60,9 +60,9 @@ def start_stack(
 
 def ask_versions(
     stack: Stack,
-    knobs: Mapping[str, KnobValue],
+    settings: Mapping[str, SettingValue],
     site: Site,
-    bench: Bench,
+    testbed: Testbed,
     asked: FirstRequest | None = None,
 ) -> dict[str, str]:
     """Ask the services of a stack, by role, for their versions.
@@ -72,7 +72,9 @@ def ask_versions(
     """
     with _errors_told(stack, Path.cwd()), Workspace() as scratch:
         folder = scratch.path / "kept"
-        with RunningStack(stack, knobs, site, folder=folder, bench=bench, asked=asked) as laid_out:
+        with RunningStack(
+            stack, settings, site, folder=folder, testbed=testbed, asked=asked
+        ) as laid_out:
             if stack.is_own:
                 _try_out(laid_out)
             return laid_out.versions()

@@ -1,7 +1,8 @@
 """Whether a claim holds in a run: pure functions from records to an outcome.
 
-A claim is that the ratios of some arms to another one lie between bounds at certain levels. At each
-point it holds when a ratio's whole interval lies between them, and doesn't when it lies outside.
+A claim is that the ratios of some variants to another one lie between bounds at certain levels. At
+each point it holds when a ratio's whole interval lies between them, and doesn't when it lies
+outside.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +15,15 @@ from webdyno.model.experiment import OWN_GENERATOR, GeneratorName
 from webdyno.model.format import count
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import CPU_TIME, RATE
+from webdyno.model.metrics import CPU_TIME, THROUGHPUT
 from webdyno.model.point import Point, PointJudgement
-from webdyno.model.records import BlockRecord
+from webdyno.model.records import RoundRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
 JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU time per request allows"
 Known = Mapping[tuple[str, str], Comparison]
-"""Comparisons by metric and arm."""
-FEWEST_BLOCKS = Measure().min_blocks
+"""Comparisons by metric and variant."""
+FEWEST_ROUNDS = Measure().min_rounds
 """As many as any verdict needs."""
 
 
@@ -40,7 +41,7 @@ def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[Poin
 
     The one that decides is first.
     """
-    measured = {record.point for record in run.records if isinstance(record, BlockRecord)}
+    measured = {record.point for record in run.records if isinstance(record, RoundRecord)}
     found: dict[GeneratorName, list[PointJudgement]] = {}
     for data in run.points:
         of_generator = found.setdefault(data.experiment.generator, [])
@@ -50,9 +51,9 @@ def by_generator(claim: Claim, run: RunData) -> Mapping[GeneratorName, list[Poin
     return dict(sorted(found.items(), key=lambda item: item[0] != OWN_GENERATOR))
 
 
-def _held_against(arm: str, data: PointData) -> PointData:
-    """Give the point with this arm as the baseline: a claim may compare any two."""
-    return data.among(sorted(data.experiment.arms, key=lambda name: name != arm))
+def _held_against(variant: str, data: PointData) -> PointData:
+    """Give the point with this variant as the baseline: a claim may compare any two."""
+    return data.among(sorted(data.experiment.variants, key=lambda name: name != variant))
 
 
 def _matches(claim: Claim, point: Point) -> bool:
@@ -61,7 +62,7 @@ def _matches(claim: Claim, point: Point) -> bool:
 
 def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
     if not judged:
-        why = "no finished block at its levels; a longer --budget or --full measures there"
+        why = "no finished round at its levels; a longer --budget or --full measures there"
         return _not_judged(generator, why)
     if claim.is_figure:
         return _figures(generator, claim, judged)
@@ -84,16 +85,18 @@ def _not_judged(generator: GeneratorName, why: str) -> Told:
 
 
 def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
-    """Give the arms' own values, but for those that a validity rule invalidates."""
+    """Give the variants' own values, but for those that a validity rule invalidates."""
     found, invalidated, limited = [], [], list[str]()
     for judgement in (at.judgement for at in judged):
         compared = [it for it in judgement.comparisons if it.metric == claim.metric]
-        limited += [arm for arm in _limited_in(compared) if arm in claim.arms]
-        for value in judgement.arms:
-            if value.metric != claim.metric or value.arm not in claim.arms:
+        limited += [variant for variant in _limited_in(compared) if variant in claim.variants]
+        for value in judgement.variants:
+            if value.metric != claim.metric or value.variant not in claim.variants:
                 continue
             whys = [
-                it.what for it in judgement.warnings if it.invalidates(value.metric, [value.arm])
+                it.what
+                for it in judgement.warnings
+                if it.invalidates(value.metric, [value.variant])
             ]
             invalidated += whys
             if value.interval is not None and not whys:
@@ -110,18 +113,22 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
 def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
     """Give the comparisons that a claim is about at one point.
 
-    Where both arms were client-limited, neither could show its rate: then who needs
+    Where both variants were client-limited, neither could show its throughput: then who needs
     less of the servers' CPU time for a request could have the higher one, by as much.
     """
     known = {(it.metric, it.a): it for it in at.judgement.comparisons}
-    asked = [known[claim.metric, arm] for arm in claim.arms if (claim.metric, arm) in known]
+    asked = [
+        known[claim.metric, variant]
+        for variant in claim.variants
+        if (claim.metric, variant) in known
+    ]
     return [_by_cpu_time(it, known) for it in asked]
 
 
 def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:
     by_cpu = known.get((CPU_TIME, comparison.a))
     both = list(comparison.limited_by.values()) == ["client", "client"]
-    if comparison.metric != RATE or not both or by_cpu is None or by_cpu.ratio is None:
+    if comparison.metric != THROUGHPUT or not both or by_cpu is None or by_cpu.ratio is None:
         return comparison
     return inverted(by_cpu).replace(reason=JUDGED_BY_CPU)
 
@@ -130,18 +137,18 @@ def outcome_at(claim: Claim, comparison: Comparison) -> Outcome:
     """Compare one point's ratio with the claim's bounds."""
     if comparison.verdict is Verdict.INVALID:
         return Outcome.NOT_JUDGED
-    sure = comparison.sure
-    if sure is None or len(comparison.by_block) < FEWEST_BLOCKS:
+    decisive = comparison.decisive
+    if decisive is None or len(comparison.by_round) < FEWEST_ROUNDS:
         return Outcome.INCONCLUSIVE
-    if _inside(sure, claim):
+    if _inside(decisive, claim):
         return Outcome.HOLDS
-    if _outside(sure, claim) or _no_difference(claim, comparison):
+    if _outside(decisive, claim) or _no_difference(claim, comparison):
         return Outcome.FAILS
     return Outcome.INCONCLUSIVE
 
 
 def asks_for_difference(claim: Claim) -> bool:
-    """Whether equal arms refute the claim: one of its bounds is 1."""
+    """Whether equal variants refute the claim: one of its bounds is 1."""
     return 1.0 in (claim.above, claim.below)
 
 
@@ -188,8 +195,8 @@ def _ruled_out(cause: Sequence[Comparison]) -> str:
 
 
 def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
-    """Name the arms whose values are known to be at least what was measured."""
-    return list(dict.fromkeys(arm for it in comparisons for arm in it.limited_by))
+    """Name the variants whose values are known to be at least what was measured."""
+    return list(dict.fromkeys(variant for it in comparisons for variant in it.limited_by))
 
 
 def _limits(limited: Sequence[str]) -> str:
@@ -199,13 +206,13 @@ def _limits(limited: Sequence[str]) -> str:
 
 
 def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
-    fewest = min(len(comparison.by_block) for comparison in cause)
-    if fewest < FEWEST_BLOCKS:
-        return f"only {count(fewest, 'valid block')}, {FEWEST_BLOCKS} are the fewest"
+    fewest = min(len(comparison.by_round) for comparison in cause)
+    if fewest < FEWEST_ROUNDS:
+        return f"only {count(fewest, 'valid round')}, {FEWEST_ROUNDS} are the fewest"
     ratios = [each.ratio for each in cause]
     if all(it and (_inside(it, claim) or _outside(it, claim)) for it in ratios):
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
-        return f"as measured it is clear, but {', '.join(causes)} may have made it so"
+        return f"it looks clear, but {', '.join(causes)} may explain it"
     return (
         f"the interval contains a bound of the claim ({claimed_range(claim)}){_ruled_out(cause)}; "
         "a longer --budget narrows it"

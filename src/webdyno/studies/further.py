@@ -1,6 +1,6 @@
-"""How many more blocks would decide a claim: foreseen from what is there, settled beforehand.
+"""How many more rounds would decide a claim: foreseen from what is there, settled beforehand.
 
-Nobody looks again until they are all measured: nothing stops at a block that happens to decide.
+Nobody looks again until they are all measured: nothing stops at a round that happens to decide.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -12,10 +12,10 @@ from webdyno.judge.point_data import RunData
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Comparison
 from webdyno.model.point import PointJudgement
-from webdyno.model.records import BlockRecord
+from webdyno.model.records import RoundRecord
 from webdyno.model.study import Claim, Outcome
 from webdyno.studies.claims import (
-    FEWEST_BLOCKS,
+    FEWEST_ROUNDS,
     asks_for_difference,
     by_generator,
     comparisons_of,
@@ -23,56 +23,56 @@ from webdyno.studies.claims import (
 )
 
 RESERVE = 1.25
-"""Times the blocks that would just do: intervals are a little wider once there are more than the
+"""Times the rounds that would just do: intervals are a little wider once there are more than the
 fewest, and the spread so far is an estimate."""
-MOST_BLOCKS = 400
+MOST_ROUNDS = 400
 
 
 class Further(NamedTuple):
-    """Blocks of a point that may decide a claim."""
+    """Rounds of a point that may decide a claim."""
 
     claim: Claim
     point: int
     have: int
-    """Finished blocks there."""
+    """Finished rounds there."""
     more: int
-    block_s: float
+    round_s: float
     """What one took so far."""
 
 
-class Round(NamedTuple):
-    """Blocks to be measured at a point of an experiment, for a claim."""
+class Batch(NamedTuple):
+    """Rounds to be measured at a point of an experiment, for a claim."""
 
     experiment: str
     claim: Claim
     point: int
-    blocks: int
+    rounds: int
     """How many there are to be in all."""
     more: int
     """How many of them are new."""
 
 
-def next_round(foreseen: Iterable[Further], left_s: float, done: Collection[Round]) -> Round | None:
+def next_batch(foreseen: Iterable[Further], left_s: float, done: Collection[Batch]) -> Batch | None:
     """Choose where to measure further: what decides an inconclusive claim in the least time.
 
-    A round at most doubles a point's blocks, and fits into what is left of the time; then all is
-    foreseen anew. None when nothing helps, or nothing but what was done already.
+    A batch at most doubles a point's rounds, and fits into what is left of the time; then all is
+    foreseen again. None when nothing helps, or nothing but what was done already.
     """
-    cheapest_first = sorted(foreseen, key=lambda it: it.more * it.block_s)
-    rounds = (_round(it, left_s) for it in cheapest_first)
-    return next((it for it in rounds if it.more > 0 and it not in done), None)
+    cheapest_first = sorted(foreseen, key=lambda it: it.more * it.round_s)
+    batches = (_batch(it, left_s) for it in cheapest_first)
+    return next((it for it in batches if it.more > 0 and it not in done), None)
 
 
-def _round(further: Further, left_s: float) -> Round:
-    more = min(further.more, further.have, int(max(left_s, 0) / further.block_s))
+def _batch(further: Further, left_s: float) -> Batch:
+    more = min(further.more, further.have, int(max(left_s, 0) / further.round_s))
     experiment = further.claim.experiment
-    return Round(experiment, further.claim, further.point, further.have + more, more)
+    return Batch(experiment, further.claim, further.point, further.have + more, more)
 
 
-def further_blocks(claim: Claim, run: RunData) -> list[Further]:
-    """Give what would decide a claim that isn't decided; empty where more blocks are in vain.
+def further_rounds(claim: Claim, run: RunData) -> list[Further]:
+    """Give what would decide a claim that isn't decided; empty where more rounds are in vain.
 
-    Every load generator needs the fewest blocks of a verdict; only the first one has to decide.
+    Every load generator needs the fewest rounds of a verdict; only the first one has to decide.
     """
     if claim.is_figure:
         return []
@@ -87,13 +87,13 @@ def further_blocks(claim: Claim, run: RunData) -> list[Further]:
 
 
 def _took_s(point: int, run: RunData) -> list[float]:
-    return [it.took_s for it in run.records if isinstance(it, BlockRecord) and it.point == point]
+    return [it.took_s for it in run.records if isinstance(it, RoundRecord) and it.point == point]
 
 
 def _by_point(
     claim: Claim, judged: Sequence[PointJudgement], *, decides: bool
 ) -> Iterator[tuple[int, int]]:
-    """Give points with the blocks that they lack.
+    """Give points with the rounds that they lack.
 
     A claim holds when all comparisons say so, and doesn't when one says no: where one seems to, the
     cheapest of those is enough.
@@ -111,31 +111,31 @@ def _by_point(
         (more, point)
         for point, comparisons in lacking.items()
         for it in comparisons
-        if len(it.by_block) >= FEWEST_BLOCKS and seems_to_fail(claim, it)
-        if (more := blocks_to_decide(claim, it))
+        if len(it.by_round) >= FEWEST_ROUNDS and seems_to_fail(claim, it)
+        if (more := rounds_to_decide(claim, it))
     ]
-    finished = {at.point.number: at.judgement.blocks for at in judged}
+    finished = {at.point.number: at.judgement.rounds for at in judged}
     for point, comparisons in lacking.items():
-        valid = min((len(it.by_block) for it in comparisons), default=FEWEST_BLOCKS)
-        if valid < FEWEST_BLOCKS:
-            if valid or finished[point] < FEWEST_BLOCKS:
+        valid = min((len(it.by_round) for it in comparisons), default=FEWEST_ROUNDS)
+        if valid < FEWEST_ROUNDS:
+            if valid or finished[point] < FEWEST_ROUNDS:
                 yield point, _lacking(valid, finished[point])
         elif decides and refuting:
             if point == min(refuting)[1]:
                 yield point, min(refuting)[0]
         elif decides and comparisons:
-            needed = [blocks_to_decide(claim, it) or 0 for it in comparisons]
+            needed = [rounds_to_decide(claim, it) or 0 for it in comparisons]
             if min(needed):
                 yield point, max(needed)
 
 
 def _lacking(valid: int, finished: int) -> int:
-    """Give the blocks without which there are fewer valid ones than a verdict needs.
+    """Give the rounds without which there are fewer valid ones than a verdict needs.
 
-    As many of them are invalidated as were so far. Where none of enough blocks was valid, none will
+    As many of them are invalidated as were so far. Where none of enough rounds was valid, none will
     be, as where a load generator doesn't tell the metric.
     """
-    missing = FEWEST_BLOCKS - valid
+    missing = FEWEST_ROUNDS - valid
     return ceil(missing * finished / valid) if valid else missing
 
 
@@ -148,29 +148,29 @@ def seems_to_fail(claim: Claim, comparison: Comparison) -> bool:
     return too_low or (claim.below is not None and estimate > claim.below)
 
 
-def blocks_to_decide(claim: Claim, comparison: Comparison) -> int | None:
-    """Foresee how many more blocks decide a comparison if estimate and spread stay as they are.
+def rounds_to_decide(claim: Claim, comparison: Comparison) -> int | None:
+    """Foresee how many more rounds decide a comparison if estimate and spread stay as they are.
 
     The interval's half-width goes with the square root of their number; what may have biased it
     stays. None where no number in reason would do.
     """
-    ratio, sure, blocks = comparison.ratio, comparison.sure, len(comparison.by_block)
-    if ratio is None or sure is None:
-        return FEWEST_BLOCKS
-    room = max(_rooms(claim, comparison, ratio, sure))
+    ratio, decisive, rounds = comparison.ratio, comparison.decisive, len(comparison.by_round)
+    if ratio is None or decisive is None:
+        return FEWEST_ROUNDS
+    room = max(_rooms(claim, comparison, ratio, decisive))
     half_width = log(ratio.high / ratio.low) / 2
     if room <= 0:
         return None
-    more = ceil(blocks * (half_width / room) ** 2 * RESERVE) - blocks
-    return max(more, 2) if more <= MOST_BLOCKS else None
+    more = ceil(rounds * (half_width / room) ** 2 * RESERVE) - rounds
+    return max(more, 2) if more <= MOST_ROUNDS else None
 
 
 def _rooms(
-    claim: Claim, comparison: Comparison, ratio: Interval, sure: Interval
+    claim: Claim, comparison: Comparison, ratio: Interval, decisive: Interval
 ) -> Iterator[float]:
     """Give how wide (ln) the interval may be to each side, for each way to decide the claim."""
     centre = log(ratio.estimate)
-    down, up = log(ratio.low / sure.low), log(sure.high / ratio.high)
+    down, up = log(ratio.low / decisive.low), log(decisive.high / ratio.high)
     low = -inf if claim.above is None else log(claim.above)
     high = inf if claim.below is None else log(claim.below)
     yield min(centre - down - low, high - centre - up)

@@ -245,7 +245,7 @@ def took_of_number(value: object, unit_s: float = 1.0) -> float | None:
 
 
 def took_in_bounds(seconds: float) -> float | None:
-    """Give a time that an answer can have taken; None for any other."""
+    """Give a time that a response can have taken; None for any other."""
     return seconds if 0 <= seconds <= LONGEST_S else None
 
 

@@ -43,7 +43,7 @@ class Exponent(NamedTuple):
 
 
 def zipf_exponent(counts: Whole) -> Exponent:
-    """Estimate Zipf's exponent from how often each path was asked for.
+    """Estimate Zipf's exponent from how often each path was requested.
 
     Maximum likelihood over the ranks 1 to N with probability k^-s / H(N, s); the standard error
     comes from the Fisher information n Var(ln K) (Clauset, Shalizi and Newman 2009, appendix B, for
@@ -112,7 +112,7 @@ class Mix(NamedTuple):
 
 
 def mix(log: Log, spread: Popularity) -> Mix:
-    """Choose what is asked for and how often.
+    """Choose what is requested and how often.
 
     Of more paths than an experiment takes, the first ones keep their shares; evenly spaced ones
     of the others stand for these.
@@ -186,9 +186,9 @@ def fidelity(
 ) -> list[Agreement]:
     """Compare mix, bytes, costs, burstiness, times between arrivals, re-use, sessions.
 
-    `cost_s`: what a twin's answers cost, by number of what was asked; None without a twin. The load
-    is taken as it will be asked for: independent draws from the mix, Poisson arrivals (so do many
-    connections with pauses), at the log's speed; sessions as geometric with their mean.
+    `cost_s`: what a twin's responses cost, by number of what was asked; None without a twin. The
+    load is taken as it will be requested: independent draws from the mix, Poisson arrivals (so do
+    many connections with pauses), at the log's speed; sessions as geometric with their mean.
     """
     shares = np.zeros(len(source.asked))
     shares[chosen.ids] = chosen.shares / chosen.shares.sum()
@@ -225,7 +225,7 @@ def _bytes(source: Log, shares: Floats) -> Agreement:
     totals = np.bincount(source.asked_id, source.body_bytes, minlength=len(shares))
     each = totals / np.maximum(counts, 1)
     return Agreement(
-        what="bytes per answer, mean",
+        what="bytes per response, mean",
         log=float(source.body_bytes.mean()),
         load=float(each @ shares),
         tolerance=SIZES_DIFFER,
@@ -233,13 +233,13 @@ def _bytes(source: Log, shares: Floats) -> Agreement:
 
 
 def _cost(source: Log, shares: Floats, cost_s: Floats | None) -> list[Agreement]:
-    """Hold the CPU time of a twin's pages against the time that answers took, files among them."""
+    """Hold the CPU time of a twin's pages against the time of responses, files among them."""
     known = source.took_s[~np.isnan(source.took_s)]
     if not len(known):
         return []
     return [
         Agreement(
-            what="ms to make an answer, mean",
+            what="ms to make a response, mean",
             log=1e3 * float(known.mean()),
             load=None if cost_s is None else 1e3 * float(cost_s @ shares),
             tolerance=TIMES_DIFFER,
@@ -277,12 +277,12 @@ def _reuse(source: Log, chosen: Mix) -> Agreement:
 
 
 def reuse_distances(asked_id: Whole) -> list[int]:
-    """Give how many other paths were asked for since the same one last was, where it was.
+    """Give how many other paths were requested since the same one last was, where it was.
 
     The LRU stack distance of Mattson et al. 1970: a cache of more paths would still have had it.
     """
     last: dict[int, int] = {}
-    latest: list[int] = []  # when each path was last asked for, in order
+    latest: list[int] = []  # when each path was last requested, in order
     distances = []
     for now, asked in enumerate(asked_id.tolist()):
         if asked in last:

@@ -30,8 +30,8 @@ FAILED, NO_PATH, TOO_MANY = (
     "for what is no path",
     f"for further paths than {MOST_PATHS:,}",
 )
-NO_ANSWER = frozenset({408, 444, 460, 499})
-"""Statuses that servers write where no answer was sent: nobody can meet them."""
+NO_RESPONSE = frozenset({408, 444, 460, 499})
+"""Statuses that servers write where no response was sent: nobody can meet them."""
 PROBE, BODY = "health check", "has a body"
 FEWEST = 20
 """Requests of which something is said."""
@@ -97,7 +97,7 @@ class Log:
         return len(self.time_s)
 
     def by_asked(self) -> Iterator[tuple[RequestKey, Whole]]:
-        """Give all that was asked for, each with the numbers of its requests."""
+        """Give all that was requested, each with the numbers of its requests."""
         order = np.argsort(self.asked_id, kind="stable")
         bounds = np.searchsorted(self.asked_id[order], np.arange(len(self.asked) + 1))
         for nth, asked in enumerate(self.asked):
@@ -147,7 +147,7 @@ class LogBuilder:
             self.excluded[BEFORE] += 1
         elif access.time_s >= self.wanted.to_s:
             self.excluded[AFTER] += 1
-        elif not 200 <= access.status < 500 or access.status in NO_ANSWER:
+        elif not 200 <= access.status < 500 or access.status in NO_RESPONSE:
             self.excluded[FAILED] += 1
         elif (asked := self._id(access)) is not None:
             self.times.append(access.time_s)
@@ -180,7 +180,7 @@ class LogBuilder:
         return MOST_CLIENTS  # all further ones together: memory stays bounded
 
     def _id(self, access: Access) -> int | None:
-        """Give the number of what was asked for; None, and count it, where that can't be."""
+        """Give the number of what was requested; None, and count it, where that can't be."""
         target = self.privacy.asked(access.target)
         logged = access.method, target, access.body, access.content_type
         if logged in self._as_logged:

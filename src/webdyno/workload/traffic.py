@@ -1,4 +1,4 @@
-"""A load in the terms of an experiment, made of a log: what is asked for, how often, how fast."""
+"""A load in the terms of an experiment, made of a log: what is requested, how often, how fast."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
 
 
 def _usual_statuses(log: Log) -> dict[int, int]:
-    """Give what each was answered with most often, answers apart that a condition asked for."""
+    """Give what each was answered with most often, responses apart that a condition requested."""
     told = (log.status != PARTIAL) & (log.status != NOT_MODIFIED)
     pairs, counts = np.unique(
         np.stack((log.asked_id[told], log.status[told])), axis=1, return_counts=True
@@ -151,9 +151,9 @@ class Traffic(NamedTuple):
     text: str
     """All of it as `traffic.toml`."""
     replay: Replay | None
-    """When each request came, where that was asked for."""
+    """When each request came, where that was requested."""
     twin: Twin | None
-    """Its twin site, where that was asked for."""
+    """Its twin site, where that was requested."""
 
 
 def traffic_of(
@@ -165,7 +165,7 @@ def traffic_of(
 ) -> Traffic:
     """Fit a workload to a log, and make a load of it, for a twin site or for the user's own.
 
-    A twin of pages has such where the log knows that answers took time, one of files never.
+    A twin of pages has such where the log knows that responses took time, one of files never.
     With the name of a file that its own timetable will be written to, as the load's text names it.
     Raise UserError where a twin would be too large, or the log can't be replayed.
     """
@@ -185,7 +185,7 @@ def traffic_of(
         hidden=log.hidden,
         methods=dict(zip(names.tolist(), (counts / len(log)).tolist(), strict=True)),
         popularity=spread_over,
-        answer_bytes=spread_of(log.body_bytes),
+        response_bytes=spread_of(log.body_bytes),
         sessions=visits,
         arrivals=when,
         connections=connections(log),

@@ -32,10 +32,10 @@ MADE = "<?php require getenv('TWIN_APP') . '/page.php'; page({:g}, {});\n"
 _PLAIN = re.compile(r"(?:/[^/.{}\\\x00-\x1f\x7f][^/{}\\\x00-\x1f\x7f]*)+/?|/")
 """A path that every server answers with a file: nothing hidden, nothing empty."""
 DEAR_S, LONGEST_S = 0.002, 2.0
-"""Median times of an answer beyond which it is no file, and up to which a twin imitates it."""
+"""Median times of a response beyond which it is no file, and up to which a twin imitates it."""
 NONE = np.zeros(0)
 FEWEST = 5
-"""Answers of which a median is taken: one of a file that took long says nothing."""
+"""Responses of which a median is taken: one of a file that took long says nothing."""
 _FILE = re.compile(
     r"\.(?:avif|bmp|css|eot|gif|gz|ico|jpe?g|m?js|map|mp[34]|otf|pdf|png|svg|ttf|txt|web[mp]|woff2?"
     r"|zip)",
@@ -122,7 +122,7 @@ def write_twin(folder: Path, twin: Twin) -> None:
 
 
 def _sizes(log: Log) -> dict[str, int]:
-    """Give each path's median size, of answers in full to a GET if there are any."""
+    """Give each path's median size, of responses in full to a GET if there are any."""
     in_full = log.status == SUCCESS
     sizes: defaultdict[str, int] = defaultdict(int)
     for asked, of_it in log.by_asked():
@@ -150,9 +150,9 @@ def _folders_above(path: str) -> list[str]:
 
 
 def page_costs(log: Log) -> dict[str, float]:
-    """Give the seconds that a path's answers took, the median, where that is more than files take.
+    """Give the seconds that a path's responses took, the median, where files take less.
 
-    Paths with few answers have the median of all such whose names end alike. Nothing of what is a
+    Paths with few responses have the median of all such whose names end alike. Nothing of what is a
     file by its name: its time is that of a client that reads it.
     """
     times: dict[str, Floats] = {}

@@ -1,7 +1,7 @@
 """Answers with "Hello" at a dialled cost, which falls when a compiler of its own has had CPU time.
 
 The compiler gets what a thread of the lowest priority gets beside busy workers: CPU time only where
-nothing was asked for a while, in slices, since an answer doesn't wait for it.
+nothing was asked for a while, in slices, since a response doesn't wait for it.
 
     server.py PORT COMPILER_S FASTER: the CPU time that it needs, and times as fast as it makes.
 """
@@ -16,7 +16,7 @@ COST_S = 0.001
 HOT = 20
 """Requests after which there is something to compile."""
 QUIET_S, SLICE_S = 0.03, 0.002
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello"
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello"
 
 
 def spend(cpu_s: float) -> None:
@@ -47,7 +47,7 @@ def serve(port: int, compiler_s: float, faster: float) -> None:
                 asked = connection.recv(65_536)
                 for _ in range(asked.count(b"\r\n\r\n")):
                     spend(COST_S / (1 if left_s > 0 else faster))
-                    connection.sendall(ANSWER)
+                    connection.sendall(RESPONSE)
                     served, last_at = served + 1, time.monotonic()
             if not asked:
                 waiting.unregister(connections.pop(key.fd))

@@ -6,24 +6,28 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from builders import START, SimulatedArm, SimulatedRun, simulated_run
+from builders import START, SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge.validity import warnings_of
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load_result import Window
 from webdyno.model.readings import CpuUse, HostUse, NetworkUse, PressureUse, Readings
 from webdyno.model.records import IncidentRecord, Record, SlotRecord
 
-ARMS = {"nginx": SimulatedArm(), "apache": SimulatedArm()}
-BLOCKS = 6
+VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
+ROUNDS = 6
 THIRD_S = 0.5 / 3
 
 
-def run_with(change: Callable[[SlotRecord], SlotRecord], *, arm: str = "apache") -> SimulatedRun:
-    """A run in which every measured slot of an arm is changed."""
-    run = simulated_run(ARMS, blocks=BLOCKS)
+def run_with(
+    change: Callable[[SlotRecord], SlotRecord], *, variant: str = "apache"
+) -> SimulatedRun:
+    """A run in which every measured slot of a variant is changed."""
+    run = simulated_run(VARIANTS, rounds=ROUNDS)
     records: list[Record] = [
         change(record)
-        if isinstance(record, SlotRecord) and record.arm == arm and record.phase == "measure"
+        if isinstance(record, SlotRecord)
+        and record.variant == variant
+        and record.phase == "measure"
         else record
         for record in run.records
     ]
@@ -62,7 +66,7 @@ def _changed(model: M, changes: dict[str, Any]) -> M:
 
 
 def quiet_readings(slot: SlotRecord) -> Readings:
-    """What the probes read on an undisturbed host: half of the CPU time is idle."""
+    """What the probes read on a quiet host: half of the CPU time is idle."""
     used_s = slot.servers.cpu_s
     servers = CpuUse(
         user_s=used_s / 3, system_s=used_s / 3, interrupts_s=used_s / 3, idle_s=0.5, steal_s=0.0
@@ -94,11 +98,11 @@ def quiet_readings(slot: SlotRecord) -> Readings:
     )
 
 
-def with_thirds(slot: SlotRecord, answers: tuple[int, int, int], **load: object) -> SlotRecord:
-    """Give a slot windows with so many answers, and other fields of its load."""
+def with_thirds(slot: SlotRecord, responses: tuple[int, int, int], **load: object) -> SlotRecord:
+    """Give a slot windows with so many responses, and other fields of its load."""
     windows = [
         Window(at_s=number * THIRD_S, length_s=THIRD_S, completed=count)
-        for number, count in enumerate(answers)
+        for number, count in enumerate(responses)
     ]
     return slot.model_copy(
         update={"load": slot.load.model_copy(update={"windows": windows, **load})}
@@ -114,15 +118,15 @@ def found_in(run: SimulatedRun) -> dict[str, ValidityWarning]:
 
 
 def incident(
-    arm: str | None = "apache",
+    variant: str | None = "apache",
     *,
-    block: int = 2,
+    round_number: int = 2,
     **changes: Any,  # noqa: ANN401
 ) -> IncidentRecord:
     """A server that died."""
     return IncidentRecord(
-        block=block,
-        arm=arm,
+        round=round_number,
+        variant=variant,
         happened_at=START + timedelta(seconds=20),
         what="service apache ended with signal 9",
         **changes,

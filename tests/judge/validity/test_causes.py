@@ -2,30 +2,35 @@
 
 import pytest
 
-from builders import SimulatedArm, answer, simulated_run
+from builders import SimulatedVariant, response, simulated_run
 from webdyno.judge.validity import warnings_of, without_consequences
-from webdyno.judge.validity.answers import fix_of_status, leads_to
+from webdyno.judge.validity.responses import fix_of_status, leads_to
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.records import Answer
+from webdyno.model.records import Response
 
 
-def warning(rule: str, severity: str = "invalid", arm: str | None = "a") -> ValidityWarning:
+def warning(rule: str, severity: str = "invalid", variant: str | None = "a") -> ValidityWarning:
     if severity == "invalid":
-        return ValidityWarning(rule=rule, severity="invalid", arm=arm, what="w", fix="r")
-    return ValidityWarning(rule=rule, severity="note", arm=arm, what="w", fix="r")
+        return ValidityWarning(rule=rule, severity="invalid", variant=variant, what="w", fix="r")
+    return ValidityWarning(rule=rule, severity="note", variant=variant, what="w", fix="r")
 
 
 def kept(*found: ValidityWarning) -> list[str]:
-    return [it.rule for it in without_consequences(found, "rate_rps")]
+    return [it.rule for it in without_consequences(found, "throughput_rps")]
 
 
 def test_a_wrong_status_is_one_warning() -> None:
-    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm(wrong_status=404)}, blocks=6)
+    run = simulated_run(
+        {"a": SimulatedVariant(), "b": SimulatedVariant(wrong_status=404)}, rounds=6
+    )
     assert [it.rule for it in warnings_of(run.data)] == ["wrong-status"]
 
 
-def test_what_other_arms_do_explains_nothing() -> None:
-    assert kept(warning("wrong-status", arm="b"), warning("non-2xx")) == ["wrong-status", "non-2xx"]
+def test_what_other_variants_do_explains_nothing() -> None:
+    assert kept(warning("wrong-status", variant="b"), warning("non-2xx")) == [
+        "wrong-status",
+        "non-2xx",
+    ]
 
 
 def test_what_invalidates_nothing_explains_nothing() -> None:
@@ -33,16 +38,16 @@ def test_what_invalidates_nothing_explains_nothing() -> None:
 
 
 def test_a_short_run_is_told_unless_more_of_it_would_show_the_same() -> None:
-    short = warning("few-blocks", "note", None)
-    assert kept(warning("steal", "note"), short) == ["steal", "few-blocks"]
+    short = warning("few-rounds", "note", None)
+    assert kept(warning("steal", "note"), short) == ["steal", "few-rounds"]
     assert kept(warning("resets"), short) == ["resets"]
-    of_p99 = warning("few-samples").model_copy(update={"metrics": ["response_p99_us"]})
-    assert kept(of_p99, short) == ["few-samples", "few-blocks"]
+    of_p99 = warning("few-samples").model_copy(update={"metrics": ["latency_p99_us"]})
+    assert kept(of_p99, short) == ["few-samples", "few-rounds"]
 
 
-def got(status: int, *headers: tuple[str, str]) -> Answer:
+def got(status: int, *headers: tuple[str, str]) -> Response:
     changes = {"status": status, "headers": list(headers), "path": "/packs/app.js"}
-    return answer(SimulatedArm()).model_copy(update=changes)
+    return response(SimulatedVariant()).model_copy(update=changes)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import SimulatedArm, service_use, simulated_run
+from builders import SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import found_in, load_with, readings_with, run_with
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.load_result import Window
@@ -13,23 +13,23 @@ from webdyno.model.records import SlotRecord
 
 @pytest.mark.parametrize(("busy", "fires"), [(0.5, False), (0.85, False), (0.86, True)])
 def test_a_busy_client_is_the_bottleneck(busy: float, fires: bool) -> None:
-    arms = {"nginx": SimulatedArm(busy=busy), "apache": SimulatedArm()}
-    found = found_in(simulated_run(arms, blocks=6))
+    variants = {"nginx": SimulatedVariant(busy=busy), "apache": SimulatedVariant()}
+    found = found_in(simulated_run(variants, rounds=6))
     assert ("client-limited" in found) == fires
 
 
 def test_client_limited_invalidates_what_the_client_times_only() -> None:
-    arms = {"nginx": SimulatedArm(busy=0.97), "apache": SimulatedArm()}
-    warning = found_in(simulated_run(arms, blocks=6))["client-limited"]
+    variants = {"nginx": SimulatedVariant(busy=0.97), "apache": SimulatedVariant()}
+    warning = found_in(simulated_run(variants, rounds=6))["client-limited"]
     assert "97%" in warning.what
     assert "server_cpu_us" not in warning.metrics
-    assert warning.metrics == ["response_p50_us", "response_p99_us"]
-    assert "its rate is at least what was measured" in warning.what
+    assert warning.metrics == ["latency_p50_us", "latency_p99_us"]
+    assert "its throughput is at least what was measured" in warning.what
     assert "server_cpu_us" in warning.fix
 
 
 @pytest.mark.parametrize(
-    ("loop", "lag_us", "budget_us", "response_us", "fires"),
+    ("loop", "lag_us", "budget_us", "latency_us", "fires"),
     [
         ("open", 2_000.0, 0.0, 10_000.0, True),
         ("open", 2_000.0, 1_000.0, 10_000.0, True),
@@ -40,10 +40,10 @@ def test_client_limited_invalidates_what_the_client_times_only() -> None:
     ],
 )
 def test_late_requests_invalidate_an_open_loop(
-    loop: str, lag_us: float, budget_us: float, response_us: float, fires: bool
+    loop: str, lag_us: float, budget_us: float, latency_us: float, fires: bool
 ) -> None:
     lag = {"p99": lag_us, "budget": budget_us}
-    change = load_with(loop=loop, send_lag_us=lag, response_time_us={"p99": response_us})
+    change = load_with(loop=loop, send_lag_us=lag, response_time_us={"p99": latency_us})
     found = found_in(run_with(change))
     assert ("send-lag" in found) == fires
 
@@ -132,7 +132,7 @@ def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, f
     found = found_in(run_with(change))
     assert ("offered-rate" in found) == fires
     if fires and offered:
-        assert f"{offered:,.0f} requests/s were offered" in found["offered-rate"].what
+        assert f"{offered:,.0f} req/s were offered" in found["offered-rate"].what
 
 
 def in_thirds(
@@ -154,7 +154,7 @@ def in_thirds(
 
 
 def test_a_server_that_keeps_up_from_far_away_is_not_too_slow() -> None:
-    """At a round trip of 100 ms, 500 of 2,500 answers come after the slot's end."""
+    """At a round trip of 100 ms, 500 of 2,500 responses come after the slot's end."""
     found = in_thirds(334, 833, 833, drained=500, drain_s=0.1, median_us=100_000)
     assert "offered-rate" not in found
 
@@ -168,22 +168,22 @@ def test_slots_shorter_than_a_response_are_judged_by_all_that_was_answered() -> 
     assert "offered-rate" not in in_thirds(0, 0, 0, drained=2_500, drain_s=0.6, median_us=6e5)
 
 
-RATE_RPS = 40_000
-"""Of simulated arms, give or take their noise of 2%."""
+THROUGHPUT_RPS = 40_000
+"""Of simulated variants, give or take their noise of 2%."""
 
 
 @pytest.mark.parametrize(
     ("ceiling_rps", "limit", "rule"),
     [
-        (RATE_RPS, "client", "client-ceiling"),
-        (RATE_RPS, "link", "link-limited"),
-        (RATE_RPS, "server", None),
-        (RATE_RPS * 2, "client", None),
-        (RATE_RPS / 2, "client", None),  # out of date: it was exceeded by far
+        (THROUGHPUT_RPS, "client", "client-ceiling"),
+        (THROUGHPUT_RPS, "link", "link-limited"),
+        (THROUGHPUT_RPS, "server", None),
+        (THROUGHPUT_RPS * 2, "client", None),
+        (THROUGHPUT_RPS / 2, "client", None),  # out of date: it was exceeded by far
     ],
 )
 def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None) -> None:
-    ceiling = Ceiling(rate_rps=ceiling_rps, limited_by=limit)
+    ceiling = Ceiling(throughput_rps=ceiling_rps, limited_by=limit)
     by_rule = found_in(run_with(readings_with(ceiling=ceiling)))
     assert by_rule.keys() & {"client-ceiling", "link-limited"} == ({rule} if rule else set())
     if rule:

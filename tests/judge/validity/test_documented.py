@@ -44,9 +44,9 @@ def test_each_rule_has_a_row_with_cause_effect_and_fix(text: str, names: set[str
 def test_the_row_says_what_the_rule_does(name: str) -> None:
     _, does, _ = rows(OF_SLOTS)[name]
     rule = SLOT_RULES[name]
-    assert ("bounded" in does) == rule.bounded
+    assert ("bounded" in does) == rule.has_bias_bound
     assert ("lower bound" in does) == rule.censors
-    assert ("refused" in does) == (not rule.bounded and not rule.censors)
+    assert ("refused" in does) == (not rule.has_bias_bound and not rule.censors)
 
 
 def test_each_bound_is_derived() -> None:

@@ -31,7 +31,7 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
     assert (told is not None and told.severity == "invalid") == fires
     if fires:
         assert told is not None
-        assert "one in 10 answers" in told.what
+        assert "one in 10 responses" in told.what
         # What is measured is how the servers are set up.
         assert "--set load.keepalive" in told.fix
         assert "raise" not in told.fix
@@ -40,7 +40,7 @@ def test_closing_what_should_be_kept_is_told(asked: str | int, closed: int, fire
 def test_a_server_with_a_usual_limit_is_measured_and_told() -> None:
     closed = load_with(keepalive={"asked": "always", "server_closed": 180})
     told = found_in(run_with(closed))["keep-alive"]
-    assert (told.severity, told.arm) == ("note", "apache")
+    assert (told.severity, told.variant) == ("note", "apache")
     assert "one in 1" in told.what
 
 
@@ -52,39 +52,39 @@ def test_connections_that_reach_a_limit_together_are_no_early_closing() -> None:
         for number, (ours, theirs) in enumerate(zip(bunched.records, usual, strict=True))
     ]
     (told,) = [it for it in warnings_of(PointData.of(bunched.head, odd)) if it.rule == "keep-alive"]
-    assert (told.severity, told.arm) == ("note", "apache")
+    assert (told.severity, told.variant) == ("note", "apache")
 
 
 @pytest.mark.parametrize(("other", "alike"), [(2_000, True), (1_700, True), (1_000, False)])
-def test_arms_that_close_equally_often_are_alike(other: int, alike: bool) -> None:
+def test_variants_that_close_equally_often_are_alike(other: int, alike: bool) -> None:
     records = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
     change = load_with(keepalive={"asked": "always", "server_closed": other})
-    run = run_with(change, arm="nginx")
+    run = run_with(change, variant="nginx")
     changed = [
-        theirs if isinstance(theirs, SlotRecord) and theirs.arm == "apache" else ours
+        theirs if isinstance(theirs, SlotRecord) and theirs.variant == "apache" else ours
         for ours, theirs in zip(run.records, records, strict=True)
     ]
     told = [it for it in warnings_of(PointData.of(run.head, changed)) if it.rule == "keep-alive"]
     assert [it.severity for it in told] == (["note"] if alike else ["invalid", "invalid"])
     if alike:
-        assert told[0].arm is None
+        assert told[0].variant is None
         assert "close kept connections alike" in told[0].what
 
 
 @pytest.mark.parametrize(("varies", "alike"), [(True, True), (False, False)])
-def test_arms_whose_shares_vary_are_alike_unless_they_surely_differ(
+def test_variants_whose_shares_vary_are_alike_unless_they_surely_differ(
     varies: bool, alike: bool
 ) -> None:
     """As Apache's event MPM, which closes idle connections whenever its threads are busy."""
     few, many = (3_000, 100) if varies else (1_550, 1_550)
     most = run_with(load_with(keepalive={"asked": "always", "server_closed": 2_000})).records
     theirs = [
-        run_with(load_with(keepalive={"asked": "always", "server_closed": closed}), arm="nginx")
+        run_with(load_with(keepalive={"asked": "always", "server_closed": closed}), variant="nginx")
         for closed in (few, many)
     ]
     records = [
         theirs[number % 2].records[number]
-        if isinstance(it, SlotRecord) and it.arm == "nginx"
+        if isinstance(it, SlotRecord) and it.variant == "nginx"
         else it
         for number, it in enumerate(most)
     ]
@@ -96,7 +96,7 @@ def test_arms_whose_shares_vary_are_alike_unless_they_surely_differ(
 
 def test_requests_that_were_sent_once_more_are_told_and_measured() -> None:
     told = found_in(run_with(load_with(requests={"retried": 3})))["retried"]
-    assert (told.severity, told.arm) == ("note", "apache")
+    assert (told.severity, told.variant) == ("note", "apache")
     assert "36 requests" not in told.what
     assert "kept connection that the server had just closed" in told.what
 
@@ -107,8 +107,8 @@ def test_servers_that_keep_no_connection_are_alike_only_if_all_are() -> None:
     assert found_in(one)["keep-alive"].severity == "invalid"
     records = [change(it) if isinstance(it, SlotRecord) else it for it in one.records]
     told = found_in(SimulatedRun(one.head, records))["keep-alive"]
-    assert (told.severity, told.arm) == ("note", None)
-    assert "no arm keeps connections" in told.what
+    assert (told.severity, told.variant) == ("note", None)
+    assert "no variant keeps connections" in told.what
 
 
 def test_keeping_what_should_be_closed_is_told() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders import simulated_run
-from judge.validity.broken import ARMS, found_in, readings_with, run_with
+from judge.validity.broken import VARIANTS, found_in, readings_with, run_with
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.model.judgement import Judgement, ValidityWarning, Verdict
@@ -41,7 +41,7 @@ def test_in_a_namespace_of_our_own_its_counts_serve_as_well(kind: str) -> None:
 def test_repeated_connection_attempts_are_told() -> None:
     warning = found(syn_retransmits=2, own_namespace=True)["syn-retransmits"]
     assert "48 connection attempts" in warning.what
-    assert "rate_rps" in warning.metrics
+    assert "throughput_rps" in warning.metrics
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_a_link_that_is_full_now_and_then_is_no_limit() -> None:
     assert "link-limited" not in found_in(run_with(change))
 
 
-def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
+def test_a_full_link_is_the_reason_why_variants_are_equivalent() -> None:
     full = readings_with(network={"sent_bytes": 6_000_000, "link_bytes_per_s": MBIT_100})
-    run = simulated_run(ARMS, restart_sd=0.001, slot_sd=0.001)
+    run = simulated_run(VARIANTS, restart_sd=0.001, slot_sd=0.001)
 
-    def judged(*arms: str) -> Judgement:
+    def judged(*variants: str) -> Judgement:
         records = [
-            (full if record.arm in arms else readings_with())(record)
+            (full if record.variant in variants else readings_with())(record)
             if isinstance(record, SlotRecord)
             else record
             for record in run.records
@@ -105,15 +105,15 @@ def test_a_full_link_is_the_reason_why_arms_are_equivalent() -> None:
 
     judgement = judged("nginx", "apache")
     rates = {c.metric: c for c in judgement.comparisons}
-    assert rates["rate_rps"].verdict is Verdict.EQUIVALENT
-    assert "link-limited" in rates["rate_rps"].why
+    assert rates["throughput_rps"].verdict is Verdict.EQUIVALENT
+    assert "link-limited" in rates["throughput_rps"].why
     assert "link-limited" in judgement.headline
     assert rates["server_cpu_us"].reason is None
 
     one_only = judged("apache")
     assert one_only.verdict is Verdict.EQUIVALENT
     assert "link-limited" not in one_only.headline
-    assert {f.arm for f in one_only.warnings if f.rule == "link-limited"} == {"apache"}
+    assert {f.variant for f in one_only.warnings if f.rule == "link-limited"} == {"apache"}
 
 
 def test_acknowledgements_that_a_listener_defers_are_no_overflow() -> None:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from builders import SimulatedRun, simulated_run
-from judge.validity.broken import ARMS, BLOCKS, THIRD_S, found_in, run_with, with_thirds
+from judge.validity.broken import ROUNDS, THIRD_S, VARIANTS, found_in, run_with, with_thirds
 from variants import further
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.over_time import TRENDS
@@ -16,17 +16,17 @@ from webdyno.model.records import Record, SlotRecord
 
 RUNS = 1_000
 THIRD = 7_000
-"""Answers in a third of a slot."""
-HEAD = simulated_run(ARMS, blocks=1).head
+"""Responses in a third of a slot."""
+HEAD = simulated_run(VARIANTS, rounds=1).head
 
 
 @pytest.mark.parametrize(
     ("change_per_slot", "severity"), [(0.0, None), (0.008, "note"), (-0.03, "note")]
 )
-def test_a_trend_over_the_block_is_told(change_per_slot: float, severity: str | None) -> None:
+def test_a_trend_over_the_round_is_told(change_per_slot: float, severity: str | None) -> None:
     def drift(slot: SlotRecord) -> SlotRecord:
         requests = slot.load.requests
-        completed = round(20_000 * (1 + change_per_slot * slot.slot + 0.001 * (slot.block % 3)))
+        completed = round(20_000 * (1 + change_per_slot * slot.slot + 0.001 * (slot.round % 3)))
         load = slot.load.model_copy(
             update={"requests": requests.model_copy(update={"completed": completed})}
         )
@@ -35,7 +35,7 @@ def test_a_trend_over_the_block_is_told(change_per_slot: float, severity: str | 
     warning = found_in(run_with(drift)).get("trend")
     assert (warning.severity if warning else None) == severity
     if warning:
-        assert warning.arm == "apache"
+        assert warning.variant == "apache"
         assert ("rises" if change_per_slot > 0 else "falls") in warning.what
 
 
@@ -44,39 +44,39 @@ def test_a_trend_over_the_block_is_told(change_per_slot: float, severity: str | 
 )
 def test_a_trend_inside_the_slots_is_told(change: float, severity: str | None) -> None:
     def drift(slot: SlotRecord) -> SlotRecord:
-        last = round(THIRD * (1 + change + 0.002 * (slot.block % 3)))
+        last = round(THIRD * (1 + change + 0.002 * (slot.round % 3)))
         return with_thirds(slot, (THIRD, THIRD, last))
 
     warning = found_in(run_with(drift)).get("slot-trend")
     assert (warning.severity if warning else None) == severity
     if warning:
-        assert warning.arm == "apache"
+        assert warning.variant == "apache"
         assert ("rises" if change > 0 else "falls") in warning.what
 
 
-def test_two_slots_of_a_block_show_a_trend_as_well() -> None:
-    """As many as blocks have after a pilot."""
+def test_two_slots_of_a_round_show_a_trend_as_well() -> None:
+    """As many as rounds have after a pilot."""
 
     def climb(slot: SlotRecord) -> SlotRecord:
-        rate_rps = 20_000 * (1 + 0.03 * slot.slot + 0.001 * (slot.block % 3))
-        completed = round(rate_rps * slot.load.measured_s)
+        throughput_rps = 20_000 * (1 + 0.03 * slot.slot + 0.001 * (slot.round % 3))
+        completed = round(throughput_rps * slot.load.measured_s)
         requests = slot.load.requests.model_copy(update={"completed": completed})
         return slot.model_copy(update={"load": slot.load.model_copy(update={"requests": requests})})
 
     run = run_with(climb)
     measured = run.data
     ends = {
-        (block.record.block, slot.slot)
-        for block in measured.blocks
-        for arm in ARMS
-        for slot in block.of(arm)[:: len(block.of(arm)) - 1]
+        (this_round.record.round, slot.slot)
+        for this_round in measured.rounds
+        for variant in VARIANTS
+        for slot in this_round.of(variant)[:: len(this_round.of(variant)) - 1]
     }
     kept = [
         record
         for record in run.records
         if not isinstance(record, SlotRecord)
         or record.phase != "measure"
-        or (record.block, record.slot) in ends
+        or (record.round, record.slot) in ends
     ]
     assert "trend" in found_in(replace(run, records=kept))
 
@@ -92,7 +92,7 @@ def test_an_open_loops_rate_is_its_timetables() -> None:
 
 def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> None:
     def cheaper(slot: SlotRecord) -> SlotRecord:
-        cpu_s = slot.servers.cpu_user_s * (1 - 0.03 * slot.slot + 0.001 * (slot.block % 3))
+        cpu_s = slot.servers.cpu_user_s * (1 - 0.03 * slot.slot + 0.001 * (slot.round % 3))
         servers = slot.servers.model_copy(update={"cpu_user_s": cpu_s})
         load = slot.load.model_copy(update={"loop": "open", "offered_rps": slot.load.rate_rps})
         return slot.model_copy(update={"servers": servers, "load": load})
@@ -101,8 +101,8 @@ def test_in_an_open_loop_servers_settle_if_an_answer_costs_less_and_less() -> No
     assert "what a second of its CPU time answers rises" in warning.what
 
 
-def test_thirds_of_a_few_response_times_tell_nothing() -> None:
-    """The first answers come late in them, however settled the server is."""
+def test_thirds_of_a_few_latencies_tell_nothing() -> None:
+    """The first responses come late in them, however settled the server is."""
 
     def slow(slot: SlotRecord) -> SlotRecord:
         times = slot.load.response_time_us.model_copy(update={"mean": THIRD_S * 1e6 / 10})
@@ -121,7 +121,7 @@ def lognormal(rng: Random) -> float:
 
 
 def hiccups(rng: Random) -> float:
-    """Noise of a third that loses half of its answers now and then."""
+    """Noise of a third that loses half of its responses now and then."""
     return exp(rng.gauss(0, 0.01)) * (0.5 if rng.random() < 0.05 else 1.0)
 
 
@@ -146,8 +146,8 @@ def noisy(run: SimulatedRun, noise: Callable[[Random], float], rng: Random) -> l
 
 
 def slot_trends(records: list[Record]) -> list[str]:
-    """The arms with a trend inside their slots."""
+    """The variants with a trend inside their slots."""
     evidence = PointData.of(HEAD, records)
-    assert len(evidence.blocks) == BLOCKS
+    assert len(evidence.rounds) == ROUNDS
     (rule,) = (rule for rule in TRENDS if rule.name == "slot-trend")
-    return [warning.arm for warning in rule.warnings(evidence) if warning.arm]
+    return [warning.variant for warning in rule.warnings(evidence) if warning.variant]

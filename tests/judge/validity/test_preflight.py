@@ -1,16 +1,16 @@
-"""Rules about what the arms answered before the load."""
+"""Rules about what the variants answered before the load."""
 
 from typing import Any
 
 import pytest
 
-from builders import SimulatedArm, answer, run_head, simulated_run
+from builders import SimulatedVariant, response, run_head, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import warnings_of
-from webdyno.judge.validity.preflight import answer_differences
+from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.records import Answer, PreflightRecord
+from webdyno.model.records import PreflightRecord, Response
 from webdyno.model.run import RunHead
 from webdyno.model.why import Intervention
 
@@ -20,29 +20,33 @@ FORBIDDEN = """<?xml version="1.0"?>
 HEAD = run_head({"nginx": "nginx", "apache": "apache-event"})
 
 
-def found(*answers: tuple[Answer, Answer]) -> list[ValidityWarning]:
-    """What the rules say of pre-flight checks: the answers of nginx and apache in each block."""
+def found(*responses: tuple[Response, Response]) -> list[ValidityWarning]:
+    """What the rules say of pre-flight checks: the responses of nginx and apache in each round."""
     records = [
-        PreflightRecord(block=block, answers={"nginx": [nginx], "apache": [apache]})
-        for block, (nginx, apache) in enumerate(answers)
+        PreflightRecord(round=this_round, responses={"nginx": [nginx], "apache": [apache]})
+        for this_round, (nginx, apache) in enumerate(responses)
     ]
-    return [f for f in warnings_of(PointData.of(HEAD, records)) if f.rule != "few-blocks"]
+    return [f for f in warnings_of(PointData.of(HEAD, records)) if f.rule != "few-rounds"]
 
 
-def answered(**changes: Any) -> Answer:  # noqa: ANN401
-    """A right answer, but for the changes."""
-    return answer(SimulatedArm()).model_copy(update=changes)
+def answered(**changes: Any) -> Response:  # noqa: ANN401
+    """A valid response, but for the changes."""
+    return response(SimulatedVariant()).model_copy(update=changes)
 
 
 def test_equal_answers_are_fine() -> None:
     assert found((answered(), answered())) == []
 
 
-def test_a_wrong_status_names_arm_path_and_code() -> None:
+def test_a_wrong_status_names_variant_path_and_code() -> None:
     (warning,) = found((answered(), answered(path="/missing.txt", status=404)))
-    assert (warning.rule, warning.severity, warning.arm) == ("wrong-status", "invalid", "apache")
+    assert (warning.rule, warning.severity, warning.variant) == (
+        "wrong-status",
+        "invalid",
+        "apache",
+    )
     assert warning.what == (
-        "arm apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
+        "variant apache answered 404 to /missing.txt, 200 was expected; it says 'Hello, World!'"
     )
 
 
@@ -61,23 +65,23 @@ def test_a_wrong_page_is_shown_without_its_markup(page: str, words: str) -> None
 
 def test_no_answer_tells_why() -> None:
     (warning,) = found((answered(status=None, error="connection refused"), answered()))
-    assert (warning.rule, warning.arm) == ("no-answer", "nginx")
+    assert (warning.rule, warning.variant) == ("no-response", "nginx")
     assert "connection refused" in warning.what
 
 
 def test_another_body_is_told_with_its_size() -> None:
     (warning,) = found((answered(), answered(body_sha256="0" * 64, body_bytes=12)))
-    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert (warning.rule, warning.variant) == ("different-body", "apache")
     assert "12 bytes, 13 were expected" in warning.what
 
 
-def test_a_mistake_in_every_block_is_told_once() -> None:
+def test_a_mistake_in_every_round_is_told_once() -> None:
     wrong = (answered(), answered(status=403))
     assert len(found(wrong, wrong, wrong)) == 1
 
 
-def free(body_bytes: int, body: str) -> Answer:
-    """An answer whose site doesn't say what is right."""
+def free(body_bytes: int, body: str) -> Response:
+    """A response whose site doesn't say what is right."""
     return answered(
         expected_sha256=None, expected_bytes=None, body_bytes=body_bytes, body_sha256=body * 64
     )
@@ -89,10 +93,10 @@ def test_bodies_that_may_vary_must_still_have_about_one_size() -> None:
     assert "10,000 and 3,000 bytes" in warning.what
 
 
-def test_bodies_that_differ_from_arm_to_arm_where_they_may_are_told() -> None:
+def test_bodies_that_differ_from_variant_to_variant_where_they_may_are_told() -> None:
     pair = free(785, "1"), free(784, "2")
     (warning,) = found(pair, pair, pair)
-    assert (warning.rule, warning.severity, warning.arm) == ("unlike-bodies", "note", "apache")
+    assert (warning.rule, warning.severity, warning.variant) == ("unlike-bodies", "note", "apache")
     assert "/hello.txt with another body than nginx (785 and 784 bytes)" in warning.what
 
 
@@ -100,37 +104,37 @@ def test_bodies_that_differ_from_answer_to_answer_are_not() -> None:
     assert found((free(785, "1"), free(784, "2")), (free(785, "3"), free(784, "4"))) == []
 
 
-def test_arms_that_are_asked_for_different_pages_are_not_compared() -> None:
+def test_variants_that_are_asked_for_different_pages_are_not_compared() -> None:
     other = {"path": "/100.txt", "body_bytes": 100, "body_sha256": "4" * 64}
     (warning,) = found((answered(), answered(**other, expected_sha256="4" * 64)))
-    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert (warning.rule, warning.variant) == ("different-body", "apache")
     assert "/hello.txt and /100.txt" in warning.what
 
 
-def test_arms_must_be_asked_for_equally_many_paths() -> None:
-    records = [PreflightRecord(block=0, answers={"nginx": [answered()], "apache": []})]
+def test_variants_must_be_asked_for_equally_many_paths() -> None:
+    records = [PreflightRecord(round=0, responses={"nginx": [answered()], "apache": []})]
     rules = [warning.rule for warning in warnings_of(PointData.of(HEAD, records))]
     assert "different-body" in rules
 
 
-def test_arms_that_rightly_serve_different_pages_are_told_apart() -> None:
+def test_variants_that_rightly_serve_different_pages_are_told_apart() -> None:
     other = {"path": "/100.txt", "expected_sha256": "4" * 64, "body_sha256": "4" * 64}
     (warning,) = found((answered(), answered(**other, body_bytes=100)))
-    assert (warning.rule, warning.arm) == ("different-body", "apache")
+    assert (warning.rule, warning.variant) == ("different-body", "apache")
     assert "/100.txt" in warning.what
     assert "13 and 100 bytes" in warning.what
 
 
 def asked_for(**of_apache: Any) -> RunHead:  # noqa: ANN401
     """A run whose Apache differs from nginx as the experiment says."""
-    arms = HEAD.experiment.arms
-    changed = {**arms, "apache": arms["apache"].model_copy(update=of_apache)}
-    experiment = HEAD.experiment.model_copy(update={"arms": changed})
+    variants = HEAD.experiment.variants
+    changed = {**variants, "apache": variants["apache"].model_copy(update=of_apache)}
+    experiment = HEAD.experiment.model_copy(update={"variants": changed})
     return HEAD.model_copy(update={"experiment": experiment})
 
 
-def preflight(nginx: Answer, apache: Answer) -> PreflightRecord:
-    return PreflightRecord(block=0, answers={"nginx": [nginx], "apache": [apache]})
+def preflight(nginx: Response, apache: Response) -> PreflightRecord:
+    return PreflightRecord(round=0, responses={"nginx": [nginx], "apache": [apache]})
 
 
 def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> None:
@@ -139,19 +143,19 @@ def test_pages_that_the_experiment_asks_for_may_differ_and_that_is_noted() -> No
     found = warnings_of(
         PointData.of(head, [preflight(answered(), answered(**other, body_bytes=100))])
     )
-    (noted,) = (f for f in found if f.rule != "few-blocks")
-    assert (noted.rule, noted.severity, noted.arm) == ("asked-difference", "note", "apache")
+    (noted,) = (f for f in found if f.rule != "few-rounds")
+    assert (noted.rule, noted.severity, noted.variant) == ("asked-difference", "note", "apache")
     assert "load.paths: /100.txt, not /hello.txt" in noted.what
     assert "load.connections: 8, not 64" in noted.what
 
 
-def test_what_an_arm_has_less_of_on_purpose_is_no_warning() -> None:
+def test_what_a_variant_has_less_of_on_purpose_is_no_warning() -> None:
     head = asked_for(load={"connections": 8})
     less = {"apache": Intervention(resource="connections", share=8 / 64)}
     experiment = head.experiment.model_copy(update={"interventions": less})
     head = head.model_copy(update={"experiment": experiment})
     found = warnings_of(PointData.of(head, [preflight(answered(), answered())]))
-    assert [it.rule for it in found if it.rule != "few-blocks"] == []
+    assert [it.rule for it in found if it.rule != "few-rounds"] == []
 
 
 def test_what_is_not_asked_to_differ_is_still_checked() -> None:
@@ -164,18 +168,18 @@ def test_what_is_not_asked_to_differ_is_still_checked() -> None:
 
 
 def test_another_cipher_than_the_baseline_s_is_told() -> None:
-    run = simulated_run({"a": SimulatedArm(), "b": SimulatedArm()}, blocks=6)
+    run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6)
     preflight = run.records[0]
     assert isinstance(preflight, PreflightRecord)
     ciphers = {"a": "TLSv1.3, TLS_AES_256_GCM_SHA384", "b": "TLSv1.3, TLS_AES_128_GCM_SHA256"}
-    answers = {
-        arm: [it.model_copy(update={"tls": ciphers[arm]}) for it in told]
-        for arm, told in preflight.answers.items()
+    responses = {
+        variant: [it.model_copy(update={"tls": ciphers[variant]}) for it in told]
+        for variant, told in preflight.responses.items()
     }
-    other = preflight.model_copy(update={"answers": answers})
+    other = preflight.model_copy(update={"responses": responses})
     found = judge(PointData.of(run.head, [other, *run.records[1:]])).warnings
     (noted,) = [it for it in found if it.rule == "unlike-tls"]
-    assert noted.arm == "b"
+    assert noted.variant == "b"
     assert "TLS_AES_128_GCM_SHA256" in noted.what
     assert not [it for it in judge(run.data).warnings if it.rule == "unlike-tls"]
 
@@ -183,7 +187,7 @@ def test_another_cipher_than_the_baseline_s_is_told() -> None:
 def test_a_program_sent_as_its_source_is_no_answer() -> None:
     source = answered(body_start="\ufeff<?php\necho 1;", expected_sha256=None, expected_bytes=None)
     warnings = found((source, source))
-    assert [(it.rule, it.arm) for it in warnings] == [
+    assert [(it.rule, it.variant) for it in warnings] == [
         ("source-code", "nginx"),
         ("source-code", "apache"),
     ]
@@ -196,11 +200,11 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     changed = free(10_000, "1"), free(3_000, "3")
     records = [preflight(*changed)]
     found = warnings_of(PointData.of(HEAD.model_copy(update={"experiment": experiment}), records))
-    (noted,) = (it for it in found if it.rule != "few-blocks")
+    (noted,) = (it for it in found if it.rule != "few-rounds")
     assert (noted.rule, noted.severity) == ("unlike-bodies", "note")
     assert "10,000 and 3,000 bytes" in noted.what
     assert "--same-bodies" in noted.fix
-    assert answer_differences(records[0], experiment) == []
+    assert response_differences(records[0], experiment) == []
     declared = answered(body_sha256="0" * 64), answered()
-    assert answer_differences(preflight(*declared), experiment)
-    assert answer_differences(preflight(free(10, "1"), answered(status=404)), experiment)
+    assert response_differences(preflight(*declared), experiment)
+    assert response_differences(preflight(free(10, "1"), answered(status=404)), experiment)

@@ -6,73 +6,79 @@ from typing import Any
 
 import pytest
 
-from builders import START, SimulatedArm, SimulatedRun, run_head, simulated_run
-from judge.validity.broken import ARMS, found_in, incident
+from builders import START, SimulatedRun, SimulatedVariant, run_head, simulated_run
+from judge.validity.broken import VARIANTS, found_in, incident
 from webdyno.judge import judge
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import warnings_of
 from webdyno.judge.validity.run import starts_that_differ
 from webdyno.model.judgement import Verdict
-from webdyno.model.metrics import CPU_TIME, metric_rule
-from webdyno.model.records import BlockRecord, IncidentRecord, SessionRecord, SlotRecord
+from webdyno.model.metrics import CPU_TIME, METRICS
+from webdyno.model.records import IncidentRecord, RoundRecord, SessionRecord, SlotRecord
 
 
 def with_incidents(*incidents: IncidentRecord) -> SimulatedRun:
-    """A run of six blocks in which they happened, and which ended with them."""
-    run = simulated_run(ARMS, blocks=6)
+    """A run of six rounds in which they happened, and which ended with them."""
+    run = simulated_run(VARIANTS, rounds=6)
     return SimulatedRun(run.head, [*run.records, *incidents])
 
 
 def resumed_after(*incidents: IncidentRecord) -> SimulatedRun:
-    """A run in which they happened before their blocks were measured again and finished."""
-    run = simulated_run(ARMS, blocks=6)
+    """A run in which they happened before their rounds were measured again and finished."""
+    run = simulated_run(VARIANTS, rounds=6)
     return SimulatedRun(run.head, [*incidents, *run.records])
 
 
-def test_a_server_that_died_makes_its_arm_invalid() -> None:
-    run = with_incidents(incident(block=7, log_tail=["starting", "worker exited on signal 9"]))
+def test_a_server_that_died_makes_its_variant_invalid() -> None:
+    run = with_incidents(
+        incident(round_number=7, log_tail=["starting", "worker exited on signal 9"])
+    )
     (warning,) = found_in(run).values()
-    assert (warning.rule, warning.severity, warning.arm) == ("incident", "invalid", "apache")
-    assert "block 7: service apache ended with signal 9" in warning.what
+    assert (warning.rule, warning.severity, warning.variant) == ("incident", "invalid", "apache")
+    assert "round 7: service apache ended with signal 9" in warning.what
     assert "worker exited on signal 9" in warning.fix
     assert "webdyno resume" in warning.fix
 
 
-def test_a_block_measured_again_leaves_the_run_whole() -> None:
-    run = resumed_after(incident(block=0))
+def test_a_round_measured_again_leaves_the_run_whole() -> None:
+    run = resumed_after(incident(round_number=0))
     (warning,) = found_in(run).values()
     assert warning.severity == "note"
     assert "measured again since" in warning.what
     assert judge(run.data).verdict is not Verdict.INVALID
 
 
-def test_a_server_that_dies_again_and_again_invalidates_its_arm_all_the_same() -> None:
-    run = resumed_after(incident(block=0), incident(block=0), incident(block=1))
+def test_a_server_that_dies_again_and_again_invalidates_its_variant_all_the_same() -> None:
+    run = resumed_after(
+        incident(round_number=0), incident(round_number=0), incident(round_number=1)
+    )
     warning = found_in(run)["incident"]
     assert warning.severity == "invalid"
     assert "2 more incidents" in warning.what
 
 
 def test_slots_before_an_incident_count_for_nothing() -> None:
-    run = simulated_run(ARMS, blocks=2)
-    ends = [at for at, record in enumerate(run.records) if isinstance(record, BlockRecord)]
+    run = simulated_run(VARIANTS, rounds=2)
+    ends = [at for at, record in enumerate(run.records) if isinstance(record, RoundRecord)]
     torn = run.records[ends[0] + 1 : ends[1] - 2]
-    judged = judge(PointData.of(run.head, [*run.records[: ends[0] + 1], *torn, incident(block=1)]))
-    assert judged.blocks == 1
+    judged = judge(
+        PointData.of(run.head, [*run.records[: ends[0] + 1], *torn, incident(round_number=1)])
+    )
+    assert judged.rounds == 1
 
 
 def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
-    run = with_incidents(incident(None, block=6, log_tail=["thread panicked"]))
+    run = with_incidents(incident(None, round_number=6, log_tail=["thread panicked"]))
     (warning,) = found_in(run).values()
-    assert (warning.severity, warning.arm) == ("note", None)
-    assert "the load generator, block 6" in warning.what
+    assert (warning.severity, warning.variant) == ("note", None)
+    assert "the load generator, round 6" in warning.what
     assert "webdyno resume" in warning.fix
 
 
 def session(**changes: Any) -> SessionRecord:  # noqa: ANN401
     """A start of measuring under the conditions of the run's head, but for the changes."""
-    head = run_head({name: arm.stack for name, arm in ARMS.items()})
+    head = run_head({name: variant.stack for name, variant in VARIANTS.items()})
     alike = {
         name: getattr(head, name)
         for name in ("webdyno_version", "machine", "versions", "load_generator")
@@ -82,8 +88,8 @@ def session(**changes: Any) -> SessionRecord:  # noqa: ANN401
 
 def resumed(here: SessionRecord) -> SimulatedRun:
     """A run of two sessions."""
-    run = simulated_run(ARMS, blocks=6)
-    half = next(at for at, it in enumerate(run.records, 1) if isinstance(it, BlockRecord))
+    run = simulated_run(VARIANTS, rounds=6)
+    half = next(at for at, it in enumerate(run.records, 1) if isinstance(it, RoundRecord))
     return SimulatedRun(run.head, [session(), *run.records[:half], here, *run.records[half:]])
 
 
@@ -122,28 +128,28 @@ def test_samples_follow_the_binomial_bound(quantile: float, needed: int) -> None
 
 
 def test_a_slow_site_has_too_few_answers_for_its_99th_percentile() -> None:
-    arms = {"nginx": SimulatedArm(), "apache": SimulatedArm(rate_rps=100)}
-    warning = found_in(simulated_run(arms, blocks=6))["few-samples"]
-    assert warning.metrics == ["response_p99_us"]
+    variants = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=100)}
+    warning = found_in(simulated_run(variants, rounds=6))["few-samples"]
+    assert warning.metrics == ["latency_p99_us"]
     assert "needs 299" in warning.what
 
 
-def test_too_few_blocks_are_noted() -> None:
-    warning = found_in(simulated_run(ARMS, blocks=5))["few-blocks"]
+def test_too_few_rounds_are_noted() -> None:
+    warning = found_in(simulated_run(VARIANTS, rounds=5))["few-rounds"]
     assert warning.severity == "note"
-    assert "5 finished blocks" in warning.what
+    assert "5 finished rounds" in warning.what
 
 
-RULE = metric_rule(CPU_TIME)
+RULE = METRICS[CPU_TIME]
 
 
-def bimodal(seed: int, blocks: int = 12, factor: float = 1.3) -> SimulatedRun:
+def bimodal(seed: int, rounds: int = 12, factor: float = 1.3) -> SimulatedRun:
     """Each start of nginx draws whether its requests cost so many times as much."""
-    run = simulated_run(ARMS, blocks=blocks, restart_sd=0.005, slot_sd=0.01, seed=seed)
+    run = simulated_run(VARIANTS, rounds=rounds, restart_sd=0.005, slot_sd=0.01, seed=seed)
     random = Random(seed)
-    dear = {block: random.random() < 0.5 for block in range(blocks)}
+    dear = {round_number: random.random() < 0.5 for round_number in range(rounds)}
     for n, it in enumerate(run.records):
-        if isinstance(it, SlotRecord) and it.arm == "nginx" and dear[it.block]:
+        if isinstance(it, SlotRecord) and it.variant == "nginx" and dear[it.round]:
             use = it.servers.model_copy(update={"cpu_user_s": it.servers.cpu_user_s * factor})
             use = use.model_copy(update={"cpu_sys_s": use.cpu_sys_s * factor})
             run.records[n] = it.model_copy(update={"servers": use})
@@ -162,24 +168,24 @@ def test_two_states_of_starts_are_told() -> None:
 
 def test_ordinary_noise_is_not_taken_for_starts_that_differ() -> None:
     for seed in range(20):
-        run = simulated_run(ARMS, blocks=12, restart_sd=0.02, slot_sd=0.02, seed=seed)
+        run = simulated_run(VARIANTS, rounds=12, restart_sd=0.02, slot_sd=0.02, seed=seed)
         assert starts_that_differ(run.data, "nginx", RULE) is None
 
 
 def test_the_warning_names_both_states_and_helps() -> None:
     run = bimodal(3)
     (found,) = (it for it in warnings_of(run.data) if it.rule == "starts-differ")
-    assert found.arm == "nginx"
+    assert found.variant == "nginx"
     assert "two states, 1.00 and 1.3" in found.what
     assert "More starts help" in found.fix
 
 
-def test_what_weighs_on_all_arms_of_a_block_is_the_machines() -> None:
+def test_what_weighs_on_all_variants_of_a_round_is_the_machines() -> None:
     run = bimodal(3)
-    dear = {it.block for it in run.records if isinstance(it, SlotRecord) and it.arm == "nginx"}
+    dear = {it.round for it in run.records if isinstance(it, SlotRecord) and it.variant == "nginx"}
     for n, it in enumerate(run.records):
         if isinstance(it, SlotRecord):
-            factor = 1.3 if it.block % 2 and it.block in dear else 1.0
+            factor = 1.3 if it.round % 2 and it.round in dear else 1.0
             use = it.servers.model_copy(
                 update={"cpu_user_s": factor * 0.01, "cpu_sys_s": factor * 0.02}
             )

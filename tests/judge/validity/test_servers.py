@@ -29,11 +29,11 @@ def test_a_memory_limit_that_was_reached_is_told(
 
 
 @pytest.mark.parametrize(("cpu_s", "fires"), [(0.001, False), (0.05, True)])
-def test_arms_that_should_be_idle_and_work_are_told(cpu_s: float, fires: bool) -> None:
-    found = found_in(run_with(readings_with(other_arms_cpu_s={"nginx": cpu_s})))
+def test_variants_that_should_be_idle_and_work_are_told(cpu_s: float, fires: bool) -> None:
+    found = found_in(run_with(readings_with(other_variants_cpu_s={"nginx": cpu_s})))
     assert ("left-over-work" in found) == fires
     if fires:
-        assert found["left-over-work"].what.startswith("arm apache: nginx went on working")
+        assert found["left-over-work"].what.startswith("variant apache: nginx went on working")
 
 
 @pytest.mark.parametrize(("drained", "fires"), [(2_000, False), (1_950, False), (500, True)])
@@ -43,7 +43,7 @@ def test_requests_that_the_drain_left_are_told(drained: int, fires: bool) -> Non
 
 
 def told(status: ServerStatus, *, role: str = "front") -> SimulatedRun:
-    """A run in which a service of an arm told this in each slot."""
+    """A run in which a service of a variant told this in each slot."""
     return run_with(readings_with(status={role: status}, front="front"))
 
 
@@ -69,7 +69,7 @@ def test_counts_that_differ_by_more_than_what_was_in_flight(
     assert ("request-count" in found) == fires
     if fires:
         note = found["request-count"]
-        assert (note.severity, note.arm) == ("note", "apache")
+        assert (note.severity, note.variant) == ("note", "apache")
         assert "24 slots of 24" in note.what
 
 
@@ -172,10 +172,10 @@ def test_a_host_without_pressure_figures_is_fine() -> None:
     assert run_on(0.9, host={**BUSY, "pressure": None}) == {}
 
 
-@pytest.mark.parametrize(("disturbed", "kept"), [(3, False), (6, True)])
-def test_passing_disturbances_are_excluded(disturbed: int, kept: bool) -> None:
+@pytest.mark.parametrize(("interfered", "kept"), [(3, False), (6, True)])
+def test_passing_interference_is_excluded(interfered: int, kept: bool) -> None:
     def change(slot: SlotRecord) -> SlotRecord:
-        used = 0.5 if slot.block % 6 < disturbed else 0.9
+        used = 0.5 if slot.round % 6 < interfered else 0.9
         slot = slot.model_copy(update={"servers": server_use(used)})
         return readings_with(host=BUSY)(slot)
 

@@ -54,7 +54,7 @@ def _pipelined(output: Output) -> Iterator[Violation]:
     depth = output.pipelining or 1
     if depth > 1 and output.tool != "redis-benchmark":
         option = output.command.pipelined_by if output.command else None
-        what = f"each connection sent {numeral(depth)} requests before the first answer"
+        what = f"each connection sent {numeral(depth)} requests before the first response"
         what += f" (`{option}`)" if option else ""
         line = output.where("pipelining")
         yield Violation(output.command.line if option and output.command else line, what)
@@ -66,9 +66,11 @@ def _too_many_under_way(output: Output) -> Iterator[Violation]:
         return
     under_way, most = output.under_way, output.concurrency * (output.pipelining or 1)
     own = output.tool in TIMES_CORRECTED
-    if under_way is None and not own and output.rate_rps and output.mean_ms:
+    if under_way is None and not own and output.throughput_rps and output.mean_ms:
         right = 1 - (output.failed or 0) / max(1, output.requests or 0, output.failed or 0)
-        under_way = right * output.rate_rps * output.mean_ms / 1000  # failures may take no time
+        under_way = (
+            right * output.throughput_rps * output.mean_ms / 1000
+        )  # failures may take no time
     if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
         what = f"rate × latency is {numeral(under_way)} requests under way at once, over "
         what += f"{numeral(output.concurrency)} connections"
@@ -79,7 +81,7 @@ def _keepalive_refused(output: Output) -> Iterator[Violation]:
     kept, whole = output.keepalive_requests, output.requests
     if kept is None or not whole or not output.keepalive_requested or kept >= KEPT * whole:
         return
-    what = f"keep-alive was asked for, and {numeral(kept)} of {numeral(whole)} requests had it"
+    what = f"keep-alive was requested, and {numeral(kept)} of {numeral(whole)} requests had it"
     yield Violation(output.where("keepalive_requests"), what)
 
 
@@ -106,9 +108,9 @@ def _one_at_a_time(output: Output) -> Iterator[Violation]:
 
 def _always_one_request(output: Output) -> bool:
     """Whether by Little's law one request was under way all the time, no less and no more."""
-    if output.most_connections is not None or not output.rate_rps or not output.mean_ms:
+    if output.most_connections is not None or not output.throughput_rps or not output.mean_ms:
         return False
-    return ONE[0] <= output.rate_rps * output.mean_ms / 1000 <= ONE[1]
+    return ONE[0] <= output.throughput_rps * output.mean_ms / 1000 <= ONE[1]
 
 
 FEW_REQUESTS = AuditRule(
@@ -132,10 +134,10 @@ ONE_AT_A_TIME = AuditRule(
 PIPELINING = AuditRule(
     "pipelining",
     _pipelined,
-    why="Browsers and HTTP clients wait for an answer before they ask again. Many requests in one "
+    why="Browsers and HTTP clients wait for a response before they ask again. Many requests in one "
     "packet cost a server far less, so the rate is one that no user sees.",
     instead="webdyno load URL -c 256 -d 30s sends one request at a time over each connection; "
-    "measure every side so.",
+    "measure every variant so.",
 )
 
 OUTPUT_RULES = (
@@ -152,7 +154,7 @@ OUTPUT_RULES = (
     AuditRule(
         "keepalive-refused",
         _keepalive_refused,
-        why="ab speaks HTTP/1.0: an answer without Content-Length ends with its connection, so a "
+        why="ab speaks HTTP/1.0: a response without Content-Length ends with its connection, so a "
         "dynamic page pays for a new connection each time and a static one doesn't.",
         instead="webdyno load URL --keepalive always speaks HTTP/1.1 and counts how many "
         "requests were sent over kept connections.",
@@ -219,7 +221,7 @@ def _one_cached_url(document: AuditedText) -> Iterator[Violation]:
     if len(paths) > 1:
         return
     cache = caches[0]
-    what = f"one URL was asked for again and again, from a page cache ({cache.name}, line "
+    what = f"one URL was requested again and again, from a page cache ({cache.name}, line "
     yield Violation(outputs[0].where("path"), f"{what}{cache.line})")
 
 

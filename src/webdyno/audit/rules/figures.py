@@ -14,16 +14,16 @@ ROUNDING_S = 0.015
 COUNTS_AGREE = 0.01
 
 LONGER, LENGTH_ROUNDING_S = 1.1, 1.0
-"""An answer takes no longer than the run; some tools cut lengths to whole seconds."""
+"""A response takes no longer than the run; some tools cut lengths to whole seconds."""
 
 SHORTER, LONGEST, LATE_S = 0.9, 2.0, 10.0
-"""Shares of the length that was asked for; last answers may come late."""
+"""Shares of the length that was requested; last responses may come late."""
 
 COUNTED_RUNS = {"ab"}
 """Tools that end at a number of requests even where a time was given."""
 
 MOST_HEAD_BYTES = 4096
-"""More than the head of any usual answer."""
+"""More than the head of any usual response."""
 
 RATE_MET = 0.95
 DROPPED = 0.01
@@ -34,11 +34,11 @@ QUEUE = 0.05
 
 GROWN = 0.3
 """Mean as a share of the longest from which a queue may have grown: lateness that grows from
-nothing makes a half, more where a tool excludes the start, and a few slow answers make less."""
+nothing makes a half, more where a tool excludes the start, and a few slow responses make less."""
 
 LINKS_MBIT = (10, 100, 1000, 2500, 10_000, 25_000)
 LINK_FULL = (0.92, 0.955)
-"""Share of a link's bits that can be an answer's bytes: 1448 (with timestamps) of 1538 on the
+"""Share of a link's bits that can be a response's bytes: 1448 (with timestamps) of 1538 on the
 wire are 94.1%."""
 OUR_OWN = {"localhost", "::1"}
 _MISSED = (
@@ -59,17 +59,17 @@ AB_DEFAULT_REQUESTS = 50_000
 
 
 def _rate(output: Output) -> Iterator[Violation]:
-    rate, took_s = output.rate_rps, output.duration_s
+    rate, took_s = output.throughput_rps, output.duration_s
     requests = output.requests if output.rated_requests is None else output.rated_requests
     if not rate or not took_s or not requests:
         return
     expected = rate * took_s
-    # The rate has been rounded as well; small ones most of all.
+    # The throughput has been rounded as well; small ones most of all.
     tolerance = AGREE * requests + rate * ROUNDING_S + 0.01 * took_s + 1
     if abs(expected - requests) > tolerance:
         what = f"{numeral(rate, 6)} requests/s over {numeral(took_s)} s are {numeral(expected)} "
         yield Violation(
-            output.where("rate_rps"), f"{what}requests, and {numeral(requests)} are reported"
+            output.where("throughput_rps"), f"{what}requests, and {numeral(requests)} are reported"
         )
 
 
@@ -85,17 +85,19 @@ def _transfer(output: Output) -> Iterator[Violation]:
 
 
 def _document(output: Output) -> Iterator[Violation]:
-    answer, document = output.answer_bytes, output.document_bytes
-    if answer is None or not document or output.failed_length:
+    response, document = output.response_bytes, output.document_bytes
+    if response is None or not document or output.failed_length:
         return
     most = document * 1.1 + MOST_HEAD_BYTES
-    if not output.failed and answer < document * (1 - AGREE):
+    if not output.failed and response < document * (1 - AGREE):
         how = "shorter"
-    elif answer > most:
+    elif response > most:
         how = "longer"
     else:
         return
-    what = f"{numeral(answer)} bytes were received per answer, and the document is said to have "
+    what = (
+        f"{numeral(response)} bytes were received per response, and the document is said to have "
+    )
     yield Violation(output.where("document_bytes"), f"{what}{numeral(document)}: it was {how}")
 
 
@@ -120,7 +122,7 @@ def _longest(output: Output) -> Iterator[Violation]:
     if longest_ms is None or not took_s:
         return
     if longest_ms / 1000 > LONGER * took_s + LENGTH_ROUNDING_S:
-        what = f"the longest answer took {numeral(longest_ms / 1000)} s, and the whole run "
+        what = f"the longest response took {numeral(longest_ms / 1000)} s, and the whole run "
         yield Violation(output.where("max_ms"), f"{what}{numeral(took_s)} s")
 
 
@@ -132,20 +134,20 @@ def _length(output: Output) -> Iterator[Violation]:
     if command and command.requests is not None:
         return  # whichever ends first
     if took_s < SHORTER * asked_s - LENGTH_ROUNDING_S or took_s > LONGEST * asked_s + LATE_S:
-        what = f"{numeral(asked_s)} s were asked for, and the run took {numeral(took_s)} s"
+        what = f"{numeral(asked_s)} s were requested, and the run took {numeral(took_s)} s"
         half = took_s < asked_s / 2 or took_s > asked_s
         yield Violation(output.where("duration_s"), what, serious=half)
 
 
 def _rate_missed(output: Output) -> Iterator[Violation]:
-    asked, got = output.demanded_rps, output.rate_rps
+    asked, got = output.demanded_rps, output.throughput_rps
     calls = output.command.calls_per_connection if output.command else None
     if output.tool == "httperf" and asked:
         asked *= calls or 1
     if not asked or got is None or output.requests == 0 or got >= RATE_MET * asked:
         return
-    what = f"{numeral(asked)} requests/s were asked for and {numeral(got, 4)} came"
-    yield Violation(output.where("rate_rps"), what, serious=output.tool != "autobench")
+    what = f"{numeral(asked)} requests/s were requested and {numeral(got, 4)} came"
+    yield Violation(output.where("throughput_rps"), what, serious=output.tool != "autobench")
 
 
 def _dropped(output: Output) -> Iterator[Violation]:
@@ -164,7 +166,8 @@ def _queue_grew(output: Output) -> Iterator[Violation]:
         return
     if mean / 1000 > QUEUE * took_s:
         what = (
-            f"answers came {numeral(mean / 1000)} s late on average in a run of {numeral(took_s)} s"
+            f"responses came {numeral(mean / 1000)} s late on average in a run of "
+            f"{numeral(took_s)} s"
         )
         yield Violation(output.where("mean_ms"), what)
 
@@ -176,7 +179,8 @@ def _link(output: Output) -> Iterator[Violation]:
     for link in LINKS_MBIT:
         if LINK_FULL[0] <= mbit / link <= LINK_FULL[1]:
             what = (
-                f"{numeral(mbit)} Mbit/s of answers is what a link of {numeral(link)} Mbit/s holds"
+                f"{numeral(mbit)} Mbit/s of responses is what a link of {numeral(link)} Mbit/s "
+                "holds"
             )
             yield Violation(output.where("transfer_kib_s"), what, serious=output.host is not None)
 
@@ -238,13 +242,15 @@ def _reply_rate(output: Output) -> Iterator[Violation]:
 
 def _only_rates(output: Output) -> Iterator[Violation]:
     if output.requests is None and output.duration_s is None and output.demanded_rps is None:
-        what = f"{output.path or output.tool}: a rate, and neither how long nor how many requests"
+        what = (
+            f"{output.path or output.tool}: throughput, but neither length nor number of requests"
+        )
         yield Violation(output.first_line, what, serious=False)
 
 
 RULES = (
     AuditRule(
-        "rate-times-time",
+        "throughput-times-time",
         _rate,
         why="One of the three is not from this run, or was mistyped.",
         instead="Keep the tool's output with the figures: webdyno run keeps every slot in the "
@@ -254,50 +260,53 @@ RULES = (
         "transfer-times-time",
         _transfer,
         why="One of the three is not from this run, or was mistyped.",
-        instead="webdyno load URL --json gives bytes, time and rate from one and the same run.",
+        instead="webdyno load URL --json gives bytes, time and throughput from one and the same "
+        "run.",
     ),
     AuditRule(
         "counts-differ",
         _counts,
-        why="Answers are missing or counted twice: one of the counts is not from this run, or was "
-        "mistyped.",
+        why="Responses are missing or counted twice: one of the counts is not from this run, or "
+        "was mistyped.",
         instead="webdyno load URL --json counts each request once, by status or kind of failure.",
     ),
     AuditRule(
-        "longest-answer",
+        "longest-response",
         _longest,
-        why="No answer takes longer than the run that it is of: rate, time and count can't all be "
-        "from one run.",
-        instead="webdyno load URL -d 30s --json gives length, rate and the longest answer of one "
-        "run.",
+        why="No response takes longer than the run that it is of: throughput, time and count can't "
+        "all be from one run.",
+        instead="webdyno load URL -d 30s --json gives length, throughput and the longest response "
+        "of one run.",
     ),
     AuditRule(
         "run-length",
         _length,
-        why="The rate is of a stop, a stall or a clock, and not of the run that was asked for.",
+        why="The throughput is of a stop, a stall or a clock, and not of the run that was asked "
+        "for.",
         instead="webdyno load URL -d 30s tells when a run ended early, and why.",
     ),
     AuditRule(
         "document-size",
         _document,
-        why="Most answers were not the document that the output names.",
-        instead="webdyno load URL --expect-bytes BYTES --fail-on 'failures>0' checks each answer.",
+        why="Most responses were not the document that the output names.",
+        instead="webdyno load URL --expect-bytes BYTES --fail-on 'failures>0' checks each "
+        "response.",
     ),
     AuditRule("rate-missed", _rate_missed, why=_MISSED, instead=_LESS),
     AuditRule(
         "rate-missed",
         _dropped,
-        why="What was not sent is missing in rate, failures and percentiles: they are of a lighter "
-        "load than the script asked for.",
+        why="What was not sent is missing in throughput, failures and percentiles: they are of a "
+        "lighter load than the script requested.",
         instead=_LESS,
     ),
     AuditRule("rate-missed", _queue_grew, why=_MISSED, instead=_LESS),
     AuditRule(
         "link-limited",
         _link,
-        why="The cable sets the rate: whatever serves this document will look alike.",
+        why="The link sets the rate: whatever serves this document will look alike.",
         instead="Compare CPU time per request, which a full link leaves as it is: webdyno duel "
-        "nginx apache-event --path /100KB.txt reports it beside the rate.",
+        "nginx apache-event --path /100KB.txt reports it beside the throughput.",
     ),
     AuditRule(
         "same-machine",
@@ -319,7 +328,7 @@ RULES = (
     AuditRule(
         "closed-loop",
         _closed_loop,
-        why="Each connection waits for its answer before it asks again, so while the server "
+        why="Each connection waits for its response before it asks again, so while the server "
         "stalls nobody asks: the percentiles exclude the waiting that users would have had.",
         instead="webdyno load URL --rate RATE --poisson asks by a timetable and counts from when "
         "a request was due.",
@@ -328,7 +337,7 @@ RULES = (
         "short-run",
         _short,
         why="Servers take seconds to start workers, fill caches and compile; a short run "
-        "measures that, and one disturbance moves everything.",
+        "measures that, and one incident moves everything.",
         instead="webdyno load URL -d 30s; webdyno duel nginx apache-prefork warms up, and "
         "repeats until the interval is narrow.",
     ),
@@ -340,7 +349,7 @@ RULES = (
         instead="webdyno load URL --rate RATE -d 60s --csv windows.csv gives a row per second.",
     ),
     AuditRule(
-        "only-a-rate",
+        "only-throughput",
         _only_rates,
         why="Without the run's length and its failures there is nothing to check it by.",
         instead="Keep the whole output: redis-benchmark prints all of it without -q, and "

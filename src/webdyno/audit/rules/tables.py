@@ -1,4 +1,4 @@
-"""Tables in prose: columns that were copied, and rates that are of different documents."""
+"""Tables in prose: columns that were copied, and throughputs that are of different documents."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from webdyno.audit.tables import TextColumn, TextTable, as_number
 from webdyno.readers.output import Output
 
 DIFFERENT = 1.2
-"""Ratio of bytes per answer from which two columns count as different documents."""
+"""Ratio of bytes per response from which two columns count as different documents."""
 
 ERROR_PAGE_SIZE = 0.03
 TABLES_COMPARED = 4
@@ -74,7 +74,7 @@ def _rate_and_speed(document: AuditedText) -> Iterator[tuple[TextTable, TextTabl
 
 
 def _sizes(rates: TextTable, speeds: TextTable) -> dict[str, float]:
-    """Bytes of an answer by column, from kilobytes and requests per second; no copied columns."""
+    """Bytes of a response by column, from kilobytes and requests per second; no copied columns."""
     copied = {column.heading for column in _copies(rates, speeds)}
     sizes = {}
     for column in rates.measured:
@@ -93,7 +93,7 @@ def _different_sizes(document: AuditedText) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
         for (a, a_bytes), (b, b_bytes) in pairwise(_sizes(rates, speeds).items()):
             if max(a_bytes, b_bytes) > DIFFERENT * min(a_bytes, b_bytes):
-                what = f"KB/s ÷ requests/s is {numeral(a_bytes)} bytes per answer for “{a}” and "
+                what = f"KB/s ÷ requests/s is {numeral(a_bytes)} bytes per response for “{a}” and "
                 what += f"{numeral(b_bytes)} for “{b}” (tables in lines {speeds.first_line} and "
                 yield Violation(rates.first_line, f"{what}{rates.first_line})")
 
@@ -107,9 +107,9 @@ def _error_pages(document: AuditedText) -> Iterator[Violation]:
     for rates, speeds in _rate_and_speed(document):
         for name, size in _sizes(rates, speeds).items():
             for output in failing:
-                page = output.answer_bytes or 0
+                page = output.response_bytes or 0
                 if abs(size - page) <= ERROR_PAGE_SIZE * page:
-                    what = f"“{name}” has {numeral(size)} bytes per answer, like the run in line "
+                    what = f"“{name}” has {numeral(size)} bytes per response, like the run in line "
                     what += (
                         f"{output.first_line} that got nothing but error pages ({numeral(page)})"
                     )
@@ -181,7 +181,7 @@ def _statuses(document: AuditedText) -> Iterator[Violation]:
 
 
 def _rows_as_sides(document: AuditedText) -> Iterator[Violation]:
-    """Compare bytes per answer of the rows, where each row is a side."""
+    """Compare bytes per response of the rows, where each row is a variant."""
     for table in document.of(TextTable):
         requests, received = _headed(table, _REQUESTS), _headed(table, _BYTES)
         if not requests or not received or as_number(table.columns[0].cells[0]) is not None:
@@ -208,7 +208,7 @@ def _row_name(table: TextTable, place: int) -> str:
 
 
 TOLERATED = 0.001
-"""Share of requests that may fail before a rate is not to be believed."""
+"""Share of requests that may fail before throughput is not to be believed."""
 
 FEWEST_REQUESTS = 100
 """Fewer in a row are no run."""
@@ -247,7 +247,8 @@ RULES = (
     AuditRule(
         "failures-column",
         _failures,
-        why="Failed requests are cheap or late, and the row's rate and times are of what is left.",
+        why="Failed requests are cheap or late, and the row's throughput and latency are of what "
+        "is left.",
         instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' counts each kind of "
         "failure apart.",
     ),
@@ -260,7 +261,7 @@ RULES = (
     AuditRule(
         "different-documents",
         _rows_as_sides,
-        why="The rows are about answers of different size: their rates can't be compared.",
+        why="The rows are about answers of different size: their throughputs can't be compared.",
         instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),
@@ -280,7 +281,8 @@ RULES = (
     AuditRule(
         "different-documents",
         _different_sizes,
-        why="The columns are about documents of different size: their rates can't be compared.",
+        why="The columns are about documents of different size: their throughputs can't be "
+        "compared.",
         instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),

@@ -9,14 +9,14 @@ from webdyno.judge.questions.capacity import AloneQuestion, CapacitySearch
 from webdyno.judge.questions.compare import Loading, OneSidedQuestion, Question
 from webdyno.judge.questions.gate import GateQuestion
 from webdyno.judge.questions.interventions import AdviceQuestion, LimitsQuestion, SettingsQuestion
-from webdyno.judge.questions.races import HalvingQuestion, LeagueQuestion
+from webdyno.judge.questions.races import HalvingQuestion, RankingQuestion
 from webdyno.judge.stop import Foresight, Stop
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement
 
 QUESTIONS: list[type[Question]] = [
     GateQuestion,
-    LeagueQuestion,
+    RankingQuestion,
     HalvingQuestion,
     AloneQuestion,
     LimitsQuestion,
@@ -46,7 +46,7 @@ def judge(data: PointData) -> Judgement:
 
 
 def decide(data: PointData, elapsed_s: float) -> Stop | None:
-    """Tell, after each block, whether to stop a run that has taken so long; None means go on."""
+    """Tell, after each round, whether to stop a run that has taken so long; None means go on."""
     return question_of(data.experiment).stop(data, elapsed_s)
 
 
@@ -55,6 +55,6 @@ def foresee(data: PointData) -> Foresight | None:
     return question_of(data.experiment).foresee(data)
 
 
-def next_arms(data: PointData) -> list[str]:
-    """Name the arms of the next block, in their order."""
-    return question_of(data.experiment).next_arms(data)
+def next_variants(data: PointData) -> list[str]:
+    """Name the variants of the next round, in their order."""
+    return question_of(data.experiment).next_variants(data)

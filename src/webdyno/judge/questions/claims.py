@@ -1,8 +1,8 @@
-"""What a gate claims: that head isn't worse than base by more than is tolerated, on each metric.
+"""What a gate claims: on each metric head isn't worse than the baseline by more than tolerated.
 
-The base is measured as two arms. Head is held against the mean of both, in ln, block by block; how
-far the two come out from each other is the noise floor. Every claim "head isn't worse by more than
-its tolerance" is asked in one direction after each block (`judge/one_sided.py`).
+The baseline is measured as two variants. Head is held against the mean of both, in ln, round by
+round; how far the two come out from each other is the noise floor. Every claim "head isn't worse by
+more than its tolerance" is asked in one direction after each round (`judge/one_sided.py`).
 
 **Fail** takes one claim that is wrong with 95% confidence: the chance of one that is only bad luck
 grows with their number, so Holm's step-down shares the risk of 5% among them all. **Pass** takes
@@ -29,7 +29,7 @@ from webdyno.model.format import DASH, count, percent, significant
 from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateSettings
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS, RATE, MetricRule, metric_rule
+from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule
 
 MOST_NAMED = 2
 """Open claims in a headline."""
@@ -37,52 +37,52 @@ FACTORS_ABOVE = 10.0
 """More than so many times worse is told as a factor: nobody reads 1 200%."""
 KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
-LIMITED_KINDS = {"rate", "response time"}
-"""Metrics that tell of the client or the link where those are the limit of all arms."""
+LIMITED_KINDS = {"throughput", "latency"}
+"""Metrics that tell of the client or the link where those are the limit of all variants."""
 
 
 @dataclass(frozen=True)
 class MeasuredClaim:
-    """That head isn't worse than base by more than is tolerated, with what was measured of it."""
+    """That head isn't worse than the baseline by more than is tolerated, and what it rests on."""
 
     endpoint: str
     rule: MetricRule
     tolerance: float
     d: Logs
-    """ln(head / base) of each block, base being the geometric mean of both its arms."""
+    """ln(head / baseline) of each round, baseline being the geometric mean of both its variants."""
     again: Logs
-    """ln of the base's second arm / its first one."""
+    """ln of the baseline's second variant / its first one."""
     bound: Bound = UNBIASED
-    """By which disturbances can have moved d at most."""
+    """By which interference can have moved d at most."""
     limited: bool = False
-    """Whether load generator or link limited all three arms."""
-    base: float | None = None
+    """Whether load generator or link limited all three variants."""
+    baseline: float | None = None
     head: float | None = None
-    """Geometric means over blocks."""
-    most_blocks: int | None = None
-    """That are planned there; None for those that were asked for."""
+    """Geometric means over rounds."""
+    most_rounds: int | None = None
+    """That are planned there; None for those that were requested."""
     excluded_by: str = ""
     """The rule that left most of its slots out; empty where none was."""
 
     def same_again(self, risk: float) -> Estimate | None:
-        """Give the interval of the two bases' log ratio; None with fewer than two blocks."""
+        """Give the interval of the two baselines' log ratio; None with fewer than two rounds."""
         return estimate(self.again, 1 - risk) if len(self.again) > 1 else None
 
-    def base_differs(self, risk: float) -> float:
-        """How far the base differs from itself at most, in ln; 0 unless it surely does."""
+    def baseline_differs(self, risk: float) -> float:
+        """How far the baseline differs from itself at most, in ln; 0 unless it surely does."""
         found = self.same_again(risk)
         return found.noise if found and found.excludes_zero() else 0.0
 
     def ask(self, measure: Measure, risk: float, claims: int) -> OneSidedAnswer | None:
-        """Ask with 95% confidence whether it is so; None while there are too few blocks.
+        """Ask with 95% confidence whether it is so; None while there are too few rounds.
 
-        What a base differs from itself, head may differ from it without being another program: it
-        counts against the answer like any other disturbance.
+        What a baseline differs from itself, head may differ from it without being another program:
+        it counts against the answer like any interference.
         """
-        differs = self.base_differs(RISK / claims)
+        differs = self.baseline_differs(RISK / claims)
         bound = replace(self.bound, up=self.bound.up + differs, down=self.bound.down + differs)
         better = self.rule.metric.better
-        most, fewest = self.most_blocks or measure.max_blocks, measure.min_blocks
+        most, fewest = self.most_rounds or measure.max_rounds, measure.min_rounds
         return ask_within(self.d, bound, OneSided(self.tolerance, better, most, fewest, risk))
 
 
@@ -145,51 +145,53 @@ def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
 
 
 def claims_of(
-    data: PointData, endpoint: str, gate: GateSettings, most_blocks: int
+    data: PointData, endpoint: str, gate: GateSettings, most_rounds: int
 ) -> list[MeasuredClaim]:
     """Make the claims of one endpoint from all that was measured there."""
     excluded = excluded_slots(data)
-    arms = list(data.experiment.arms)
-    limits = [limited_by(data, arm, metric_rule(RATE)) for arm in arms]
+    variants = list(data.experiment.variants)
+    limits = [limited_by(data, variant, METRICS[THROUGHPUT]) for variant in variants]
     claims = [
         _claim(
             valid_for(data, name),
-            arms,
+            variants,
             endpoint,
-            metric_rule(name),
+            METRICS[name],
             tolerance,
-            limited=all(limits) and metric_rule(name).kind in LIMITED_KINDS,
+            limited=all(limits) and METRICS[name].kind in LIMITED_KINDS,
         )
         for name, tolerance in gate.worse_than.items()
     ]
     return [
-        replace(claim, most_blocks=most_blocks, excluded_by=rule_of_most(excluded, claim.rule.name))
+        replace(claim, most_rounds=most_rounds, excluded_by=rule_of_most(excluded, claim.rule.name))
         for claim in claims
     ]
 
 
 def _claim(
     data: PointData,
-    arms: Sequence[str],
+    variants: Sequence[str],
     endpoint: str,
     rule: MetricRule,
     tolerance: float,
     *,
     limited: bool,
 ) -> MeasuredClaim:
-    base, again, head = ({**data.values(arm, rule)} for arm in arms)
-    whole = base.keys() & again.keys() & head.keys()  # a base of one arm scatters otherwise
-    base, again, head = ({n: it[n] for n in sorted(whole)} for it in (base, again, head))
-    (against_base,) = log_ratios({"base": base, "head": head})
+    baseline, again, head = ({**data.values(variant, rule)} for variant in variants)
+    whole = (
+        baseline.keys() & again.keys() & head.keys()
+    )  # a baseline of one variant scatters otherwise
+    baseline, again, head = ({n: it[n] for n in sorted(whole)} for it in (baseline, again, head))
+    (against_baseline,) = log_ratios({"baseline": baseline, "head": head})
     (against_again,) = log_ratios({"again": again, "head": head})
-    (same,) = log_ratios({"base": base, "again": again})
-    bounds = [evidence_of(data, arms[2], arm, rule).together for arm in arms[:2]]
-    both = {n: (base[n] * again[n]) ** 0.5 for n in whole}
+    (same,) = log_ratios({"baseline": baseline, "again": again})
+    bounds = [evidence_of(data, variants[2], variant, rule).together for variant in variants[:2]]
+    both = {n: (baseline[n] * again[n]) ** 0.5 for n in whole}
     return MeasuredClaim(
         endpoint=endpoint,
         rule=rule,
         tolerance=max(tolerance, floor_share(rule.metric, head, both)),
-        d=(against_base.d + against_again.d) / 2,
+        d=(against_baseline.d + against_again.d) / 2,
         again=same.d,
         bound=Bound(
             "all",
@@ -197,7 +199,7 @@ def _claim(
             up=sum(it.up for it in bounds) / 2,
         ),
         limited=limited,
-        base=_mean(both),
+        baseline=_mean(both),
         head=_mean(head),
     )
 

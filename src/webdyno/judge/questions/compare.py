@@ -1,4 +1,4 @@
-"""Which of some arms is better: what an experiment asks unless it says otherwise.
+"""Which of some variants is better: what an experiment asks unless it says otherwise.
 
 It is also what every other question begins with: each of them overrides what is its own.
 """
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
-from webdyno.judge.comparison import compare_as_asked, fewest_blocks
+from webdyno.judge.comparison import compare_as_asked, fewest_rounds
 from webdyno.judge.endpoints import together
 from webdyno.judge.judgement import judge_comparisons, judge_deciding_metric, ratios_so_far
 from webdyno.judge.log_ratios import LogRatios
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.sentences import ratio_words
 from webdyno.judge.stop import (
-    SPARE_BLOCKS,
+    SPARE_ROUNDS,
     Foresight,
     Stop,
     deciding_pairs,
@@ -40,41 +40,44 @@ from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import Comparison, Judgement, ValidityWarning
 
 HOPELESS_AFTER = 2
-"""Blocks after which an arm without one valid slot isn't expected to have any."""
+"""Rounds after which a variant without one valid slot isn't expected to have any."""
 LOOK_S, LEAST_LOOK_S, LOOK_SHARE = 10.0, 5.0, 1 / 4
 """A long look takes so long at each variant, or this share of the budget, all of them together; not
 where that is too short to tell more than slots do."""
 
 
 class Loading:
-    """How arms are loaded in a block: in slots, with the load that the experiment says."""
+    """How variants are loaded in a round: in slots, with the load that the experiment says."""
 
     shows: ClassVar[str] = "valid slot"
-    """What an arm has to have in some block."""
+    """What a variant has to have in some round."""
     has_windows: ClassVar[bool] = True
     """Whether what counts is a window of a length that pilots find, and that adjustments change."""
     look_s: ClassVar[float] = LOOK_S
-    """How long the long look at an arm is, where the budget is long enough."""
+    """How long the long look at a variant is, where the budget is long enough."""
 
     def rules(self) -> tuple[Rule, ...]:
         """Give those by which what was measured is believed or not."""
         return all_rules()
 
-    def working_arms(self, data: PointData) -> Collection[str]:
-        """Name the arms that have something to show; what passes by is no reason to have none."""
+    def working_variants(self, data: PointData) -> Collection[str]:
+        """Name the variants that have something to show.
+
+        What passes by is no reason to have none.
+        """
         lasting = excluded_slots(data, lasting=True)
-        return {slot.arm for slot in without_slots(data, lasting, data.measure.decide_on).slots}
+        return {slot.variant for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
-    def block_s(self, arms: int) -> float | None:
-        """Give how long a block of so many arms takes, about; None where slots say that."""
+    def round_s(self, variants: int) -> float | None:
+        """Give how long a round of so many variants takes, about; None where slots say that."""
         return None
 
-    def look_rate_rps(self, data: PointData, arm: str) -> float | None:
-        """Give the rate of the long look at an arm; None for the experiment's own load."""
+    def look_rate_rps(self, data: PointData, variant: str) -> float | None:
+        """Give a long look's arrival rate; None for the experiment's own load."""
         return None
 
-    def can_look_at(self, data: PointData, arm: str) -> bool:
-        """Whether it is known with which load to look at an arm for long."""
+    def can_look_at(self, data: PointData, variant: str) -> bool:
+        """Whether it is known with which load to look at a variant for long."""
         return True
 
 
@@ -85,14 +88,14 @@ class Question:
     experiment: Experiment
     loading: Loading
 
-    spares_arms: ClassVar[bool] = False
-    """Whether it goes on without arms that fail."""
+    spares_variants: ClassVar[bool] = False
+    """Whether it goes on without variants that fail."""
     has_baseline: ClassVar[bool] = True
-    """Whether the others are compared with the first arm."""
+    """Whether the others are compared with a baseline."""
     stops_by_width: ClassVar[bool] = True
     """Whether it stops when intervals are narrow enough, so that their width tells when."""
     looks_long: ClassVar[bool] = True
-    """Whether each arm is looked at for long after the blocks."""
+    """Whether each variant is looked at for long after the rounds."""
     tells_shorter_windows: ClassVar[bool] = True
     """Whether it is told where windows are shorter than pilots found, for a prompt answer."""
     one_answer: ClassVar[bool] = False
@@ -109,46 +112,46 @@ class Question:
 
     # Whom to measure.
 
-    def next_arms(self, data: PointData) -> list[str]:
-        """Name the arms of the next block, in their order."""
-        return list(self.experiment.arms)
+    def next_variants(self, data: PointData) -> list[str]:
+        """Name the variants of the next round, in their order."""
+        return list(self.experiment.variants)
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether a run goes on when these have failed, where it spares arms."""
-        return bool(failed) and next(iter(self.experiment.arms)) not in failed
+        """Whether a run goes on when these have failed, where it spares variants."""
+        return bool(failed) and next(iter(self.experiment.variants)) not in failed
 
     @property
-    def piloted_arms(self) -> list[str]:
-        """Name the arms that have pilots: all, unless others speak for them."""
-        return list(self.experiment.arms)
+    def piloted_variants(self) -> list[str]:
+        """Name the variants that have pilots: all, unless others speak for them."""
+        return list(self.experiment.variants)
 
-    def measured_alike(self, arm: str) -> list[str]:
-        """Name the arms that are measured with equal settings, this one first."""
-        return self.experiment.alike(arm)
+    def measured_alike(self, variant: str) -> list[str]:
+        """Name the variants that are measured with equal settings, this one first."""
+        return self.experiment.alike(variant)
 
     def hopeless(self, data: PointData) -> list[str]:
-        """Name the arms that have nothing to show after some blocks."""
-        if len(data.blocks) < HOPELESS_AFTER:
+        """Name the variants that have nothing to show after some rounds."""
+        if len(data.rounds) < HOPELESS_AFTER:
             return []
-        working = self.loading.working_arms(data)
-        return [arm for arm in self.experiment.arms if arm not in working]
+        working = self.loading.working_variants(data)
+        return [variant for variant in self.experiment.variants if variant not in working]
 
     # How long.
 
     @cached_property
-    def fewest_blocks(self) -> int:
-        """How many blocks an answer takes at least."""
-        return fewest_blocks(self.experiment.measure, together(self.experiment))
+    def fewest_rounds(self) -> int:
+        """How many rounds an answer takes at least."""
+        return fewest_rounds(self.experiment.measure, together(self.experiment))
 
-    def most_blocks(self, data: PointData) -> int:
-        """Give the most blocks."""
-        return self.experiment.measure.max_blocks
+    def most_rounds(self, data: PointData) -> int:
+        """Give the most rounds."""
+        return self.experiment.measure.max_rounds
 
     @property
     def stops_at(self) -> tuple[str, int]:
-        """Say what is enough, and before how many blocks it never stops."""
+        """Say what is enough, and before how many rounds it never stops."""
         measure = self.experiment.measure
-        return f"interval within ±{percent(measure.precision)}", measure.min_blocks
+        return f"interval within ±{percent(measure.precision)}", measure.min_rounds
 
     def window_s(self, window_s: float, data: PointData) -> float | None:
         """Give another length of short windows; None where they stay, and so does their number."""
@@ -158,7 +161,7 @@ class Question:
     def long_look_s(self) -> float:
         """Length of each variant's long look; 0 for none."""
         experiment = self.experiment
-        counted = any(experiment.load_of(arm).requests for arm in experiment.arms)
+        counted = any(experiment.load_of(variant).requests for variant in experiment.variants)
         own = experiment.generator == OWN_GENERATOR
         if not self.looks_long or experiment.profile or counted or not own:
             return 0.0
@@ -167,29 +170,29 @@ class Question:
 
     @property
     def _usual_look_s(self) -> float:
-        share_s = LOOK_SHARE * self.experiment.measure.budget_s / len(self.experiment.arms)
+        share_s = LOOK_SHARE * self.experiment.measure.budget_s / len(self.experiment.variants)
         return min(self.loading.look_s, share_s) if share_s >= LEAST_LOOK_S else 0.0
 
     def reserved_s(self, data: PointData) -> float:
         """Give how much of the budget looks will take; none where their length is given."""
         if self.experiment.measure.soak_s is not None:
             return 0.0
-        left = set(self.experiment.arms).difference(look.arm for look in data.looks)
+        left = set(self.experiment.variants).difference(look.variant for look in data.looks)
         return self.long_look_s * len(left)
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
-        """Tell, after each block, whether to stop; None means go on.
+        """Tell, after each round, whether to stop; None means go on.
 
         It stops when the intervals of all ratios on the deciding metric are as narrow as
-        `precision` asks for and their verdicts survive all bounds, or can't come to do so, at
-        `max_blocks`, or when another block wouldn't fit into the budget any more (`patience` times
+        `precision` asks for and their verdicts hold in the worst case, or can't come to do so, at
+        `max_rounds`, or when another round wouldn't fit into the budget any more (`patience` times
         as many and as much while a ratio is too noisy); but never before a verdict is possible,
-        unless an arm has nothing valid to show or more blocks were invalidated than can be
+        unless a variant has nothing valid to show or more rounds were invalidated than can be
         replaced.
         """
         if stop := self.nothing_to_show(data):
             return stop
-        staying = self.next_arms(data)
+        staying = self.next_variants(data)
         if len(staying) < 2:
             return Stop("nothing-valid", f"nothing works that {staying[0]} could be compared with")
         among = data.among(staying)
@@ -197,35 +200,39 @@ class Question:
         return self.of(among.experiment)._stop_comparing(among, elapsed_s, elapsed_for_all_s)
 
     def nothing_to_show(self, data: PointData) -> Stop | None:
-        """Stop where an arm that can't be spared has nothing to show."""
-        staying = self.next_arms(data)
-        for arm in self.hopeless(data):
-            if arm in staying:
-                why = f"arm {arm} has no {self.loading.shows} in {count(len(data.blocks), 'block')}"
+        """Stop where a variant that can't be spared has nothing to show."""
+        staying = self.next_variants(data)
+        for variant in self.hopeless(data):
+            if variant in staying:
+                rounds = count(len(data.rounds), "round")
+                why = f"variant {variant} has no {self.loading.shows} in {rounds}"
                 return Stop("nothing-valid", why)
         return None
 
     def _stop_comparing(
         self, data: PointData, elapsed_s: float, elapsed_for_all_s: float
     ) -> Stop | None:
-        """Tell the same of arms all of which work; `elapsed_for_all_s` has the long looks in it."""
-        measure, fewest = data.measure, self.fewest_blocks
+        """Tell the same of variants all of which work.
+
+        `elapsed_for_all_s` has the long looks in it.
+        """
+        measure, fewest = data.measure, self.fewest_rounds
         valid = valid_for(data, measure.decide_on)
         pairs = deciding_pairs(valid)
         judgeable = min(len(pair.d) for pair in pairs)
-        if judgeable < fewest and len(data.blocks) < fewest + SPARE_BLOCKS:
+        if judgeable < fewest and len(data.rounds) < fewest + SPARE_ROUNDS:
             return None
         if judgeable >= fewest and (answered := self._answered(data, valid, elapsed_s)):
             return answered
-        measure = measure.replace(max_blocks=self.most_blocks(data))
+        measure = measure.replace(max_rounds=self.most_rounds(data))
         ended = used_up(data, measure, elapsed_for_all_s)
         if ended is None or judgeable < fewest or not self._is_patient(pairs):
             return ended
         return used_up(data, measure, elapsed_for_all_s, measure.patience)
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
-        """Stop where the answer is known, or more blocks can't bring it."""
-        return known_well(valid, self.fewest_blocks) or told_promptly(valid, elapsed_s)
+        """Stop where the answer is known, or more rounds can't bring it."""
+        return known_well(valid, self.fewest_rounds) or told_promptly(valid, elapsed_s)
 
     def _is_patient(self, pairs: Sequence[LogRatios]) -> bool:
         """Whether it may take longer than it should."""
@@ -239,7 +246,7 @@ class Question:
         """Foresee when it stops by itself; None where nothing tells."""
         if not self.stops_by_width:
             return None
-        return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_blocks)
+        return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
 
     # The answer.
 
@@ -257,7 +264,7 @@ class Question:
 
     def shows_when_interrupted(self, data: PointData) -> bool:
         """Whether an interrupted run has an answer that is worth to be shown."""
-        return sum(it.kind == "block" for it in data.records) >= self.fewest_blocks
+        return sum(it.kind == "round" for it in data.records) >= self.fewest_rounds
 
     def compare(self, data: PointData) -> list[Comparison]:
         """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
@@ -270,12 +277,12 @@ class Question:
     def so_far(self, data: PointData) -> str:
         """Say in one short line what is known while a run goes on, or why nothing is."""
         compared = ratios_so_far(data)
-        valid = min(len(it.by_block) for it in compared)
+        valid = min(len(it.by_round) for it in compared)
         return ", ".join(ratio_words(compared)) or _why_none(data, valid)
 
 
 class OneSidedQuestion(Question):
-    """Whether arms are better than the first one, or not worse by more than is tolerated.
+    """Whether variants are better than the baseline, or not worse by more than is tolerated.
 
     It stops as soon as that is answered (`judge/one_sided.py`), however wide intervals are.
     """
@@ -298,9 +305,9 @@ class OneSidedQuestion(Question):
 
 
 def _why_none(data: PointData, valid: int) -> str:
-    """Say that valid blocks are missing, and which rule most of the slots broke."""
-    if valid == len(data.blocks):
+    """Say that valid rounds are missing, and which rule most of the slots broke."""
+    if valid == len(data.rounds):
         return "(first CI after round 2)"
     rule = rule_of_most(excluded_slots(data))
     cause = f": most slots broke the rule {rule}" if rule else ""
-    return f"no ratio yet, {count(valid, 'valid block')} of {len(data.blocks)}{cause}"
+    return f"no ratio yet, {count(valid, 'valid round')} of {len(data.rounds)}{cause}"

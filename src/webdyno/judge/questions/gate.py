@@ -1,4 +1,4 @@
-"""The gate: whether head is worse than base by more than is tolerated, on any metric, anywhere.
+"""The gate: whether head is worse than the baseline by more than is tolerated, anywhere.
 
 Its answer is put together from claims (`claims.py`), with what a reader should know beside it.
 """
@@ -28,7 +28,7 @@ from webdyno.judge.questions.claims import (
 from webdyno.judge.questions.compare import Question
 from webdyno.judge.stop import Stop
 from webdyno.judge.validity import used_s
-from webdyno.judge.validity.run import FEWEST_STARTS, START_RULES, arms_whose_starts_differ
+from webdyno.judge.validity.run import FEWEST_STARTS, START_RULES, variants_whose_starts_differ
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, level, percent
@@ -43,16 +43,16 @@ from webdyno.model.gate import (
 )
 from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds tell two states that lie 20% apart well enough for a tolerance of 5%
 (tests/judge/starts_simulation.py)."""
-DEFAULT_MOST_BLOCKS = Measure().max_blocks
+DEFAULT_MOST_ROUNDS = Measure().max_rounds
 WINDOW_S = 0.2
 """Of a slot, once starts are known to differ: longer ones tell nothing more."""
 ANSWERS = 2 * exceeded_by_largest(0.99)
-"""Of an arm in a round, which its 99th percentile takes; twice as many, for luck."""
+"""Of a variant in a round, which its 99th percentile takes; twice as many, for luck."""
 ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
 
@@ -65,7 +65,7 @@ class FoundAt:
 
 
 class GateQuestion(Question):
-    """Whether the third arm is worse than the first two, which are alike."""
+    """Whether the third variant is worse than the first two, which are alike."""
 
     one_answer: ClassVar[bool] = True
     stops_by_width: ClassVar[bool] = False
@@ -86,19 +86,19 @@ class GateQuestion(Question):
         return self._settings.endpoints * len(self._settings.worse_than)
 
     @property
-    def piloted_arms(self) -> list[str]:
-        """Name the base once, and head."""
-        base, _, head = self.experiment.arms
-        return [base, head]
+    def piloted_variants(self) -> list[str]:
+        """Name the baseline once, and head."""
+        baseline, _, head = self.experiment.variants
+        return [baseline, head]
 
-    def measured_alike(self, arm: str) -> list[str]:
-        """Name all arms: whatever one of the revisions needs, the others get as well."""
-        return [arm, *(it for it in self.experiment.arms if it != arm)]
+    def measured_alike(self, variant: str) -> list[str]:
+        """Name all variants: whatever one of the revisions needs, the others get as well."""
+        return [variant, *(it for it in self.experiment.variants if it != variant)]
 
     @cached_property
-    def fewest_blocks(self) -> int:
-        """As many as are asked for: it asks for no exact test."""
-        return self.experiment.measure.min_blocks
+    def fewest_rounds(self) -> int:
+        """As many as are requested: it asks for no exact test."""
+        return self.experiment.measure.min_rounds
 
     def starts_decide(self, data: PointData) -> bool:
         """Whether the first rounds say that servers differ from start to start.
@@ -107,12 +107,12 @@ class GateQuestion(Question):
         from how revisions differ, and before the first look at the answer: so its risk is spent
         over all rounds to come.
         """
-        return any(arms_whose_starts_differ(data.first(FEWEST_STARTS)))
+        return any(variants_whose_starts_differ(data.first(FEWEST_STARTS)))
 
-    def most_blocks(self, data: PointData) -> int:
+    def most_rounds(self, data: PointData) -> int:
         """Give the most rounds: more where starts decide, unless the user says."""
-        given = data.measure.max_blocks
-        more = given == DEFAULT_MOST_BLOCKS and self.starts_decide(data)
+        given = data.measure.max_rounds
+        more = given == DEFAULT_MOST_ROUNDS and self.starts_decide(data)
         return given * TIMES_THE_ROUNDS if more else given
 
     def window_s(self, window_s: float, data: PointData) -> float | None:
@@ -124,7 +124,7 @@ class GateQuestion(Question):
         return 0.0
 
     def _claims(self, data: PointData, endpoint: str = "") -> list[MeasuredClaim]:
-        return claims_of(data, endpoint, self._settings, self.most_blocks(data))
+        return claims_of(data, endpoint, self._settings, self.most_rounds(data))
 
     def answer_at(self, data: PointData) -> GateAnswer:
         """Answer at one of the points, validity left aside; another one may still fail."""
@@ -139,7 +139,7 @@ class GateQuestion(Question):
 
     def fails_at(self, data: PointData) -> bool:
         """Tell whether it has failed at this point, and so as a whole."""
-        enough = len(data.blocks) >= self.fewest_blocks
+        enough = len(data.rounds) >= self.fewest_rounds
         return enough and self.answer_at(data) is GateAnswer.FAIL
 
     def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
@@ -166,7 +166,7 @@ class GateQuestion(Question):
             invalidated += [
                 None
                 if claim.limited
-                else invalidating(found, claim.rule.name, list(data.experiment.arms))
+                else invalidating(found, claim.rule.name, list(data.experiment.variants))
                 for claim in mine
             ]
         answered = answer_claims(claims, run.head.experiment.measure, among)
@@ -177,7 +177,7 @@ class GateQuestion(Question):
         return GateJudgement(
             answer=answer,
             headline=gate_headline(answer, told),
-            base=self._settings.base,
+            baseline=self._settings.baseline,
             head=self._settings.head,
             claims=told,
             notes=[
@@ -197,9 +197,9 @@ class GateQuestion(Question):
 def short_window_s(window_s: float, data: PointData) -> float:
     """Give the length of slots that are short, but have answers enough for all metrics."""
     answers = min(
-        sum(slot.load.requests.completed for slot in block.of(arm))
-        for block in data.first(FEWEST_STARTS).blocks
-        for arm in {slot.arm for slot in block.slots}
+        sum(slot.load.requests.completed for slot in this_round.of(variant))
+        for this_round in data.first(FEWEST_STARTS).rounds
+        for variant in {slot.variant for slot in this_round.slots}
     )
     enough_s = window_s * ANSWERS / answers if answers else window_s
     return min(window_s, max(WINDOW_S, enough_s))
@@ -224,9 +224,9 @@ def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateCl
         why=_why(answered, among) if invalidated is None else invalidated.warning.what,
         worse=_worse(claim, found) if found else None,
         noise=expm1(same.noise) if same else None,
-        base=claim.base,
+        baseline=claim.baseline,
         head=claim.head,
-        blocks=len(claim.d),
+        rounds=len(claim.d),
     )
 
 
@@ -247,32 +247,35 @@ def _why(answered: Answered, among: int) -> str:
         return f"not worse by more than {percent(claim.tolerance)} (95% confidence)"
     if answered.answer == "worse":
         return f"worse by more than {percent(claim.tolerance)} (95% confidence)"
-    differs = claim.base_differs(RISK / among)
+    differs = claim.baseline_differs(RISK / among)
     if differs > log(1 + claim.tolerance) / 2:
-        return f"two copies of base differ by up to {percent(expm1(differs))}"
+        return f"two copies of baseline differ by up to {percent(expm1(differs))}"
     return f"inconclusive after {count(len(claim.d), 'round')}"
 
 
 def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
-    """Tell of arms whose starts differ, wherever it was seen first: it's why more of them help."""
+    """Tell of variants whose starts differ, wherever it was seen first.
+
+    It's why more of them help.
+    """
     rule = START_RULES[0].name
-    seen = {it.warning.arm: it for it in reversed(warnings) if it.warning.rule == rule}
+    seen = {it.warning.variant: it for it in reversed(warnings) if it.warning.rule == rule}
     return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
 
 
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Tell bases that differ from themselves."""
+    """Tell baselines that differ from themselves."""
     return [
-        f"A/A check, {claim.endpoint}: two copies of base differ by up to "
+        f"A/A check, {claim.endpoint}: two copies of baseline differ by up to "
         f"{percent(expm1(differs))} in {claim.rule.short}; the limit is widened by as much"
         for claim in claims
-        if (differs := claim.base_differs(RISK / among))
+        if (differs := claim.baseline_differs(RISK / among))
     ]
 
 
-def invalidating(found: Sequence[FoundAt], metric: str, arms: Sequence[str]) -> FoundAt | None:
-    """Give the first that invalidates a metric of some arms."""
-    return next((it for it in found if it.warning.invalidates(metric, arms)), None)
+def invalidating(found: Sequence[FoundAt], metric: str, variants: Sequence[str]) -> FoundAt | None:
+    """Give the first that invalidates a metric of some variants."""
+    return next((it for it in found if it.warning.invalidates(metric, variants)), None)
 
 
 def notes_on(
@@ -288,7 +291,7 @@ def notes_on(
 
 
 def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
-    """Give a note for each rule that left too few blocks: what it found, and what to do."""
+    """Give a note for each rule that left too few rounds: what it found, and what to do."""
     by_rule = {it.warning.rule: it.warning for it in reversed(found) if it.warning.rule in rules}
     return [f"{_sentence(first_line(it.what))} {it.fix}" for it in by_rule.values()]
 
@@ -307,13 +310,15 @@ def _sentence(text: str) -> str:
 
 
 def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
-    """Name the other arms and endpoints of which the same is found."""
-    arms = {it.warning.arm: None for it in those if it.warning.arm != first.warning.arm}
+    """Name the other variants and endpoints of which the same is found."""
+    variants = {
+        it.warning.variant: None for it in those if it.warning.variant != first.warning.variant
+    }
     endpoints = {it.endpoint: None for it in those if it.endpoint != first.endpoint}
-    of_arms = f" for {' and '.join(map(str, filter(None, arms)))}" if arms else ""
+    of_variants = f" for {' and '.join(map(str, filter(None, variants)))}" if variants else ""
     at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
-    also = ", and" if of_arms and at_endpoints else ""
-    return f"The same holds{of_arms}{also}{at_endpoints}." if arms or endpoints else ""
+    also = ", and" if of_variants and at_endpoints else ""
+    return f"The same holds{of_variants}{also}{at_endpoints}." if variants or endpoints else ""
 
 
 def baseline_of(gate: GateJudgement, measured_at: datetime) -> Baseline | None:
@@ -333,7 +338,7 @@ def baseline_of(gate: GateJudgement, measured_at: datetime) -> Baseline | None:
 def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
     """Say how head's figures compare with the baseline's, or why that would mean nothing.
 
-    Told, never judged: two runs have no blocks in common, so that nothing in them takes out what
+    Told, never judged: two runs have no rounds in common, so that nothing in them takes out what
     changed between the days. A gate's answer rests on ratios within one run only.
     """
     name = f"the baseline ({before.revision}, {before.measured_at:%Y-%m-%d})"
@@ -347,7 +352,7 @@ def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
         return [f"{said}: ignored, as only ratios within one run count"]
     known = {(it.endpoint, it.metric): it.value for it in before.figures}
     changes = [
-        f"{claim.endpoint} {metric_rule(claim.metric).metric.label} "
+        f"{claim.endpoint} {METRICS[claim.metric].metric.label} "
         f"{claim.head / known[claim.endpoint, claim.metric] - 1:+.1%}".replace("-", "−")
         for claim in gate.claims
         if claim.head is not None and known.get((claim.endpoint, claim.metric))

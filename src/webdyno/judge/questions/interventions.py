@@ -1,19 +1,20 @@
-"""What would be otherwise if an arm were: other forms of it beside it, as `webdyno why` makes them.
+"""What would change if a variant were changed: it and other forms of it, as of `webdyno why`.
 
 What limits it: it is given less of one thing at a time. What would help: one setting is another at
-a time. What settings do: arms of a design have some of them changed.
+a time. What settings do: variants of a design have some of them changed.
 
-The elasticity of a rate with respect to a resource is d ln rate / d ln resource; here it is the
-ratio of finite differences, ln of the ratio of rates over ln of the share that was left, with the
-interval of the ratio. Where one thing alone limits a closed loop it is 1 for that and 0 for all
-others; where requests wait for two in turns, their elasticities are the shares of the time that
-each takes, and add up to 1 (as the operational laws have it: Denning and Buzen, ACM Computing
-Surveys 1978).
+The elasticity of throughput with respect to a resource is d ln throughput / d ln resource; here it
+is the ratio of finite differences, ln of the ratio of throughputs over ln of the share that was
+left, with the interval of the ratio. Where one thing alone limits a closed loop it is 1 for that
+and 0 for all others; where requests wait for two in turns, their elasticities are the shares of the
+time that each takes, and add up to 1 (as the operational laws have it: Denning and Buzen, ACM
+Computing Surveys 1978).
 
-Settings are told apart by arms of a two-level design that met in blocks. In each block a setting's
-effect is the mean of ln(value) over the arms that have it changed, less that over the others; two
-settings interact by as much as the one's effect is other where the other is changed, halved. Their
-means over blocks have Student's intervals, narrow enough to hold together (Bonferroni).
+Settings are told apart by variants of a two-level design that met in rounds. In each round a
+setting's effect is the mean of ln(value) over the variants that have it changed, less that over the
+others; two settings interact by as much as the one's effect is other where the other is changed,
+halved. Their means over rounds have Student's intervals, narrow enough to hold together
+(Bonferroni).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,22 +34,22 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict
-from webdyno.model.knob import FixableRule, Sign
-from webdyno.model.metrics import RATE, answer_bytes, metric_rule
+from webdyno.model.metrics import METRICS, THROUGHPUT, response_bytes
+from webdyno.model.setting import FixableRule, Sign
 from webdyno.model.why import Advice, Design, Effect, Elasticity, Gain
 
 LIMITS, SLACK = 0.6, 0.25
 """An elasticity that is surely above the one is told as the limit, surely below the other as none;
 two things that requests wait for in turns have 0.5 each at best."""
-WAITS = ": its answers wait for something else than what is tried here"
+WAITS = ": its responses wait for something else than what is tried here"
 
-FEWEST_BLOCKS = 3
+FEWEST_ROUNDS = 3
 """That tell what settings do."""
 
 LARGE_BYTES = 16_384
-"""An answer that takes several packets and system calls: more than a TLS record holds."""
+"""A response that takes several packets and system calls: more than a TLS record holds."""
 SURELY_FIXED = 6
-"""Blocks that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3% of
+"""Rounds that broke a rule, against none: by a sign test chance does that in 2 × 2⁻⁶ = 3% of
 cases."""
 BUSY = 0.9
 """Share of their CPUs from which on servers have no headroom."""
@@ -60,29 +61,29 @@ BOUNDLESS = 1e6
 
 
 def elasticities(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Elasticity]:
-    """Give what each intervention told, where the arm and its baseline have a ratio of rates."""
+    """Give what each intervention told, where variant and baseline have a ratio of throughputs."""
     for comparison in comparisons:
         intervention = data.experiment.interventions.get(comparison.a)
-        if intervention is None or comparison.metric != RATE or comparison.ratio is None:
+        if intervention is None or comparison.metric != THROUGHPUT or comparison.ratio is None:
             continue
         yield Elasticity(
-            arm=comparison.b,
+            variant=comparison.b,
             resource=intervention.resource,
-            knob=intervention.knob,
+            setting=intervention.setting,
             share=intervention.share,
             found=_elasticity(comparison.ratio, intervention.share),
         )
 
 
 def _elasticity(ratio: Interval, share: float) -> Interval:
-    return ratio.mapped(lambda times_the_rate: log(times_the_rate) / log(share))
+    return ratio.mapped(lambda times_the_throughput: log(times_the_throughput) / log(share))
 
 
 def what_limits(found: Sequence[Elasticity]) -> Iterator[str]:
     """Say for each baseline what limits it, the strongest first."""
-    for arm, of_arm in groupby(found, key=lambda it: it.arm):
-        ordered = sorted(of_arm, key=lambda it: -it.found.estimate)
-        yield f"{arm}: {'; '.join(map(_clause, ordered))}."
+    for variant, of_variant in groupby(found, key=lambda it: it.variant):
+        ordered = sorted(of_variant, key=lambda it: -it.found.estimate)
+        yield f"{variant}: {'; '.join(map(_clause, ordered))}."
 
 
 def _clause(it: Elasticity) -> str:
@@ -102,7 +103,7 @@ def _clause(it: Elasticity) -> str:
 
 def _named(it: Elasticity) -> str:
     if it.resource == "workers":
-        return f"the number of its {it.knob or it.resource}"
+        return f"the number of its {it.setting or it.resource}"
     if it.resource == "connections":
         return "the number of connections"
     return f"the {it.resource}"
@@ -115,17 +116,17 @@ def _number(value: float) -> str:
 def effects(data: PointData) -> list[Effect]:
     """Give the settings' effects on the deciding metric, the largest first, then what interacts.
 
-    None where the arms have no design, or fewer than three blocks have values of all of them.
+    None where the variants have no design, or fewer than three rounds have values of all of them.
     """
     design, decide_on = data.experiment.design, data.measure.decide_on
     if design is None:
         return []
-    valid, rule = valid_for(data, decide_on), metric_rule(decide_on)
-    values = [valid.values(arm, rule) for arm in design.levels]
-    blocks = sorted(set.intersection(*(set(it) for it in values)))
-    if len(blocks) < FEWEST_BLOCKS:
+    valid, rule = valid_for(data, decide_on), METRICS[decide_on]
+    values = [valid.values(variant, rule) for variant in design.levels]
+    rounds = sorted(set.intersection(*(set(it) for it in values)))
+    if len(rounds) < FEWEST_ROUNDS:
         return []
-    logs = np.log([[it[block] for it in values] for block in blocks])
+    logs = np.log([[it[round_number] for it in values] for round_number in rounds])
     contrasts = list(_contrasts(design))
     confidence = 1 - ALPHA / len(contrasts)
     found = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
@@ -133,7 +134,7 @@ def effects(data: PointData) -> list[Effect]:
 
 
 def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
-    """Give the weights of the arms' logarithms for each effect that the design can tell."""
+    """Give the weights of the variants' logarithms for each effect that the design can tell."""
     levels = np.array([*design.levels.values()], dtype=float)
     signs = 2 * levels - 1
     for place, name in enumerate(design.settings):
@@ -144,8 +145,8 @@ def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
             yield names, signs[:, one] * signs[:, two] * 2 / len(signs)
 
 
-def _effect(settings: Sequence[str], by_block: Logs, confidence: float) -> Effect:
-    found = estimate(by_block, confidence)
+def _effect(settings: Sequence[str], by_round: Logs, confidence: float) -> Effect:
+    found = estimate(by_round, confidence)
     return Effect(
         settings=list(settings),
         ratio=found.ratio(confidence),
@@ -167,9 +168,9 @@ def what_settings_do(found: Sequence[Effect]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class AdviceEvidence:
-    """What a run shows of an arm."""
+    """What a run shows of a variant."""
 
-    answer_bytes: float | None
+    response_bytes: float | None
     keeps_connections: bool
     busy: float | None
     """Share of the servers' CPUs that was used while they were loaded; None: not counted."""
@@ -178,87 +179,93 @@ class AdviceEvidence:
 
 
 SIGNS: dict[Sign, Callable[[AdviceEvidence], bool]] = {
-    "large answers": lambda it: it.answer_bytes is not None and it.answer_bytes >= LARGE_BYTES,
+    "large responses": lambda it: (
+        it.response_bytes is not None and it.response_bytes >= LARGE_BYTES
+    ),
     "new connections": lambda it: not it.keeps_connections,
     "idle CPUs": lambda it: it.busy is not None and it.busy < BUSY,
 }
 
 
-def advice_evidence(data: PointData, arm: str) -> AdviceEvidence:
-    """Gather it from an arm's slots."""
-    slots = data.of_arm(arm)
+def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
+    """Gather it from a variant's slots."""
+    slots = data.of_variant(variant)
     loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
     used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
-    cpus = data.experiment.arms[arm].cpus or len(data.head.machine.split.servers)
+    cpus = data.experiment.variants[variant].cpus or len(data.head.machine.split.servers)
     return AdviceEvidence(
-        answer_bytes=answer_bytes(slots),
-        keeps_connections=data.experiment.load_of(arm).keepalive == "always",
+        response_bytes=response_bytes(slots),
+        keeps_connections=data.experiment.load_of(variant).keepalive == "always",
         busy=used_s / (loaded_s * cpus) if loaded_s and used_s else None,
         broken=frozenset(rule.name for rule in SLOT_RULES.values() if rule.too_many(slots)),
     )
 
 
 def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
-    """Give what each piece of advice was worth, where the arm and its baseline have a ratio."""
+    """Give what each piece of advice was worth, where the variant and its baseline have a ratio."""
     decide_on = data.measure.decide_on
     for it in comparisons:
         advice = data.experiment.advice.get(it.a)
-        if advice is not None and it.metric == decide_on and it.sure is not None:
-            fixed = _fixed_blocks(advice, it, data)
+        if advice is not None and it.metric == decide_on and it.decisive is not None:
+            fixed = _fixed_rounds(advice, it, data)
             yield Gain(
-                arm=it.b,
+                variant=it.b,
                 advice=advice,
                 is_sure=it.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
-                fixed_blocks=fixed,
-                ratio=_of_goodness(it.sure, decide_on),
+                fixed_rounds=fixed,
+                ratio=_of_goodness(it.decisive, decide_on),
             )
 
 
-def _fixed_blocks(advice: Advice, found: Comparison, data: PointData) -> int:
-    """Count the blocks in which the arm broke a rule, provided that with the advice none did."""
+def _fixed_rounds(advice: Advice, found: Comparison, data: PointData) -> int:
+    """Count the rounds in which the variant broke a rule, if with the advice none did."""
     rule = SLOT_RULES.get(advice.fixes or "")
     if rule is None:
         return 0
     broken, still_broken = (
-        {slot.block for slot in data.of_arm(arm) if rule.broken(slot)} for arm in (found.b, found.a)
+        {slot.round for slot in data.of_variant(variant) if rule.broken(slot)}
+        for variant in (found.b, found.a)
     )
     return 0 if still_broken else len(broken)
 
 
 def _of_goodness(ratio: Interval, metric: str) -> Interval:
     """Turn a ratio so that more of it is better."""
-    if metric_rule(metric).metric.better == "higher":
+    if METRICS[metric].metric.better == "higher":
         return ratio
     return ratio.inverse()
 
 
 def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
-    """Say for each arm which settings surely make it better, the best first, then which don't."""
-    for arm, of_arm in groupby(found, key=lambda it: it.arm):
-        ordered = sorted(of_arm, key=lambda it: (-it.fixed_blocks, -it.ratio.estimate))
+    """Say of each variant which settings surely make it better, the best first.
+
+    Then which don't.
+    """
+    for variant, of_variant in groupby(found, key=lambda it: it.variant):
+        ordered = sorted(of_variant, key=lambda it: (-it.fixed_rounds, -it.ratio.estimate))
         for it in ordered:
             if it.is_sure:
-                yield f"{arm}: {_worth(it)}."
+                yield f"{variant}: {_worth(it)}."
         promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
         if promising:
-            yield f"{arm}: more time (--budget) would tell of {_listed(promising)}."
+            yield f"{variant}: more time (--budget) would tell of {_listed(promising)}."
         others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
         if others:
-            yield f"{arm}: no gain is sure of {_listed(others)}."
+            yield f"{variant}: no gain is sure of {_listed(others)}."
 
 
-def worth_trying(arm: str, advice: Sequence[Advice]) -> Iterator[str]:
-    """Say what may be fixed of an arm, before that was tried."""
+def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
+    """Say what may be fixed of a variant, before that was tried."""
     if not advice:
-        yield f"{arm}: no known cause of slow servers fits its settings and what the run shows."
+        yield f"{variant}: no known cause of slow servers fits its settings and what the run shows."
     for it in advice:
-        yield f"{arm}: worth trying is {_setting(it)}: {_because(it)}."
+        yield f"{variant}: worth trying is {_setting(it)}: {_because(it)}."
 
 
 def _worth(it: Gain) -> str:
     """Say what one setting is worth, and why."""
-    if it.advice.fixes and it.fixed_blocks:
-        often = f"in {text.count(it.fixed_blocks, 'block')} without it, in none with it"
+    if it.advice.fixes and it.fixed_rounds:
+        often = f"in {text.count(it.fixed_rounds, 'round')} without it, in none with it"
         worth = f"fixes {FIXED[it.advice.fixes]} ({often})"
     else:
         times_better = text.significant(it.ratio.estimate, 3)
@@ -273,7 +280,7 @@ def _because(advice: Advice) -> str:
 
 def _setting(advice: Advice) -> str:
     """Write the setting as it is given."""
-    return f"{advice.knob} = {text.level(advice.tried)}"
+    return f"{advice.setting} = {text.level(advice.tried)}"
 
 
 def _listed(gains: Sequence[Gain]) -> str:
@@ -287,24 +294,24 @@ def _between(ratio: Interval) -> str:
 
 
 class FormsQuestion(Question):
-    """How other forms of the first arm compare with it: those that don't work are no loss."""
+    """How other forms of the baseline compare with it: those that don't work are no loss."""
 
-    spares_arms: ClassVar[bool] = True
+    spares_variants: ClassVar[bool] = True
     looks_long: ClassVar[bool] = False
 
-    def next_arms(self, data: PointData) -> list[str]:
+    def next_variants(self, data: PointData) -> list[str]:
         """Name the baseline, and of its other forms those that work: the rest mustn't end it."""
-        baseline, *others = self.experiment.arms
-        out = {it.arm for it in data.incidents}.union(self.hopeless(data))
-        return [baseline, *(arm for arm in others if arm not in out)]
+        baseline, *others = self.experiment.variants
+        out = {it.variant for it in data.incidents}.union(self.hopeless(data))
+        return [baseline, *(variant for variant in others if variant not in out)]
 
 
 class LimitsQuestion(FormsQuestion):
-    """What limits an arm: how much slower it is with less of each thing."""
+    """What limits a variant: how much slower it is with less of each thing."""
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether something was taken from arms."""
+        """Whether something was taken from variants."""
         return bool(experiment.interventions)
 
     def judge(self, data: PointData) -> Judgement:
@@ -315,11 +322,11 @@ class LimitsQuestion(FormsQuestion):
 
 
 class AdviceQuestion(FormsQuestion):
-    """What other settings are worth to an arm."""
+    """What other settings are worth to a variant."""
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether arms have a setting that is advised."""
+        """Whether variants have a setting that is advised."""
         return bool(experiment.advice)
 
     def judge(self, data: PointData) -> Judgement:
@@ -330,13 +337,13 @@ class AdviceQuestion(FormsQuestion):
 
 
 class SettingsQuestion(Question):
-    """What each of several settings does to an arm, and any two of them together."""
+    """What each of several settings does to a variant, and any two of them together."""
 
     looks_long: ClassVar[bool] = False
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the arms are those of a design."""
+        """Whether the variants are those of a design."""
         return experiment.design is not None
 
     def judge(self, data: PointData) -> Judgement:

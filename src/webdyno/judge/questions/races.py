@@ -1,18 +1,18 @@
-"""Races, which arms leave while they go on: leagues, and halving.
+"""Races, which variants leave while they go on: rankings, and halving.
 
-A league holds every arm against every other, and gives the places that are sure.
-An arm's place lies between one after all arms that are better with 95% confidence and one before
-all that are worse with 95% confidence: a confidence set for its rank (Mogstad, Romano, Shaikh,
-Wilhelm, "Inference for ranks with applications to mobility across neighbourhoods and academic
-achievement across countries", Review of Economic Studies 2024). Since the differences of all pairs
-hold together at 95% (Holm), so do all places.
+A ranking holds every variant against every other, and gives the ranks that are sure.
+A variant's rank lies between one after all variants that are better with 95% confidence and one
+before all that are worse with 95% confidence: a confidence set for its rank (Mogstad, Romano,
+Shaikh, Wilhelm, "Inference for ranks with applications to mobility across neighbourhoods and
+academic achievement across countries", Review of Economic Studies 2024). Since the differences of
+all pairs hold together at 95% (Holm), so do all ranks.
 
-Arms whose place more blocks can't change leave it, so that the time goes where places
-are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the places is a chance to be
-wrong. So there are few, each after twice as many blocks as the one before, and the i-th spends
+Variants whose rank more rounds can't change leave it, so that the time goes where ranks
+are open (Maron & Moore, "Hoeffding races", NIPS 1993). Each look at the ranks is a chance to be
+wrong. So there are few, each after twice as many rounds as the one before, and the i-th spends
 1/2^i of the 5%: all of them together spend no more than that.
 
-Halving is what tuning goes by: after each block the worse half of those that aren't the baseline
+Halving is what tuning goes by: after each round the worse half of those that aren't the baseline
 leaves (Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013).
 """
 
@@ -25,25 +25,25 @@ from math import log
 from statistics import fmean
 from typing import ClassVar
 
-from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_blocks, inverted
+from webdyno.judge.comparison import ALPHA, DELTA, compare_family, fewest_rounds, inverted
 from webdyno.judge.judgement import judge_comparisons
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.questions.compare import Question
-from webdyno.judge.sentences import league_headline
+from webdyno.judge.sentences import ranking_headline
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import valid_for
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import (
     Comparison,
     Judgement,
-    League,
-    LeaguePlace,
+    Rank,
+    Ranking,
     ValidityWarning,
     Verdict,
 )
-from webdyno.model.metrics import MetricRule, metric_rule
-from webdyno.model.race import HALVING, LEAGUE
-from webdyno.model.records import BlockRecord
+from webdyno.model.metrics import METRICS, MetricRule
+from webdyno.model.race import HALVING, RANKING
+from webdyno.model.records import RoundRecord
 
 APART = {Verdict.FASTER, Verdict.SLOWER}
 OPPOSITE = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
@@ -54,73 +54,80 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Standings:
-    """What is known of each two of a league's arms."""
+    """What is known of each two of a ranking's variants."""
 
-    arms: list[str]
-    """Those that can have a place."""
+    variants: list[str]
+    """Those that can have a rank."""
     out: dict[str, str]
     """Those that can't, and why."""
     pairs: dict[Pair, Comparison]
-    """Each two arms, as of the look that told them apart, or else of the last one."""
+    """Each two variants, as of the look that told them apart, or else of the last one."""
     looks: int
 
     @property
     def racing(self) -> list[str]:
-        """The arms that more blocks can tell something of."""
+        """The variants that more rounds can tell something of."""
         if not self.looks:
-            return self.arms
+            return self.variants
         settled = APART | {Verdict.EQUIVALENT}
         still_open = {
-            arm for pair, it in self.pairs.items() if it.verdict not in settled for arm in pair
+            variant
+            for pair, it in self.pairs.items()
+            if it.verdict not in settled
+            for variant in pair
         }
-        return [arm for arm in self.arms if arm in still_open]
+        return [variant for variant in self.variants if variant in still_open]
 
-    def against(self, arm: str, other: str) -> Comparison:
-        """Give the comparison of two arms as one of the first of them with the second."""
-        found = self.pairs.get((arm, other))
-        return found if found is not None else _turned(self.pairs[other, arm])
+    def against(self, variant: str, other: str) -> Comparison:
+        """Give the comparison of two variants as one of the first of them with the second."""
+        found = self.pairs.get((variant, other))
+        return found if found is not None else _turned(self.pairs[other, variant])
 
-    def place(self, arm: str) -> LeaguePlace:
-        """Give the places that an arm may have."""
-        verdicts = [self.against(arm, other).verdict for other in self.arms if other != arm]
-        return LeaguePlace(
-            arm=arm,
+    def rank(self, variant: str) -> Rank:
+        """Give the ranks that a variant may have."""
+        verdicts = [
+            self.against(variant, other).verdict for other in self.variants if other != variant
+        ]
+        return Rank(
+            variant=variant,
             best=1 + verdicts.count(Verdict.SLOWER),
-            worst=len(self.arms) - verdicts.count(Verdict.FASTER),
+            worst=len(self.variants) - verdicts.count(Verdict.FASTER),
         )
 
 
-def blocks_to_a_look(experiment: Experiment) -> int:
-    """Give how many blocks it takes until the exact test can tell each two arms apart."""
-    arms = len(experiment.arms)
-    return fewest_blocks(experiment.measure, arms * (arms - 1) // 2, ALPHA / 2)
+def rounds_to_a_look(experiment: Experiment) -> int:
+    """Give how many rounds it takes until the exact test can tell each two variants apart."""
+    variants = len(experiment.variants)
+    return fewest_rounds(experiment.measure, variants * (variants - 1) // 2, ALPHA / 2)
 
 
-def is_look(blocks: int, experiment: Experiment) -> bool:
-    """Whether the places are looked at after so many blocks; between looks nobody leaves."""
-    return blocks in _looks(blocks, blocks_to_a_look(experiment), to_the_end=False)
+def is_look(rounds: int, experiment: Experiment) -> bool:
+    """Whether the ranks are looked at after so many rounds; between looks nobody leaves."""
+    return rounds in _looks(rounds, rounds_to_a_look(experiment), to_the_end=False)
 
 
 def standings(
     data: PointData, invalidated: Mapping[str, str] | None = None, *, to_the_end: bool = False
 ) -> Standings:
-    """Compare each two arms at each look up to now; `to_the_end` with a last one at what there is.
+    """Compare each two variants at each look up to now; `to_the_end` also at what there is.
 
-    Arms whose servers failed are out, as are those `invalidated`, with the reason.
+    Variants whose servers failed are out, as are those `invalidated`, with the reason.
     """
-    rule = metric_rule(data.measure.decide_on)
-    out = {it.arm: it.what for it in data.incidents if it.arm is not None} | dict(invalidated or {})
-    looks = _looks(len(data.blocks), blocks_to_a_look(data.experiment), to_the_end=to_the_end)
+    rule = METRICS[data.measure.decide_on]
+    out = {it.variant: it.what for it in data.incidents if it.variant is not None} | dict(
+        invalidated or {}
+    )
+    looks = _looks(len(data.rounds), rounds_to_a_look(data.experiment), to_the_end=to_the_end)
     if looks:
         last = _valid(data, looks[-1], rule)
-        silent = [arm for arm in data.experiment.arms if not last.values(arm, rule)]
+        silent = [variant for variant in data.experiment.variants if not last.values(variant, rule)]
         out = dict.fromkeys(silent, NOTHING_COUNTS) | out
-    arms = [arm for arm in data.experiment.arms if arm not in out]
-    left = list(combinations(arms, 2))
+    variants = [variant for variant in data.experiment.variants if variant not in out]
+    left = list(combinations(variants, 2))
     known: dict[Pair, Comparison] = {}
-    for number, blocks in enumerate(looks, start=1):
-        valid = _valid(data, blocks, rule)
-        asked = [(arm, other, rule) for arm, other in left]
+    for number, rounds in enumerate(looks, start=1):
+        valid = _valid(data, rounds, rule)
+        asked = [(variant, other, rule) for variant, other in left]
         compared = compare_family(valid, asked, data.measure, alpha=ALPHA / 2**number)
         for pair, found in zip(left, compared, strict=True):
             # Those found to be equal may have left since, but are asked about as often as others.
@@ -128,58 +135,60 @@ def standings(
             if not was_even or found.verdict in APART:
                 known[pair] = found
         left = [pair for pair in left if known[pair].verdict not in APART]
-    return Standings(arms, out, known, len(looks))
+    return Standings(variants, out, known, len(looks))
 
 
-def _looks(blocks: int, fewest: int, *, to_the_end: bool) -> list[int]:
-    """Give after how many blocks the places were looked at."""
+def _looks(rounds: int, fewest: int, *, to_the_end: bool) -> list[int]:
+    """Give after how many rounds the ranks were looked at."""
     looks, due = [], fewest
-    while due <= blocks:
+    while due <= rounds:
         looks.append(due)
         due *= 2
-    if to_the_end and (not looks or blocks > looks[-1]):
-        looks.append(blocks)
+    if to_the_end and (not looks or rounds > looks[-1]):
+        looks.append(rounds)
     return looks
 
 
-def _valid(data: PointData, blocks: int, rule: MetricRule) -> PointData:
-    there = data.first(blocks)
+def _valid(data: PointData, rounds: int, rule: MetricRule) -> PointData:
+    there = data.first(rounds)
     return valid_for(there, rule.name)
 
 
-def judge_league(
+def judge_ranking(
     data: PointData, warnings: Sequence[ValidityWarning]
-) -> tuple[League, list[Comparison]]:
-    """Give the places, and the comparison of each arm with the one that is shown first."""
+) -> tuple[Ranking, list[Comparison]]:
+    """Give the ranks, and the comparison of each variant with the one that is shown first."""
     metric = data.measure.decide_on
     invalidated = {
-        arm: warning.what
-        for arm in data.experiment.arms
+        variant: warning.what
+        for variant in data.experiment.variants
         for warning in reversed(warnings)
-        if warning.invalidates(metric, [arm])
+        if warning.invalidates(metric, [variant])
     }
     found = standings(data, invalidated, to_the_end=True)
     typical = _typical_gains(data)
-    places = sorted(
-        (found.place(arm) for arm in found.arms),
-        key=lambda it: (it.best + it.worst, -typical.get(it.arm, 0.0)),
+    ranks = sorted(
+        (found.rank(variant) for variant in found.variants),
+        key=lambda it: (it.best + it.worst, -typical.get(it.variant, 0.0)),
     )
-    pairs = [found.against(arm, other) for arm, other in permutations(found.arms, 2)]
-    league = League(places=places, out=found.out, pairs=pairs, looks=found.looks)
-    if not places:
-        first, *others = data.experiment.arms
-        return league, [_without_place(metric, arm, first, found.out[arm]) for arm in others]
-    first, *others = (it.arm for it in places)
-    compared = [found.against(arm, first) for arm in others]
-    without = [_without_place(metric, arm, first, why) for arm, why in found.out.items()]
-    return league, compared + without
+    pairs = [found.against(variant, other) for variant, other in permutations(found.variants, 2)]
+    ranking = Ranking(ranks=ranks, out=found.out, pairs=pairs, looks=found.looks)
+    if not ranks:
+        first, *others = data.experiment.variants
+        return ranking, [
+            _without_rank(metric, variant, first, found.out[variant]) for variant in others
+        ]
+    first, *others = (it.variant for it in ranks)
+    compared = [found.against(variant, first) for variant in others]
+    without = [_without_rank(metric, variant, first, why) for variant, why in found.out.items()]
+    return ranking, compared + without
 
 
-def verdict_on(league: League, compared: Sequence[Comparison]) -> Verdict:
+def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
     """Say whether there is one that comes first; equal ones may do so together."""
-    if len(league.places) < 2:
+    if len(ranking.ranks) < 2:
         return Verdict.INVALID
-    first = [it.arm for it in league.places if it.best == 1]
+    first = [it.variant for it in ranking.ranks if it.best == 1]
     if len(first) == 1:
         return Verdict.FASTER
     beside = [it for it in compared if it.a in first]
@@ -188,52 +197,55 @@ def verdict_on(league: League, compared: Sequence[Comparison]) -> Verdict:
 
 
 def _typical_gains(data: PointData) -> dict[str, float]:
-    """Give ln of each arm's value, the mean of its blocks, so that more is better."""
-    rule = metric_rule(data.measure.decide_on)
-    valid = _valid(data, len(data.blocks), rule)
+    """Give ln of each variant's value, the mean of its rounds, so that more is better."""
+    rule = METRICS[data.measure.decide_on]
+    valid = _valid(data, len(data.rounds), rule)
     sign = 1 if rule.metric.better == "higher" else -1
     return {
-        arm: sign * fmean(map(log, values))
-        for arm in data.experiment.arms
-        if (values := [it for it in valid.values(arm, rule).values() if it > 0])
+        variant: sign * fmean(map(log, values))
+        for variant in data.experiment.variants
+        if (values := [it for it in valid.values(variant, rule).values() if it > 0])
     }
 
 
-def _without_place(metric: str, arm: str, first: str, why: str) -> Comparison:
+def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison:
     return Comparison(
         metric=metric,
-        a=arm,
+        a=variant,
         b=first,
         ratio=None,
-        by_block=[],
+        by_round=[],
         sign_flip_p=None,
         delta=DELTA,
         verdict=Verdict.INVALID,
-        why=f"{arm} has no place: {why}.",
+        why=f"{variant} has no rank: {why}.",
     )
 
 
 def _turned(found: Comparison) -> Comparison:
-    """Give a comparison as seen from its other arm."""
-    as_measured = found.as_measured
+    """Give a comparison as seen from its other variant."""
+    sampling_verdict = found.sampling_verdict
     return inverted(found).replace(
         a=found.b,
         b=found.a,
         verdict=OPPOSITE.get(found.verdict, found.verdict),
-        as_measured=as_measured and OPPOSITE.get(as_measured, as_measured),
+        sampling_verdict=sampling_verdict and OPPOSITE.get(sampling_verdict, sampling_verdict),
     )
 
 
 @derived
 def _still_open(data: PointData) -> list[str]:
-    """Name the arms whose place more blocks can tell something of."""
+    """Name the variants whose rank more rounds can tell something of."""
     return standings(data).racing
 
 
 class RaceQuestion(Question, ABC):
-    """What all races have in common: arms leave, and whoever is left decides when it is over."""
+    """What all races have in common.
 
-    spares_arms: ClassVar[bool] = True
+    Variants leave, and whoever is left decides when it is over.
+    """
+
+    spares_variants: ClassVar[bool] = True
     stops_by_width: ClassVar[bool] = False
     looks_long: ClassVar[bool] = False
     tells_shorter_windows: ClassVar[bool] = False
@@ -243,17 +255,17 @@ class RaceQuestion(Question, ABC):
         return []
 
     def so_far(self, data: PointData) -> str:
-        """Say how many arms were in the last block, and when it is first seen who leaves."""
-        blocks = [it for it in data.records if isinstance(it, BlockRecord)]
-        if len(blocks) < self.fewest_blocks:
-            return f"who leaves the race is seen after block {self.fewest_blocks}"
-        return f"{len(set(blocks[-1].order))} of {len(self.experiment.arms)} were in the race"
+        """Say how many variants were in the last round, and when it is first seen who leaves."""
+        rounds = [it for it in data.records if isinstance(it, RoundRecord)]
+        if len(rounds) < self.fewest_rounds:
+            return f"who leaves the race is seen after round {self.fewest_rounds}"
+        return f"{len(set(rounds[-1].order))} of {len(self.experiment.variants)} were in the race"
 
     def stop(self, data: PointData, elapsed_s: float) -> Stop | None:
         """Stop where nobody is left to race, or, not before the first look, time is used up."""
         if over := self._over(data):
             return Stop("precision", over)
-        if len(data.blocks) < self.fewest_blocks:
+        if len(data.rounds) < self.fewest_rounds:
             return None
         return used_up(data, data.measure, elapsed_s)
 
@@ -262,53 +274,53 @@ class RaceQuestion(Question, ABC):
         """Say why nobody is left to race; nothing while somebody is."""
 
 
-class LeagueQuestion(RaceQuestion):
+class RankingQuestion(RaceQuestion):
     """Who comes first of all, and who after that."""
 
     has_baseline: ClassVar[bool] = False
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the answer is a table of places."""
-        return experiment.race == LEAGUE
+        """Whether the answer is a table of ranks."""
+        return experiment.race == RANKING
 
-    def next_arms(self, data: PointData) -> list[str]:
-        """Name the arms whose place is open."""
+    def next_variants(self, data: PointData) -> list[str]:
+        """Name the variants whose rank is open."""
         return _still_open(data)
 
     def goes_on_without(self, failed: Collection[str]) -> bool:
-        """Whether somebody failed: no arm is needed more than others."""
+        """Whether somebody failed: no variant is needed more than others."""
         return bool(failed)
 
     @cached_property
-    def fewest_blocks(self) -> int:
-        """How many blocks it takes to the first look."""
-        return blocks_to_a_look(self.experiment)
+    def fewest_rounds(self) -> int:
+        """How many rounds it takes to the first look."""
+        return rounds_to_a_look(self.experiment)
 
     @property
     def stops_at(self) -> tuple[str, int]:
-        """Say what is enough, and before how many blocks it never stops."""
-        return "every place settled", self.fewest_blocks
+        """Say what is enough, and before how many rounds it never stops."""
+        return "every rank settled", self.fewest_rounds
 
     def _over(self, data: PointData) -> str:
-        # Comparing each two arms takes a while: only where it can have changed.
-        settled = is_look(len(data.blocks), self.experiment) and len(self.next_arms(data)) < 2
-        return "every place is settled" if settled else ""
+        # Comparing each two variants takes a while: only where it can have changed.
+        settled = is_look(len(data.rounds), self.experiment) and len(self.next_variants(data)) < 2
+        return "every rank is settled" if settled else ""
 
     def judge(self, data: PointData) -> Judgement:
-        """Judge places; beside them, each arm is compared with the first one of these."""
+        """Judge ranks; beside them, each variant is compared with the first one of these."""
         warnings = self.warnings(data)
-        league, compared = judge_league(data, warnings)
+        ranking, compared = judge_ranking(data, warnings)
         first = compared[0].b
-        others = (arm for arm in self.experiment.arms if arm != first)
+        others = (variant for variant in self.experiment.variants if variant != first)
         judged = judge_comparisons(data.among([first, *others]), warnings)
         decide_on = data.measure.decide_on
         beside = [it for it in judged.comparisons if it.metric != decide_on]
         return judged.replace(
-            verdict=verdict_on(league, compared),
-            headline=league_headline(league, decide_on),
+            verdict=verdict_on(ranking, compared),
+            headline=ranking_headline(ranking, decide_on),
             comparisons=[*compared, *beside],
-            league=league,
+            ranking=ranking,
         )
 
 
@@ -317,65 +329,67 @@ class HalvingQuestion(RaceQuestion):
 
     @classmethod
     def is_asked(cls, experiment: Experiment) -> bool:
-        """Whether the worse half leaves after each block."""
+        """Whether the worse half leaves after each round."""
         return experiment.race == HALVING
 
-    def next_arms(self, data: PointData) -> list[str]:
-        """Name the baseline, and of the others the half that is better after each block so far."""
+    def next_variants(self, data: PointData) -> list[str]:
+        """Name the baseline, and of the others the half that is better after each round so far."""
         return _better_halves(data)
 
     @property
-    def piloted_arms(self) -> list[str]:
+    def piloted_variants(self) -> list[str]:
         """Name the baseline, which speaks for other settings of its stack."""
-        return list(self.experiment.arms)[:1]
+        return list(self.experiment.variants)[:1]
 
-    def measured_alike(self, arm: str) -> list[str]:
-        """Name all arms: they are settings of one stack."""
-        return [arm, *(it for it in self.experiment.arms if it != arm)]
+    def measured_alike(self, variant: str) -> list[str]:
+        """Name all variants: they are settings of one stack."""
+        return [variant, *(it for it in self.experiment.variants if it != variant)]
 
     @cached_property
-    def fewest_blocks(self) -> int:
-        """How many blocks it takes to the first look."""
+    def fewest_rounds(self) -> int:
+        """How many rounds it takes to the first look."""
         return 1
 
     def _over(self, data: PointData) -> str:
-        over = data.blocks and len(self.next_arms(data)) <= 2
-        return "no more than one arm is left beside the baseline" if over else ""
+        over = data.rounds and len(self.next_variants(data)) <= 2
+        return "no more than one variant is left beside the baseline" if over else ""
 
 
 @derived
 def _better_halves(data: PointData) -> list[str]:
-    """Name the baseline, and of the others the half that is better after each block so far.
+    """Name the baseline, and of the others the half that is better after each round so far.
 
-    All that was measured of an arm counts, against the baseline of the same blocks.
+    All that was measured of a variant counts, against the baseline of the same rounds.
     """
-    baseline, *others = data.experiment.arms
-    failed = {it.arm for it in data.incidents}
-    racing = [arm for arm in others if arm not in failed]
-    for blocks in range(1, len(data.blocks) + 1):
-        gains = gains_on_baseline(data.first(blocks))
-        known = [arm for arm in racing if arm in gains]
-        better = sorted(known, key=lambda arm: -fmean(gains[arm]))
+    baseline, *others = data.experiment.variants
+    failed = {it.variant for it in data.incidents}
+    racing = [variant for variant in others if variant not in failed]
+    for rounds in range(1, len(data.rounds) + 1):
+        gains = gains_on_baseline(data.first(rounds))
+        known = [variant for variant in racing if variant in gains]
+        better = sorted(known, key=lambda variant: -fmean(gains[variant]))
         racing = better[: -(-len(racing) // 2)]
-    return [arm for arm in data.experiment.arms if arm == baseline or arm in racing]
+    return [
+        variant for variant in data.experiment.variants if variant == baseline or variant in racing
+    ]
 
 
 def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
-    """Give by how much each arm was better than the baseline, in ln, in each block of both.
+    """Give by how much each variant was better than the baseline, in ln, in each round of both.
 
-    Arms without such a block are excluded.
+    Variants without such a round are excluded.
     """
-    rule = metric_rule(data.measure.decide_on)
+    rule = METRICS[data.measure.decide_on]
     valid = valid_for(data, rule.name)
     sign = 1 if rule.metric.better == "higher" else -1
-    baseline, *others = data.experiment.arms
+    baseline, *others = data.experiment.variants
     known = valid.values(baseline, rule)
     found = {
-        arm: [
-            sign * log(value / known[block])
-            for block, value in valid.values(arm, rule).items()
-            if block in known and value > 0 and known[block] > 0
+        variant: [
+            sign * log(value / known[round_number])
+            for round_number, value in valid.values(variant, rule).items()
+            if round_number in known and value > 0 and known[round_number] > 0
         ]
-        for arm in others
+        for variant in others
     }
-    return {arm: gains for arm, gains in found.items() if gains}
+    return {variant: gains for variant, gains in found.items() if gains}

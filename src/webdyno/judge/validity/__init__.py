@@ -6,24 +6,24 @@ from collections.abc import Iterable, Sequence
 from webdyno.judge.log_ratios import counts_apart
 from webdyno.judge.point_data import PointData, RunData, derived
 from webdyno.judge.validity import (
-    answers,
     client,
     keepalive,
     network,
     over_time,
     preflight,
+    responses,
     run,
     servers,
 )
-from webdyno.judge.validity.rule import DISTURBANCES_TOLERATED, TIMING, Rule, SlotRule
+from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import ExcludedSlot, ValidityWarning
 from webdyno.model.metrics import metrics_of_kind
-from webdyno.model.records import BlockRecord, PilotRecord
+from webdyno.model.records import PilotRecord, RoundRecord
 
 SLOT_RULES: dict[str, SlotRule] = {
     rule.name: rule
     for rule in (
-        *answers.RULES,
+        *responses.RULES,
         *servers.SLOT_RULES,
         *keepalive.RULES,
         *client.RULES,
@@ -43,22 +43,30 @@ LAST_RULES: tuple[Rule, ...] = (
     *run.START_RULES,
     *over_time.LATER_RULES,
     run.FEW_SAMPLES,
-    run.FEW_BLOCKS,
+    run.FEW_ROUNDS,
 )
 """Those that are told after them."""
 
-WRONG_ANSWERS = ("non-2xx", "wrong-body", "truncated", "malformed", "timeouts", "resets", "refused")
+WRONG_RESPONSES = (
+    "non-2xx",
+    "wrong-body",
+    "truncated",
+    "malformed",
+    "timeouts",
+    "resets",
+    "refused",
+)
 FOLLOWS_FROM = {
     "non-2xx": ("wrong-status",),
     "wrong-body": ("different-body",),
-    "malformed": ("no-answer",),
-    "truncated": ("no-answer",),
-    "resets": ("no-answer",),
-    "no-answers": ("wrong-status", "different-body", "no-answer", "incident", *WRONG_ANSWERS),
-    "few-samples": ("wrong-status", "no-answer", "no-answers", *WRONG_ANSWERS),
+    "malformed": ("no-response",),
+    "truncated": ("no-response",),
+    "resets": ("no-response",),
+    "no-responses": ("wrong-status", "different-body", "no-response", "incident", *WRONG_RESPONSES),
+    "few-samples": ("wrong-status", "no-response", "no-responses", *WRONG_RESPONSES),
 }
-"""By rule: those that explain it, if they make the same arm's figures invalid."""
-SHORT_RUN = "few-blocks"
+"""By rule: those that explain it, if they make the same variant's figures invalid."""
+SHORT_RUN = "few-rounds"
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -82,13 +90,13 @@ def without_consequences(
     That a run is short isn't worth a word where it has no verdict for another reason: more of it
     would show the same.
     """
-    causes = {(it.rule, it.arm) for it in warnings if it.severity == "invalid"}
+    causes = {(it.rule, it.variant) for it in warnings if it.severity == "invalid"}
     invalidated = any(_invalidates(it, decide_on) for it in warnings)
     return [
         it
         for it in warnings
         if not (it.rule == SHORT_RUN and invalidated)
-        and not any((cause, it.arm) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
+        and not any((cause, it.variant) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
     ]
 
 
@@ -105,28 +113,28 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
     broken = [
         excluded
         for rule in SLOT_RULES.values()
-        if not lasting or rule.tolerated < DISTURBANCES_TOLERATED
+        if not lasting or rule.tolerated < INTERFERENCE_TOLERATED
         for excluded in rule.excluded(data.slots)
     ]
     return broken + [
         ExcludedSlot(
-            block=slot.block,
+            round=slot.round,
             slot=slot.slot,
-            arm=slot.arm,
+            variant=slot.variant,
             rule="stall",
             metrics=metrics_of_kind(TIMING),
         )
         for look in data.looks
         if look.stalls and counts_apart(data, look)
-        for slot in data.of_arm(look.arm)
+        for slot in data.of_variant(look.variant)
         if client.holds_stall(slot, look.stalls.length_s)
     ]
 
 
-def only_disturbed(excluded: ExcludedSlot) -> bool:
+def only_interference(excluded: ExcludedSlot) -> bool:
     """Tell whether a slot was excluded for what could be bounded as well."""
     rule = SLOT_RULES.get(excluded.rule)
-    return rule is not None and rule.bounded
+    return rule is not None and rule.has_bias_bound
 
 
 def excluded_words(data: PointData) -> str:
@@ -152,26 +160,26 @@ def valid_for(data: PointData, metric: str) -> PointData:
 def without_slots(data: PointData, excluded: Iterable[ExcludedSlot], metric: str) -> PointData:
     """Exclude those of the slots that don't count for a metric."""
     return data.without(
-        (slot.block, slot.slot) for slot in excluded if not slot.metrics or metric in slot.metrics
+        (slot.round, slot.slot) for slot in excluded if not slot.metrics or metric in slot.metrics
     )
 
 
 def counting_share(points: Iterable[PointData]) -> float | None:
-    """Give the share of the time of pilots and blocks that was spent in windows that count.
+    """Give the share of the time of pilots and rounds that was spent in windows that count.
 
-    Slots that are excluded from every metric don't count. Blocks that don't count, for an
-    adjustment's sake, took time all the same. None before the first block has ended.
+    Slots that are excluded from every metric don't count. Rounds that don't count, for an
+    adjustment's sake, took time all the same. None before the first round has ended.
     """
     counted_s = took_s = 0.0
     for data in points:
-        broken = {(it.block, it.slot) for it in excluded_slots(data) if not it.metrics}
+        broken = {(it.round, it.slot) for it in excluded_slots(data) if not it.metrics}
         counted_s += sum(
-            it.load.measured_s for it in data.slots if (it.block, it.slot) not in broken
+            it.load.measured_s for it in data.slots if (it.round, it.slot) not in broken
         )
         took_s += used_s(data)
     return counted_s / took_s if took_s else None
 
 
 def used_s(found: PointData | RunData) -> float:
-    """Give how much of its time is used up: what pilots and finished blocks took."""
-    return sum(it.took_s for it in found.records if isinstance(it, BlockRecord | PilotRecord))
+    """Give how much of its time is used up: what pilots and finished rounds took."""
+    return sum(it.took_s for it in found.records if isinstance(it, RoundRecord | PilotRecord))

@@ -7,8 +7,8 @@ from statistics import median
 
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import (
-    DISTURBANCES_TOLERATED,
-    RESPONSE_TIMES,
+    INTERFERENCE_TOLERATED,
+    LATENCY,
     TIMING,
     SlotRule,
     readings_of,
@@ -17,7 +17,7 @@ from webdyno.model.capacity import is_at_least
 from webdyno.model.format import duration, number, percent
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.machine import Limit
-from webdyno.model.metrics import rate_rps
+from webdyno.model.metrics import throughput_rps
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
@@ -28,11 +28,11 @@ WAITING_LIMIT = 1 - BUSY_LIMIT
 """Share of its time that a thread of the client may be ready and wait for a CPU."""
 
 LAG_LIMIT, LAG_FLOOR_US = 0.05, 500.0
-"""Open loop: the send lag's 99th percentile may reach this share of the response time's, and in any
+"""Open loop: the send lag's 99th percentile may reach this share of the latency's, and in any
 case this much beyond its budget: one late wake-up in a hundred says nothing about the client."""
 
 NEAR, STALE = 0.9, 1.1
-"""From `NEAR` times the ceiling on it may be the ceiling that is measured. A rate above `STALE`
+"""From `NEAR` times the ceiling on it may be the ceiling that is measured. Throughput above `STALE`
 times the ceiling shows that the calibration isn't true any more, so it says nothing."""
 
 RATE_TOLERANCE = 0.02
@@ -40,21 +40,21 @@ CHANCE = 3.0
 """Standard deviations of a Poisson count that random arrivals may be off by chance."""
 
 STILL_LIMIT = 0.02
-"""Share of a slot in which the client may stall: it moves the rate by as much."""
+"""Share of a slot in which the client may stall: it moves the throughput by as much."""
 
 GONE_LIMIT = 0.25
 """Share of a slot whose windows may measure nothing because the client stalled: the rest was
 measured beside a client, and servers, that were just beginning again."""
 
 STALL_SHARE, FEWEST_EXPECTED = 0.1, 20
-"""A window stalled that has less than this share of the answers that the rest of the slot lets
+"""A window stalled that has less than this share of the responses that the rest of the slot lets
 expect, where that is enough of them to tell."""
 EXCUSING_SHARE = 0.5
 """Of a stall, for which another cause has to be seen, or else it is the servers' own."""
 FEWEST_WINDOWS = 3
 """Of a slot, whose median tells what is usual."""
 STALL_RESPONSE_TIMES = 5
-"""How many response times a window must last for that: answers may come in bursts that far apart.
+"""How many latencies a window must last for that: responses may come in bursts that far apart.
 """
 
 
@@ -79,23 +79,27 @@ CLIENT_LIMITED = SlotRule(
 
 
 def reaches_ceiling(slot: SlotRecord, limit: Limit) -> bool:
-    """Whether a slot's rate is what `webdyno calibrate` found to be the most, for this reason."""
+    """Whether a slot's throughput is the most that `webdyno calibrate` found, for this reason."""
     ceiling = slot.readings.ceiling if slot.readings else None
     share = _ceiling_share(slot)
     return ceiling is not None and ceiling.limited_by == limit and NEAR < share < STALE
 
 
 def _ceiling_share(slot: SlotRecord) -> float:
-    """Give the slot's rate as a share of the ceiling."""
+    """Give the slot's throughput as a share of the ceiling."""
     ceiling = slot.readings.ceiling if slot.readings else None
-    return (rate_rps([slot]) or 0.0) / ceiling.rate_rps if ceiling and ceiling.rate_rps else 0.0
+    return (
+        (throughput_rps([slot]) or 0.0) / ceiling.throughput_rps
+        if ceiling and ceiling.throughput_rps
+        else 0.0
+    )
 
 
 def _highest(slots: Sequence[SlotRecord]) -> str:
     known = [readings.ceiling for readings in readings_of(slots) if readings.ceiling]
     return (
         f"it answered up to {percent(max(map(_ceiling_share, slots)))} of the "
-        f"{number(round(known[0].rate_rps))} requests per second that this client reaches against "
+        f"{number(round(known[0].throughput_rps))} req/s that this client reaches against "
         "a server that does nothing (webdyno calibrate)"
     )
 
@@ -132,8 +136,8 @@ CLIENT_CPU_STARVED = SlotRule(
     what=_most_waiting,
     fix="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
     invalidates=TIMING,
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 
@@ -175,8 +179,8 @@ CLIENT_STALLED = SlotRule(
     fix="Look for what stops programs here: a debugger, a suspended machine, other programs on "
     "the client's CPUs.",
     invalidates=TIMING,
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 
@@ -255,7 +259,7 @@ MACHINE_STALLED = SlotRule(
     fix="Look for what stops programs here: a suspended machine, a frozen container, a "
     "debugger, other programs on the servers' CPUs.",
     invalidates=TIMING,
-    tolerated=DISTURBANCES_TOLERATED,
+    tolerated=INTERFERENCE_TOLERATED,
 )
 
 
@@ -270,7 +274,7 @@ def _most_lag(slots: Sequence[SlotRecord]) -> str:
     worst = max(slot.load.send_lag_us.p99 or 0.0 for slot in slots)
     return (
         f"requests left up to {number(worst)} µs after they were due (99th percentile), more than "
-        f"{percent(LAG_LIMIT)} of the response time"
+        f"{percent(LAG_LIMIT)} of the latency"
     )
 
 
@@ -278,9 +282,9 @@ SEND_LAG = SlotRule(
     name="send-lag",
     broken=_lagged,
     what=_most_lag,
-    fix="Lower the rate, give the client more CPUs, or stop other work on its CPUs.",
-    invalidates=RESPONSE_TIMES,
-    bounded=True,
+    fix="Lower the arrival rate, give the client more CPUs, or stop other work on its CPUs.",
+    invalidates=LATENCY,
+    has_bias_bound=True,
 )
 
 
@@ -289,7 +293,7 @@ def _missed(slot: SlotRecord) -> bool:
 
     Those that are answered in the drain were due in the window as well, those carried into it
     weren't. What keeps up only by a queue that grows shows in the last window, unless that begins
-    before the first answers come.
+    before the first responses come.
     """
     load = slot.load
     if not load.offered_rps:
@@ -313,16 +317,18 @@ def _off(count: int, expected: float) -> bool:
 
 
 def _rates(slots: Sequence[SlotRecord]) -> str:
-    worst = min(slots, key=lambda slot: (rate_rps([slot]) or 0.0) / (slot.load.offered_rps or 1))
+    worst = min(
+        slots, key=lambda slot: (throughput_rps([slot]) or 0.0) / (slot.load.offered_rps or 1)
+    )
     return (
-        f"{number(worst.load.offered_rps or 0)} requests/s were offered, but "
+        f"{number(worst.load.offered_rps or 0)} req/s were offered, but "
         f"{number(_answered_rps(worst))} were answered"
     )
 
 
 def _answered_rps(slot: SlotRecord) -> float:
-    """Give the rate of the last window where all was answered in the end, else of the slot."""
-    over_all = rate_rps([slot]) or 0.0
+    """Give the last window's throughput where all was answered in the end, else the slot's."""
+    over_all = throughput_rps([slot]) or 0.0
     last = slot.load.counted_windows[-1] if slot.load.counted_windows else None
     return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
 
@@ -331,8 +337,8 @@ OFFERED_RATE = SlotRule(
     name="offered-rate",
     broken=_missed,
     what=_rates,
-    fix="Lower the rate below what every arm can answer: a queue that grows without end has no "
-    "response time. To find the most that an arm can do use a closed loop.",
+    fix="Lower the arrival rate below what every variant can answer: a queue that grows without "
+    "end has no latency. To find the most that a variant can do use a closed loop.",
 )
 
 RULES = (
@@ -346,8 +352,8 @@ RULES = (
 )
 
 
-def client_was_the_limit(data: PointData, arm: str) -> bool:
-    """Whether in more than half of the blocks the load generator ended an arm's search upwards."""
-    blocks = [[it.trial for it in block.of(arm) if it.trial] for block in data.blocks]
-    ended = [is_at_least(trials) for trials in blocks if trials]
+def client_was_the_limit(data: PointData, variant: str) -> bool:
+    """Whether in most rounds the load generator ended a variant's search upwards."""
+    rounds = [[it.trial for it in this_round.of(variant) if it.trial] for this_round in data.rounds]
+    ended = [is_at_least(trials) for trials in rounds if trials]
     return sum(ended) > len(ended) / 2

@@ -10,21 +10,22 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import RunRule, SlotRule, note
 from webdyno.model.format import count, number
 from webdyno.model.judgement import ExcludedSlot, ValidityWarning
-from webdyno.model.metrics import answers
+from webdyno.model.metrics import responses
 from webdyno.model.records import SlotRecord
 
 CLOSED_LIMIT = 0.02
-"""Share of answers after which the server may close although the connection was to be kept.
+"""Share of responses after which the server may close although the connection was to be kept.
 
 Usual settings stay below it: nginx closes after 1000 requests, Apache after 100, and Apache's event
 MPM some more when all its threads are busy.
 """
 
 TOLD_LIMIT = 0.005
-"""Share of answers from which on it is told: what opening connections costs can be seen then."""
+"""Share of responses from which on it is told: what opening connections costs can be seen then."""
 
 ALIKE = 0.8
-"""Arms close connections alike where the smallest share of answers is this much of the largest."""
+"""Variants close connections alike where the smallest share of responses is this much of the
+largest."""
 
 NEARLY_ALIKE = 1 / 3
 """Below that they aren't alike, however much the shares of single slots vary,"""
@@ -32,22 +33,22 @@ FEWEST_SLOTS = 4
 """… nor with fewer slots of each that show how much they do."""
 
 SAME = (
-    "To compare the arms without that, ask all for the same: --set load.keepalive=never opens a "
-    "connection for each request, --set load.keepalive=50 one for each 50 if servers allow that."
+    "To compare the variants without that, ask all for the same: --set load.keepalive=never opens "
+    "a connection for each request, --set load.keepalive=50 one for each 50 if servers allow that."
 )
 
 ALL_CLOSED = 0.9
-"""Share of answers from which on a server keeps no connection; some are closed after the slot."""
+"""Share of responses from which on a server keeps no connection; some are closed after the slot."""
 
 HELD_LIMIT = 0.99
 """Share of the idle connections that must be open: one may just be opened again at the end."""
 
 
 def _closed_share(slots: Sequence[SlotRecord]) -> float:
-    """Give the share of answers after which the server closed a connection that was to be kept."""
+    """Give the share of responses after which the server closed a kept connection."""
     kept = [slot for slot in slots if slot.load.keepalive.asked != "never"]
     closed = sum(slot.load.all_of_it.server_closed or 0 for slot in kept)
-    return closed / max(sum(answers(slot) for slot in kept), 1)
+    return closed / max(sum(responses(slot) for slot in kept), 1)
 
 
 def _closed_early(slot: SlotRecord) -> bool:
@@ -63,20 +64,20 @@ def _closed(slots: Sequence[SlotRecord]) -> str:
 
 
 def _one_in(share: float) -> str:
-    return f"one in {number(1 / share)} answers"
+    return f"one in {number(1 / share)} responses"
 
 
 def _retried(data: PointData) -> Iterator[ValidityWarning]:
-    """Note arms whose servers closed kept connections just as they were used again."""
-    for arm in data.experiment.arms:
-        slots = data.of_arm(arm)
+    """Note variants whose servers closed kept connections just as they were used again."""
+    for variant in data.experiment.variants:
+        slots = data.of_variant(variant)
         retried = sum(slot.load.all_of_it.retried or 0 for slot in slots)
         if retried:
             yield note(
                 "retried",
-                arm,
-                f"{count(retried, 'request')} at {number(sum(map(answers, slots)))} answers met a "
-                "kept connection that the server had just closed, and were sent once more",
+                variant,
+                f"{count(retried, 'request')} at {number(sum(map(responses, slots)))} responses "
+                "met a kept connection that the server had just closed, and were sent once more",
                 "Browsers do so, too, and its time is in the figures. To have none, open a "
                 "connection for each request: --set load.keepalive=never.",
             )
@@ -107,71 +108,80 @@ def _fewest_held(slots: Sequence[SlotRecord]) -> str:
 class _KeptAlike(SlotRule):
     """Servers that close connections equally often are alike: what it costs is in all figures.
 
-    So do two revisions of a program, or two servers that are set up alike. Whether an arm closes
+    So do two revisions of a program, or two servers that are set up alike. Whether a variant closes
     too many is told by all its slots: connections that were opened together reach a server's limit
     together, which is more than usual in one slot and less in the others.
     """
 
     def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
-        """List the slots that break the rule, unless the arms are alike."""
+        """List the slots that break the rule, unless the variants are alike."""
         if _are_alike(slots):
             return []
         closing = _closing(slots)
-        return super().excluded([slot for slot in slots if slot.arm in closing])
+        return super().excluded([slot for slot in slots if slot.variant in closing])
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Tell of arms that close connections; notes where they are alike, or close few."""
+        """Tell of variants that close connections; notes where they are alike, or close few."""
         if _are_alike(data.slots):
-            return [self._alike(list(_by_arm(data.slots).values()))]
+            return [self._alike(list(_by_variant(data.slots).values()))]
         closing = _closing(data.slots)
         shares = {
-            arm: share
-            for arm, slots in _by_arm(data.slots).items()
-            if arm not in closing and (share := _closed_share(slots)) > TOLD_LIMIT
+            variant: share
+            for variant, slots in _by_variant(data.slots).items()
+            if variant not in closing and (share := _closed_share(slots)) > TOLD_LIMIT
         }
         notes = [
-            note(self.name, arm, f"{_closed(data.of_arm(arm))}; its figures include that", SAME)
-            for arm in shares
+            note(
+                self.name,
+                variant,
+                f"{_closed(data.of_variant(variant))}; its figures include that",
+                SAME,
+            )
+            for variant in shares
         ]
-        told = [it for it in super().warnings(data) if it.arm in closing]
+        told = [it for it in super().warnings(data) if it.variant in closing]
         return [*told, *notes]
 
-    def _alike(self, arms: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:
-        shares = sorted({_one_in(_closed_share(slots)) for slots in arms})
-        if all(_closed_share(slots) >= ALL_CLOSED for slots in arms):
-            what = "no arm keeps connections: each request opened its own"
+    def _alike(self, variants: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:
+        shares = sorted({_one_in(_closed_share(slots)) for slots in variants})
+        if all(_closed_share(slots) >= ALL_CLOSED for slots in variants):
+            what = "no variant keeps connections: each request opened its own"
             fix = "To say so in the experiment: --set load.keepalive=never."
         else:
-            what = f"the arms close kept connections alike, after {' or '.join(shares)}"
+            what = f"the variants close kept connections alike, after {' or '.join(shares)}"
             fix = SAME
         return ValidityWarning(
             rule=self.name,
             severity="note",
-            arm=None,
+            variant=None,
             what=f"{what}, and that is in all figures",
             fix=fix,
         )
 
 
-def _by_arm(slots: Sequence[SlotRecord]) -> dict[str, list[SlotRecord]]:
-    by_arm: dict[str, list[SlotRecord]] = {}
+def _by_variant(slots: Sequence[SlotRecord]) -> dict[str, list[SlotRecord]]:
+    by_variant: dict[str, list[SlotRecord]] = {}
     for slot in slots:
-        by_arm.setdefault(slot.arm, []).append(slot)
-    return by_arm
+        by_variant.setdefault(slot.variant, []).append(slot)
+    return by_variant
 
 
 def _closing(slots: Sequence[SlotRecord]) -> set[str]:
-    """Name the arms that close too many connections."""
-    return {arm for arm, mine in _by_arm(slots).items() if _closed_share(mine) > CLOSED_LIMIT}
+    """Name the variants that close too many connections."""
+    return {
+        variant
+        for variant, mine in _by_variant(slots).items()
+        if _closed_share(mine) > CLOSED_LIMIT
+    }
 
 
 def _are_alike(slots: Sequence[SlotRecord]) -> bool:
-    """Whether all arms close kept connections, each about as often as the others.
+    """Whether all variants close kept connections, each about as often as the others.
 
     How often may vary from slot to slot, as with servers that close what is idle whenever their
-    threads are busy: arms that aren't surely unlike are alike then.
+    threads are busy: variants that aren't surely unlike are alike then.
     """
-    by_share = sorted(_by_arm(slots).values(), key=_closed_share)
+    by_share = sorted(_by_variant(slots).values(), key=_closed_share)
     if not by_share:
         return False
     least, most = by_share[0], by_share[-1]
@@ -182,7 +192,7 @@ def _are_alike(slots: Sequence[SlotRecord]) -> bool:
 
 
 def _surely_unlike(least: Sequence[SlotRecord], most: Sequence[SlotRecord]) -> bool:
-    """Whether the shares of two arms' slots differ by more than chance."""
+    """Whether the shares of two variants' slots differ by more than chance."""
     shares = [np.array([_closed_share([slot]) for slot in mine]) for mine in (most, least)]
     if min(map(len, shares)) < FEWEST_SLOTS:
         return True

@@ -25,11 +25,11 @@ LINK_LIMIT = 0.9
 """Share of a link's bandwidth from which on it may be the link that is measured."""
 
 MOST_SLOTS = 0.5
-"""Share of an arm's slots with a full link from which on the link was the arm's limit."""
+"""Share of a variant's slots with a full link from which on the link was the variant's limit."""
 
 
 def _dropped(readings: Readings) -> int:
-    """Count connections that the arm's listeners dropped.
+    """Count connections that the variant's listeners dropped.
 
     Where the kernel doesn't tell that of each listener, the whole network namespace's count serves,
     provided that nobody else is in it.
@@ -98,7 +98,7 @@ PORTS_USED_UP = SlotRule(
     name="ports-used-up",
     broken=_out_of_ports,
     what=_ports,
-    fix="Use keep-alive or a lower rate, widen net.ipv4.ip_local_port_range, or allow "
+    fix="Use keep-alive or a lower arrival rate, widen net.ipv4.ip_local_port_range, or allow "
     "net.ipv4.tcp_tw_reuse.",
 )
 
@@ -106,18 +106,18 @@ SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
 
 
 def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
-    """Note each arm that filled the link in at least half of its slots.
+    """Note each variant that filled the link in at least half of its slots.
 
     A link with a limit is part of the experiment, so a full one invalidates nothing: it is the
-    reason why arms are equivalent over it, or why a faster one isn't ahead by more.
+    reason why variants are equivalent over it, or why a faster one isn't ahead by more.
     """
-    for arm in data.experiment.arms:
-        mine = data.of_arm(arm)
+    for variant in data.experiment.variants:
+        mine = data.of_variant(variant)
         full = [slot for slot in mine if _fills_link(slot)]
         if link_limited(mine):
             yield note(
                 LINK_LIMITED.name,
-                arm,
+                variant,
                 f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
                 "measured, not the server, which may be faster than it looks",
                 "Use a faster link (--link) or smaller bodies to compare the servers themselves; "
@@ -127,7 +127,7 @@ def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
 
 
 def link_limited(slots: Sequence[SlotRecord]) -> bool:
-    """Tell whether an arm filled the link in at least half of its slots."""
+    """Tell whether a variant filled the link in at least half of its slots."""
     full = sum(map(_fills_link, slots))
     return full > 0 and full >= MOST_SLOTS * len(slots)
 
@@ -136,8 +136,8 @@ LINK_LIMITED = RunRule("link-limited", _link_limited)
 
 
 def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]) -> str | None:
-    """Say that the link made two arms equivalent, if it did."""
-    bound = {warning.arm for warning in warnings if warning.rule == LINK_LIMITED.name}
+    """Say that the link made two variants equivalent, if it did."""
+    bound = {warning.variant for warning in warnings if warning.rule == LINK_LIMITED.name}
     if (
         comparison.verdict is Verdict.EQUIVALENT
         and comparison.metric in metrics_of_kind(TIMING)
@@ -150,7 +150,7 @@ def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]
 def _carried(full: Sequence[SlotRecord]) -> str:
     shares = sorted(link_share(readings) for readings in readings_of(full))
     if not shares[-1]:
-        return "the rate was what the link allows at most (webdyno calibrate)"
+        return "the throughput was what the link allows at most (webdyno calibrate)"
     return f"the link carried {percent(shares[len(shares) // 2])} of what it can"
 
 

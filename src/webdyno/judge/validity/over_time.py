@@ -1,6 +1,6 @@
-"""Whether the servers stayed as they were, over slots and blocks and in the long looks.
+"""Whether the servers stayed as they were, over slots and rounds and in the long looks.
 
-A trend over a block, or inside its slots, means that they hadn't settled. A closed loop shows it by
+A trend over a round, or inside its slots, means that they hadn't settled. A closed loop shows it by
 its rate. That of an open loop is its timetable's, which rises and falls in all slots alike: there
 it is the requests that a second of the servers' CPU time answers.
 
@@ -24,23 +24,23 @@ from webdyno.judge.long_look import (
     slow_words,
     stall_words,
 )
-from webdyno.judge.point_data import Block, PointData
+from webdyno.judge.point_data import PointData, Round
 from webdyno.judge.stalls import gone
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.long_look import Failing, LongLook
-from webdyno.model.metrics import rate_rps, server_cpu_us
+from webdyno.model.metrics import server_cpu_us, throughput_rps
 from webdyno.model.quantities import memory_words
 from webdyno.model.records import SlotRecord
 
 TREND_ALPHA = 0.01
-"""Of "there is a trend" by chance, in any arm: five times as strict as a verdict."""
+"""Of "there is a trend" by chance, in any variant: five times as strict as a verdict."""
 LARGEST_CHANGE = 20.0
-"""Of ln(rate); beyond it a rate is a billion times another, and records are damaged."""
-THIRD_IN_RESPONSE_TIMES = 20
-"""How long a third of a slot must be to be judged, in mean response times: a slot's first answers
+"""Of ln(throughput); beyond it throughput is a billion times another, and records are damaged."""
+THIRD_IN_LATENCIES = 20
+"""How long a third of a slot must be to be judged, in mean latency: a slot's first responses
 come a service time after its beginning, which takes as much as that off its first third."""
 FAILS_SHARE = 0.01
 """Who fails so many requests to the end isn't what was measured before."""
@@ -56,38 +56,45 @@ LOG_FIX = (
 
 @dataclass(frozen=True)
 class Trend:
-    """A rule about arms whose rate rises or falls in block after block, one way to look for it."""
+    """A rule about variants whose throughput rises or falls in round after round."""
 
     name: str
-    change: Callable[[Block, str], float | None]
-    """Change of ln(rate), or of `work_rate`, of an arm in a block; None where it can't be told."""
+    change: Callable[[Round, str], float | None]
+    """Change of ln(throughput), or of `work_rate`, of a variant in a round; None where it can't be
+    told."""
     noted: float
-    """Changes of the rate up to this aren't worth a word."""
+    """Changes of the throughput up to this aren't worth a word."""
     over: str
     fix: str
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Tell the arms that have one.
+        """Tell the variants that have one.
 
-        Each block gives one change; their t interval tells whether they have a direction in common.
+        Each round gives one change; their t interval tells whether they have a direction in common.
         """
-        arms = list(data.experiment.arms)
-        found = (self._of_arm(data, arm, TREND_ALPHA / len(arms)) for arm in arms)
+        variants = list(data.experiment.variants)
+        found = (
+            self._of_variant(data, variant, TREND_ALPHA / len(variants)) for variant in variants
+        )
         return [warning for warning in found if warning is not None]
 
-    def sure_change(self, data: PointData, arm: str, alpha: float = TREND_ALPHA) -> Estimate | None:
-        """Give the change of ln(rate), or of ln(`work_rate`), where it is sure and worth a word."""
-        changes = [d for block in data.blocks if (d := self.change(block, arm)) is not None]
+    def sure_change(
+        self, data: PointData, variant: str, alpha: float = TREND_ALPHA
+    ) -> Estimate | None:
+        """Give the change of ln(throughput) or ln(`work_rate`), where it is sure and matters."""
+        changes = [
+            d for this_round in data.rounds if (d := self.change(this_round, variant)) is not None
+        ]
         if len(changes) < 2:
             return None
         mean = estimate(np.array(changes), 1 - alpha)
         large = abs(expm1(min(mean.centre, LARGEST_CHANGE))) > self.noted
         return mean if large and mean.excludes_zero() else None
 
-    def _of_arm(self, data: PointData, arm: str, alpha: float) -> ValidityWarning | None:
-        mean = self.sure_change(data, arm, alpha)
+    def _of_variant(self, data: PointData, variant: str, alpha: float) -> ValidityWarning | None:
+        mean = self.sure_change(data, variant, alpha)
         if mean is None:
             return None
         change = expm1(min(mean.centre, LARGEST_CHANGE))
@@ -95,50 +102,57 @@ class Trend:
         return ValidityWarning(
             rule=self.name,
             severity="note",
-            arm=arm,
-            what=f"arm {arm}: {pace(data, arm)} {direction} by {percent(abs(change))} from the "
-            f"first to the last {self.over}; how far that can have moved its figures counts "
-            "against the verdict",
+            variant=variant,
+            what=f"variant {variant}: {pace(data, variant)} {direction} by {percent(abs(change))} "
+            f"from the first to the last {self.over}; how far that can have moved its figures "
+            "counts against the verdict",
             fix=self.fix,
         )
 
 
-def pace(data: PointData, arm: str) -> str:
-    """Name what a trend of an arm is about."""
-    is_open = any(slot.load.loop == "open" for slot in data.of_arm(arm))
-    return "what a second of its CPU time answers" if is_open else "its rate"
+def pace(data: PointData, variant: str) -> str:
+    """Name what a trend of a variant is about."""
+    is_open = any(slot.load.loop == "open" for slot in data.of_variant(variant))
+    return "what a second of its CPU time answers" if is_open else "its throughput"
 
 
 def work_rate(slot: SlotRecord) -> float | None:
-    """Give the rate of a slot, or in an open loop the answers per second of server CPU time."""
+    """Give a slot's throughput, or in an open loop the responses per second of server CPU time."""
     if slot.load.loop == "closed":
-        return rate_rps([slot])
+        return throughput_rps([slot])
     cost_us = server_cpu_us([slot])
     return 1e6 / cost_us if cost_us else None
 
 
-def _over_the_block(block: Block, arm: str) -> float | None:
-    """Change from the arm's first slot in a block to its last, on the fitted line."""
-    rates = {slot.slot: work_rate(slot) for slot in block.of(arm)}
-    points = [(position, rate) for position, rate in rates.items() if rate is not None]
+def _over_the_round(this_round: Round, variant: str) -> float | None:
+    """Change from the variant's first slot in a round to its last, on the fitted line."""
+    throughputs = {slot.slot: work_rate(slot) for slot in this_round.of(variant)}
+    points = [
+        (position, throughput)
+        for position, throughput in throughputs.items()
+        if throughput is not None
+    ]
     if len(points) < 2:
         return None
-    position, logs = np.array([p for p, _ in points]), np.log([rate for _, rate in points])
+    position, logs = (
+        np.array([p for p, _ in points]),
+        np.log([throughput for _, throughput in points]),
+    )
     return fitted_line(position, logs).slope * float(np.ptp(position))
 
 
-def _inside_slots(block: Block, arm: str) -> float | None:
-    """Change from the first third of a slot to the last, the mean of the arm's slots."""
-    changes = [change for slot in block.of(arm) if (change := _inside(slot)) is not None]
+def _inside_slots(this_round: Round, variant: str) -> float | None:
+    """Change from the first third of a slot to the last, the mean of the variant's slots."""
+    changes = [change for slot in this_round.of(variant) if (change := _inside(slot)) is not None]
     return fmean(changes) if changes else None
 
 
 def _inside(slot: SlotRecord) -> float | None:
-    windows, response_us = slot.load.counted_windows, slot.load.response_time_us.mean
-    if slot.load.loop == "open" or len(windows) < 3 or response_us is None:
+    windows, latency_us = slot.load.counted_windows, slot.load.response_time_us.mean
+    if slot.load.loop == "open" or len(windows) < 3 or latency_us is None:
         return None
     first, last = windows[0], windows[-1]
-    short = min(first.length_s, last.length_s) < THIRD_IN_RESPONSE_TIMES * response_us / 1e6
+    short = min(first.length_s, last.length_s) < THIRD_IN_LATENCIES * latency_us / 1e6
     if short or not all((first.completed, last.completed, first.length_s, last.length_s)):
         return None
     return log(last.completed / last.length_s) - log(first.completed / first.length_s)
@@ -147,10 +161,10 @@ def _inside(slot: SlotRecord) -> float | None:
 TRENDS = (
     Trend(
         "trend",
-        _over_the_block,
-        noted=0.02,  # ABBA order cancels what all arms have in common of it
-        over="slot of a block",
-        fix="Warm up longer (--set measure.warmup_s=5); a rate that falls on and on points to "
+        _over_the_round,
+        noted=0.02,  # ABBA order cancels what all variants have in common of it
+        over="slot of a round",
+        fix="Warm up longer (--set measure.warmup_s=5); throughput that falls on and on points to "
         "a leak, a growing queue or throttled CPUs.",
     ),
     Trend(
@@ -160,7 +174,7 @@ TRENDS = (
         over="third of its slots",
         seen=2 / 3,  # from the middle of the first third to that of the last
         fix="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
-        "rate that falls points to CPUs that are throttled after a burst.",
+        "throughput that falls points to CPUs that are throttled after a burst.",
     ),
 )
 
@@ -173,7 +187,7 @@ def _stalls(data: PointData) -> Iterator[ValidityWarning]:
         share = look.stalls.share
         yield note(
             "stalls",
-            look.arm,
+            look.variant,
             f"it answers next to nothing for {percent(share.estimate)} of the time "
             f"({percent(share.low)} to {percent(share.high)}): {stall_words(look)}, seen in "
             f"{look_words(look)}; nothing else on this machine explains that, so it counts",
@@ -186,7 +200,7 @@ def _slow(data: PointData) -> Iterator[ValidityWarning]:
         if look.slow:
             yield note(
                 "slow-stretches",
-                look.arm,
+                look.variant,
                 f"{slow_words(look.slow, look)}, seen in {look_words(look)}; nothing else on this "
                 "machine explains that, so what it costs counts against the verdict",
                 f"A cache that expires all at once, a checkpoint, work in the background? {LOG}",
@@ -195,14 +209,14 @@ def _slow(data: PointData) -> Iterator[ValidityWarning]:
 
 def _in_slots(data: PointData) -> Iterator[ValidityWarning]:
     """Tell of stalls in slots, where no long look tells more of them."""
-    known = {look.arm for look in data.looks if look.stalls}
-    for arm in data.experiment.arms:
-        stalled = [own_stall_s(slot) for slot in data.of_arm(arm) if slot.trial is None]
-        if arm in known or not any(stalled):
+    known = {look.variant for look in data.looks if look.stalls}
+    for variant in data.experiment.variants:
+        stalled = [own_stall_s(slot) for slot in data.of_variant(variant) if slot.trial is None]
+        if variant in known or not any(stalled):
             continue
         yield note(
             "stalls",
-            arm,
+            variant,
             f"for {duration(max(stalled))} of a slot next to nothing was answered, though all was "
             "well before or after; nothing else on this machine explains that, so it counts",
             LOG_FIX,
@@ -214,7 +228,7 @@ def _drifts(data: PointData) -> Iterator[ValidityWarning]:
         for drift in look.drifts:
             yield note(
                 "drift",
-                look.arm,
+                look.variant,
                 f"{drift_words(drift)} in {duration(look.unbroken_s)} of load; how far it moved "
                 "counts against the verdict",
                 f"Measure for longer: --soak {_longer(look)}. Where it settles later, set "
@@ -229,7 +243,7 @@ def _growth(data: PointData) -> Iterator[ValidityWarning]:
         per_request = look.growth.bytes_per_request
         yield note(
             "memory-growth",
-            look.arm,
+            look.variant,
             f"its memory grew all through the second half of {duration(look.unbroken_s)} of load, "
             f"by {memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
             f"{number(round(per_request.estimate))} bytes per request "
@@ -250,7 +264,7 @@ def _more_open(data: PointData) -> Iterator[ValidityWarning]:
         every = 1 / look.more_open.per_request.estimate
         yield note(
             "more-open",
-            look.arm,
+            look.variant,
             f"its {MORE_OPEN} became more all through the second half of "
             f"{duration(look.unbroken_s)} of load, by "
             f"{number(look.more_open.per_s.estimate)} a second: one for every "
@@ -268,7 +282,7 @@ def _failing(data: PointData) -> Iterator[ValidityWarning]:
         if look.died:
             died = note(
                 "died-later",
-                look.arm,
+                look.variant,
                 f"{look.died}, after {look_words(look, end.at_s if end else None)}",
                 "What was measured before is kept. The whole log is in the run's folder; look for "
                 "a crash, and give it more memory where it was killed for that.",
@@ -281,15 +295,15 @@ def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
     if worst.by_client:
         return note(
             "client-out-of-ports",
-            look.arm,
+            look.variant,
             f"{failing_words(worst)}{more}; it is the load generator that could open no more "
             "connections, so that says nothing of the servers, and nothing after it is counted",
-            "Use keep-alive or a lower rate, widen net.ipv4.ip_local_port_range, or allow "
+            "Use keep-alive or a lower arrival rate, widen net.ipv4.ip_local_port_range, or allow "
             "net.ipv4.tcp_tw_reuse.",
         )
     found = note(
         "fails-later",
-        look.arm,
+        look.variant,
         f"{failing_words(worst)}{more}",
         "What was measured before is kept. Look in the server's log, in the run's folder, "
         "for what it has no more of then: open files, ports, memory, connections to others.",

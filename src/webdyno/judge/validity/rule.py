@@ -12,15 +12,16 @@ from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
 TOO_MANY_EXCLUDED = 0.1
-"""Usual share of an arm's slots that may be excluded: what fails more often belongs to the arm."""
+"""Usual share of a variant's slots that may be excluded: what fails more often belongs to the
+variant."""
 
-DISTURBANCES_TOLERATED = 0.5
+INTERFERENCE_TOLERATED = 0.5
 """The same for what comes from outside: the slots that are left are as good as ever."""
 
-RESPONSE_TIMES: tuple[Kind, ...] = ("response time",)
-TIMING: tuple[Kind, ...] = ("rate", "response time")
+LATENCY: tuple[Kind, ...] = ("latency",)
+TIMING: tuple[Kind, ...] = ("throughput", "latency")
 """Metrics that the client's speed and the link's enter; server CPU time per request isn't one."""
-WORK: tuple[Kind, ...] = ("rate", "response time", "work")
+WORK: tuple[Kind, ...] = ("throughput", "latency", "work")
 """What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
 
 
@@ -37,7 +38,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class RunRule:
-    """A rule about a run as a whole, or about its blocks."""
+    """A rule about a run as a whole, or about its rounds."""
 
     name: str
     look: Callable[[PointData], Iterable[ValidityWarning]]
@@ -55,96 +56,103 @@ class SlotRule:
     name: str
     broken: Callable[[SlotRecord], bool]
     what: Callable[[Sequence[SlotRecord]], str]
-    """All slots of one arm that broke the rule -> what is wrong, with figures."""
+    """All slots of one variant that broke the rule -> what is wrong, with figures."""
     fix: str
     special_fix: Callable[[Sequence[SlotRecord]], str] = lambda _: ""
     """The fix where these slots tell of a cause with another one; empty where they don't."""
     invalidates: Collection[Kind] = ()
     """The kinds of metrics that a broken slot is excluded from; all when empty."""
     tolerated: float = TOO_MANY_EXCLUDED
-    """Share of an arm's slots that may be excluded before the arm has no valid result."""
-    bounded: bool = False
+    """Share of a variant's slots that may be excluded before the variant has no valid result."""
+    has_bias_bound: bool = False
     """Whether it is known by how much this can have moved a metric at most (`judge/bias.py`): where
     too many slots break the rule, they stay, and that counts against the verdict."""
     censors: bool = False
-    """Whether a slot that breaks it still bounds the rate from below: where too many do, they stay
-    for the rate, which is "at least"."""
+    """Whether a slot that breaks it still bounds the throughput from below: where too many do, they
+    stay for the throughput, which is "at least"."""
 
     def excluded(self, slots: Sequence[SlotRecord]) -> list[ExcludedSlot]:
         """List the slots that break the rule and don't count for some metric.
 
         Trials of a search for the capacity all count: some of them ask for too much by intent.
         """
-        by_arm: dict[str, list[SlotRecord]] = {}
+        by_variant: dict[str, list[SlotRecord]] = {}
         for slot in (slot for slot in slots if slot.trial is None):
-            by_arm.setdefault(slot.arm, []).append(slot)
+            by_variant.setdefault(slot.variant, []).append(slot)
         return [
             ExcludedSlot(
-                block=slot.block, slot=slot.slot, arm=slot.arm, rule=self.name, metrics=metrics
+                round=slot.round,
+                slot=slot.slot,
+                variant=slot.variant,
+                rule=self.name,
+                metrics=metrics,
             )
-            for mine in by_arm.values()
+            for mine in by_variant.values()
             for bad, metrics in [self._excluded(mine)]
             for slot in bad
         ]
 
     def _excluded(self, mine: Sequence[SlotRecord]) -> tuple[list[SlotRecord], list[str]]:
-        """Give an arm's slots that don't count, and for which metrics."""
+        """Give a variant's slots that don't count, and for which metrics."""
         bad = [slot for slot in mine if self.broken(slot)]
         too_many = self._too_many(bad, len(mine))
-        if too_many and self.bounded:
+        if too_many and self.has_bias_bound:
             return [], []
         return bad, self._invalidated(too_many)
 
     def _invalidated(self, too_many: bool) -> list[str]:
-        """Name the metrics for which slots don't count; a rate that is "at least" still does."""
+        """Name the metrics for which slots don't count; "at least" throughput still does."""
         censored = too_many and self.censors
         return metrics_of_kind(
-            [kind for kind in self.invalidates if kind != "rate" or not censored]
+            [kind for kind in self.invalidates if kind != "throughput" or not censored]
         )
 
     def _too_many(self, bad: Sequence[SlotRecord], total: int) -> bool:
         return len(bad) > self.tolerated * total
 
     def too_many(self, mine: Sequence[SlotRecord]) -> bool:
-        """Whether more of an arm's slots break it than may be excluded."""
+        """Whether more of a variant's slots break it than may be excluded."""
         return self._too_many([slot for slot in mine if self.broken(slot)], len(mine))
 
     def warnings(self, data: PointData) -> list[ValidityWarning]:
-        """Give a warning for each arm with broken slots: invalid when they are too many."""
+        """Give a warning for each variant with broken slots: invalid when they are too many."""
         return [
-            self._warning(arm, bad, total=len(mine))
-            for arm in data.experiment.arms
-            if (mine := data.of_arm(arm)) and (bad := [it for it in mine if self.broken(it)])
+            self._warning(variant, bad, total=len(mine))
+            for variant in data.experiment.variants
+            if (mine := data.of_variant(variant))
+            and (bad := [it for it in mine if self.broken(it)])
         ]
 
-    def _warning(self, arm: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
+    def _warning(self, variant: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
         too_many = self._too_many(bad, total)
         share = f"{count(len(bad), 'slot')} of {total}"
         if not too_many:
             scope = f" ({share}, excluded)"
-        elif self.bounded:
+        elif self.has_bias_bound:
             scope = f" ({share}, kept: how far that can have moved it counts against the verdict)"
         elif self.censors:
-            scope = f" ({share}): its rate is at least what was measured"
+            scope = f" ({share}): its throughput is at least what was measured"
         else:
             scope = ""
         return ValidityWarning(
             rule=self.name,
-            severity="invalid" if too_many and not self.bounded else "note",
-            arm=arm,
-            what=f"arm {arm}: {self.what(bad)}{scope}",
+            severity="invalid" if too_many and not self.has_bias_bound else "note",
+            variant=variant,
+            what=f"variant {variant}: {self.what(bad)}{scope}",
             fix=self.special_fix(bad) or self.fix,
             metrics=self._invalidated(too_many),
         )
 
 
-def note(rule: str, arm: str, what: str, fix: str, metrics: Sequence[str] = ()) -> ValidityWarning:
-    """Make a warning about an arm that invalidates nothing."""
+def note(
+    rule: str, variant: str, what: str, fix: str, metrics: Sequence[str] = ()
+) -> ValidityWarning:
+    """Make a warning about a variant that invalidates nothing."""
     return ValidityWarning(
         rule=rule,
         severity="note",
-        arm=arm,
-        what=f"arm {arm}: {what}",
+        variant=variant,
+        what=f"variant {variant}: {what}",
         fix=fix,
         metrics=list(metrics),
     )

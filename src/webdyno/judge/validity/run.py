@@ -18,7 +18,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED, RunRule, note
 from webdyno.model.format import count, number, percent
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule, metric_rule
+from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule
 from webdyno.model.records import IncidentRecord
 
 SHOWN_DIFFERENCES = 3
@@ -44,10 +44,10 @@ def _sessions(data: PointData) -> Iterator[ValidityWarning]:
         yield ValidityWarning(
             rule=SESSIONS.name,
             severity="invalid",
-            arm=None,
+            variant=None,
             what="the run was resumed under other conditions: "
             f"{shown}{f'; and {number(more)} more' if more > 0 else ''}",
-            fix="Measure anew with the same experiment in a new folder; `webdyno compare` can "
+            fix="Measure again with the same experiment in a new folder; `webdyno compare` can "
             "then set the two beside each other.",
         )
 
@@ -56,28 +56,32 @@ SESSIONS = RunRule("mixed-sessions", _sessions)
 
 
 def _incidents(data: PointData) -> Iterator[ValidityWarning]:
-    """Give a warning for the load generator and each arm with incidents; the first is told.
+    """Give a warning for the load generator and each variant with incidents; the first is told.
 
-    An incident invalidates its block. Where that was measured again from its start, the run is
+    An incident invalidates its round. Where that was measured again from its start, the run is
     whole: unless it happens so often that what is left was chosen by luck.
     """
-    for arm in (None, *data.experiment.arms):
-        finished = {block.record.block for block in data.blocks if arm is None or block.of(arm)}
-        mine = [incident for incident in data.incidents if incident.arm == arm]
+    for variant in (None, *data.experiment.variants):
+        finished = {
+            this_round.record.round
+            for this_round in data.rounds
+            if variant is None or this_round.of(variant)
+        }
+        mine = [incident for incident in data.incidents if incident.variant == variant]
         if not mine:
             continue
-        lost = [incident for incident in mine if incident.block not in finished]
+        lost = [incident for incident in mine if incident.round not in finished]
         too_many = len(mine) > max(1.0, TOO_MANY_EXCLUDED * len(finished))
         first = lost[0] if lost else mine[0]
         more = f" (and {count(len(mine) - 1, 'more incident')})" if len(mine) > 1 else ""
         nobody = "between hosts" if first.of_hosts else "the load generator"
-        whose = nobody if arm is None else f"arm {arm}"
-        again = "" if lost else "; measured again since, from the block's start"
+        whose = nobody if variant is None else f"variant {variant}"
+        again = "" if lost else "; measured again since, from the round's start"
         yield ValidityWarning(
             rule=INCIDENT.name,
-            severity="invalid" if arm is not None and (lost or too_many) else "note",
-            arm=arm,
-            what=f"{whose}, block {first.block}: {first.what}{more}{again}",
+            severity="invalid" if variant is not None and (lost or too_many) else "note",
+            variant=variant,
+            what=f"{whose}, round {first.round}: {first.what}{more}{again}",
             fix=_fix(first, resume=bool(lost)),
         )
 
@@ -87,7 +91,7 @@ def _fix(incident: IncidentRecord, *, resume: bool) -> str:
     go_on = "What was measured before is kept: go on with `webdyno resume`. " * resume
     if incident.of_hosts:
         return f"{log}{go_on}If it happens again, look at that host, and at the network to it."
-    if incident.arm is None:
+    if incident.variant is None:
         return (
             f"{log}{go_on}If it happens again, see whether the kernel killed it (`dmesg`: out of "
             "memory?), and tell the makers of the load generator."
@@ -102,26 +106,26 @@ INCIDENT = RunRule("incident", _incidents)
 
 
 def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
-    """Find arms whose percentiles stand on too few requests in some block."""
+    """Find variants whose percentiles stand on too few requests in some round."""
     if not any(slot.load.response_time_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
     quantiles = {rule.name: rule.quantile for rule in METRICS.values() if rule.quantile}
-    for arm in data.experiment.arms:
-        by_block = [slots for block in data.blocks if (slots := block.of(arm))]
-        if not by_block:
+    for variant in data.experiment.variants:
+        by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
+        if not by_round:
             continue
-        fewest = min(sum(slot.load.requests.completed for slot in slots) for slots in by_block)
+        fewest = min(sum(slot.load.requests.completed for slot in slots) for slots in by_round)
         short = {name: it for name, it in quantiles.items() if fewest < exceeded_by_largest(it)}
         if short:
             highest = max(short.values())
             yield ValidityWarning(
                 rule=FEW_SAMPLES.name,
                 severity="invalid",
-                arm=arm,
-                what=f"arm {arm}: a block has only {count(fewest, 'answer')}, but the "
+                variant=variant,
+                what=f"variant {variant}: a round has only {count(fewest, 'response')}, but the "
                 f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
                 fix="Make slots longer (--set measure.slot_s=5) or more "
-                "(--set measure.slots_per_arm=8).",
+                "(--set measure.slots_per_variant=8).",
                 metrics=list(short),
             )
 
@@ -129,27 +133,27 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
 FEW_SAMPLES = RunRule("few-samples", _few_samples)
 
 
-def _few_blocks(data: PointData) -> Sequence[ValidityWarning]:
+def _few_rounds(data: PointData) -> Sequence[ValidityWarning]:
     """Note a run that ended before a verdict was possible."""
-    finished, fewest = len(data.blocks), data.measure.min_blocks
+    finished, fewest = len(data.rounds), data.measure.min_rounds
     if finished >= fewest:
         return []
     return [
         ValidityWarning(
-            rule=FEW_BLOCKS.name,
+            rule=FEW_ROUNDS.name,
             severity="note",
-            arm=None,
-            what=f"only {count(finished, 'finished block')}; a verdict needs at least {fewest}",
+            variant=None,
+            what=f"only {count(finished, 'finished round')}; a verdict needs at least {fewest}",
             fix="Go on with `webdyno resume`, or run again with a longer --budget.",
         )
     ]
 
 
-FEW_BLOCKS = RunRule("few-blocks", _few_blocks)
+FEW_ROUNDS = RunRule("few-rounds", _few_rounds)
 
 
 class Starts(NamedTuple):
-    """How an arm's starts differ."""
+    """How a variant's starts differ."""
 
     between: float
     """Standard deviation of ln(value) between starts; and `within` them, between slots."""
@@ -158,23 +162,23 @@ class Starts(NamedTuple):
     """Geometric means of two groups of starts; None where they don't fall apart into two."""
 
 
-def starts_that_differ(data: PointData, arm: str, rule: MetricRule) -> Starts | None:
-    """Give how an arm's starts differ; None where they don't, or there are too few to tell."""
-    others = {slot.arm for slot in data.slots} - {arm}
+def starts_that_differ(data: PointData, variant: str, rule: MetricRule) -> Starts | None:
+    """Give how a variant's starts differ; None where they don't, or there are too few to tell."""
+    others = {slot.variant for slot in data.slots} - {variant}
     return how_starts_differ(
-        data.slot_logs(arm, rule), [data.slot_logs(other, rule) for other in others]
+        data.slot_logs(variant, rule), [data.slot_logs(other, rule) for other in others]
     )
 
 
 def how_starts_differ(
-    of_arm: Mapping[int, Logs], of_others: Sequence[Mapping[int, Logs]]
+    of_variant: Mapping[int, Logs], of_others: Sequence[Mapping[int, Logs]]
 ) -> Starts | None:
-    """Give the same from ln(value) of each slot of the arm, and of each of the others, by block.
+    """Give the same from ln(value) of each slot of the variant and of each other one, by round.
 
-    What weighs on all arms of a block alike is the machine's: the arm has to differ from start to
-    start beside each of the others as well.
+    What weighs on all variants of a round alike is the machine's: the variant has to differ from
+    start to start beside each of the others as well.
     """
-    groups = {n: it for n, it in of_arm.items() if len(it) > 1}
+    groups = {n: it for n, it in of_variant.items() if len(it) > 1}
     if len(groups) < FEWEST_STARTS:
         return None
     means = np.array([float(logs.mean()) for logs in groups.values()])
@@ -187,7 +191,7 @@ def how_starts_differ(
 
 
 def _beside(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
-    """Give the scatter from start to start of an arm's value against another one's."""
+    """Give the scatter from start to start of a variant's value against another one's."""
     both = [float(groups[n].mean() - other[n].mean()) for n in groups if n in other]
     return float(np.std(both, ddof=1)) if len(both) >= FEWEST_STARTS else 0.0
 
@@ -205,19 +209,19 @@ def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
     return exp(float(low.mean())), exp(float(high.mean()))
 
 
-def arms_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule, Starts]]:
+def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule, Starts]]:
     """Name them, by CPU time per request, which scatters least, or else by the deciding metric."""
     names = dict.fromkeys((CPU_TIME, data.measure.decide_on))
-    for arm in data.experiment.arms:
-        rules = map(metric_rule, names)
-        seen = ((rule, starts_that_differ(data, arm, rule)) for rule in rules)
+    for variant in data.experiment.variants:
+        rules = (METRICS[name] for name in names)
+        seen = ((rule, starts_that_differ(data, variant, rule)) for rule in rules)
         if told := next(((rule, found) for rule, found in seen if found), None):
-            yield arm, *told
+            yield variant, *told
 
 
 def _starts(data: PointData) -> Iterator[ValidityWarning]:
-    for arm, rule, found in arms_whose_starts_differ(data):
-        yield note("starts-differ", arm, _words_of_starts(found, rule), MORE_STARTS_HELP)
+    for variant, rule, found in variants_whose_starts_differ(data):
+        yield note("starts-differ", variant, _words_of_starts(found, rule), MORE_STARTS_HELP)
 
 
 def _words_of_starts(found: Starts, rule: MetricRule) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import (
-    DISTURBANCES_TOLERATED,
+    INTERFERENCE_TOLERATED,
     TIMING,
     WORK,
     RunRule,
@@ -18,7 +18,7 @@ from webdyno.judge.validity.rule import (
 )
 from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.metrics import answers
+from webdyno.model.metrics import responses
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
@@ -32,20 +32,20 @@ STEAL_LIMIT = 0.02
 PRESSURE_LIMIT = 0.05
 """Share of the slot in which a task may have waited for memory."""
 LEFT_OVER_LIMIT = 0.02
-"""Share of the slot's CPU time that arms which should be idle may use."""
+"""Share of the slot's CPU time that variants which should be idle may use."""
 UNDRAINED_LIMIT = 0.01
-"""Share of the answers that may still be missing after the drain."""
+"""Share of the responses that may still be missing after the drain."""
 
 
 def foreign_s(slot: SlotRecord) -> float:
     """Give the CPU time on the servers' CPUs that was surely used by no server nor the client.
 
     Interrupts' time is the servers' own, whether or not the kernel keeps it apart from theirs; what
-    the other arms' servers used is told apart (`left-over-work`).
+    the other variants' servers used is told apart (`left-over-work`).
     """
     if slot.readings is None or slot.readings.shared_cpus:
         return 0.0
-    servers_s = slot.servers.cpu_s + sum(slot.readings.other_arms_cpu_s.values())
+    servers_s = slot.servers.cpu_s + sum(slot.readings.other_variants_cpu_s.values())
     return max(slot.readings.host.servers.busy_s - servers_s - TICKS_S, 0.0)
 
 
@@ -82,10 +82,10 @@ OTHER_WORK = SlotRule(
     what=_foreign,
     fix="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
     "CPUs. A database that your application uses counts as another program, unless it is a service "
-    "of the arm or of its Compose file.",
+    "of the variant or of its Compose file.",
     invalidates=TIMING,
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 STEAL = SlotRule(
@@ -97,8 +97,8 @@ STEAL = SlotRule(
     ),
     fix="Run at a quieter time or on a machine of your own.",
     invalidates=TIMING,
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 MEMORY_PRESSURE = SlotRule(
@@ -109,8 +109,8 @@ MEMORY_PRESSURE = SlotRule(
         f"{percent(max(map(memory_waiting, slots)))} of a slot"
     ),
     fix="Free memory on this machine, or give the servers fewer workers.",
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 HOST_RULES = (OTHER_WORK, STEAL, MEMORY_PRESSURE)
@@ -142,8 +142,8 @@ MEMORY_LIMIT = SlotRule(
 
 
 def left_over_s(slot: SlotRecord) -> float:
-    """Give the CPU time of the arms that should have been idle."""
-    return sum(slot.readings.other_arms_cpu_s.values()) if slot.readings else 0.0
+    """Give the CPU time of the variants that should have been idle."""
+    return sum(slot.readings.other_variants_cpu_s.values()) if slot.readings else 0.0
 
 
 def left_over_share(slot: SlotRecord) -> float:
@@ -156,7 +156,7 @@ def _busy_others(slots: Sequence[SlotRecord]) -> str:
     names = {
         name
         for readings in readings_of(slots)
-        for name, cpu_s in readings.other_arms_cpu_s.items()
+        for name, cpu_s in readings.other_variants_cpu_s.items()
         if cpu_s > 0
     }
     return (
@@ -170,9 +170,9 @@ LEFT_OVER = SlotRule(
     broken=lambda slot: left_over_share(slot) > LEFT_OVER_LIMIT,
     what=_busy_others,
     fix="Where they don't rest though webdyno waits for that before each slot: use fewer "
-    "connections or a lower rate, or turn off what they do by themselves.",
+    "connections or a lower arrival rate, or turn off what they do by themselves.",
     invalidates=WORK,
-    bounded=True,
+    has_bias_bound=True,
 )
 
 
@@ -182,12 +182,12 @@ def _undrained(slot: SlotRecord) -> int:
 
 UNDRAINED = SlotRule(
     name="undrained",
-    broken=lambda slot: _undrained(slot) > UNDRAINED_LIMIT * max(answers(slot), 1),
+    broken=lambda slot: _undrained(slot) > UNDRAINED_LIMIT * max(responses(slot), 1),
     what=lambda slots: (
-        f"{count(sum(map(_undrained, slots)), 'request')} still had no answer when the slot's "
+        f"{count(sum(map(_undrained, slots)), 'request')} still had no response when the slot's "
         "drain was over, and went on using the server in the next slot"
     ),
-    fix="Use fewer connections or a lower rate, or raise load.timeout_s.",
+    fix="Use fewer connections or a lower arrival rate, or raise load.timeout_s.",
 )
 
 
@@ -205,8 +205,8 @@ SERVERS_STOPPED = SlotRule(
     ),
     fix="Leave the servers alone while webdyno runs.",
     invalidates=WORK,
-    tolerated=DISTURBANCES_TOLERATED,
-    bounded=True,
+    tolerated=INTERFERENCE_TOLERATED,
+    has_bias_bound=True,
 )
 
 SLOT_RULES = (MEMORY_LIMIT, LEFT_OVER, UNDRAINED, SERVERS_STOPPED)
@@ -221,18 +221,18 @@ def counted_by_front(slot: SlotRecord) -> int | None:
 
 def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
     """Compare the servers' own counts with the load's."""
-    for arm in data.experiment.arms:
-        load = data.experiment.load_of(arm)
+    for variant in data.experiment.variants:
+        load = data.experiment.load_of(variant)
         if load.slow_readers is not None or load.idle_connections:
             continue  # the load's own count leaves their requests out
-        slots = data.of_arm(arm)
+        slots = data.of_variant(variant)
         pairs = [(slot, n) for slot in slots if (n := counted_by_front(slot)) is not None]
         off = [(slot, n) for slot, n in pairs if not _accounted_for(slot, n)]
         if off:
             sent = sum(slot.load.all_of_it.sent or 0 for slot, _ in off)
             yield note(
                 "request-count",
-                arm,
+                variant,
                 f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
                 f"generator sent {number(sent)} ({count(len(off), 'slot')} of {len(slots)})",
                 "If the server counted more, somebody else was asking it: look for monitoring or "
@@ -250,11 +250,11 @@ def _accounted_for(slot: SlotRecord, counted: int) -> bool:
 
 def _waited(data: PointData) -> Iterator[ValidityWarning]:
     """Find services all of whose workers were taken, or in whose queue connections stood."""
-    for arm in data.experiment.arms:
-        connections = data.experiment.load_of(arm).connections
+    for variant in data.experiment.variants:
+        connections = data.experiment.load_of(variant).connections
         by_role = {
             (role, status.workers): status
-            for readings in readings_of(data.of_arm(arm))
+            for readings in readings_of(data.of_variant(variant))
             for role, status in readings.status.items()
             if status.workers is not None
             and status.most_busy is not None
@@ -268,11 +268,11 @@ def _waited(data: PointData) -> Iterator[ValidityWarning]:
             )
             yield note(
                 "workers-all-busy",
-                arm,
+                variant,
                 f"{number(status.most_busy or 0)} of {count(workers or 0, 'worker')} of {role} had "
                 f"a request at the same time, with {number(connections)} connections: further "
                 f"requests waited for one{queue}",
-                "Response times include that waiting. Where it isn't what is asked about, use "
+                "Latency includes that waiting. Where it isn't what is asked about, use "
                 f"fewer connections or give {role} more workers.",
             )
 

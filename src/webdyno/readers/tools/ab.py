@@ -23,14 +23,22 @@ LABELS = {
 }
 """The labels of its lines, and what a value of each looks like."""
 
-ENOUGH = {"requests", "gave_up", "rate_rps", "duration_s", "document_bytes", "non_2xx", "failed"}
+ENOUGH = {
+    "requests",
+    "gave_up",
+    "throughput_rps",
+    "duration_s",
+    "document_bytes",
+    "non_2xx",
+    "failed",
+}
 """Figures of which an output has two, at least: a single label may stand in any prose."""
 
 
 def _more(facts: Facts, figures: Figures) -> Figures | None:
     if len(ENOUGH & figures.keys()) < 2:
         return None
-    if "rate_rps" not in figures:
+    if "throughput_rps" not in figures:
         return {}
     # ab prints these lines only where there is something to tell: with -k, with a bad status.
     kept = "keepalive_requests" in facts.texts
@@ -57,7 +65,7 @@ AB = Tool(
         r"Keep-Alive requests:\s*(?P<keepalive_requests>INT)?",
         r"Total transferred:\s*(?P<total_bytes>INT) bytes",
         r"HTML transferred:\s*(?P<body_bytes>INT) bytes",
-        r"Requests per second:\s*(?P<rate_rps>NUM) \[#/sec\]",
+        r"Requests per second:\s*(?P<throughput_rps>NUM) \[#/sec\]",
         r"Time per request:\s*(?:(?P<mean_ms>NUM) \[ms\] \(mean\)|NUM \[ms\] \(mean, across)",
         r"Transfer rate:\s*(?P<transfer_kib_s>NUM) \[Kbytes/sec\]",
         r"Connect:\s+(?P<connect_min_ms>NUM)\s+NUM\s+NUM\s+(?P<connect_median_ms>NUM)"

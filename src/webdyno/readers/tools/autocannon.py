@@ -23,7 +23,7 @@ PERCENTILES = {50.0: "p50", 90.0: "p90", 99.0: "p99", 99.9: "p99_9"}
 
 
 def _more(facts: Facts, figures: Figures) -> Figures:
-    answered = facts.integer("answers_2xx"), facts.integer("non_2xx")
+    answered = facts.integer("responses_2xx"), facts.integer("non_2xx")
     return {
         "requests": _requests(facts.texts["sent"], answered),
         "failed": _rounded(facts.texts.get("errors", "0")),
@@ -57,7 +57,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
         "concurrency": whole_amount(found.get("connections")),
         "pipelining": whole_amount(found.get("pipelining")),
         "requests": whole_amount(requests.get("total")),
-        "rate_rps": amount(requests.get("average")),
+        "throughput_rps": amount(requests.get("average")),
         "duration_s": amount(found.get("duration")),
         "failed": whole_amount(found.get("errors")),
         "failed_timeout": whole_amount(found.get("timeouts")),
@@ -85,14 +85,14 @@ AUTOCANNON = Tool(
         r"(?P<concurrency>INT) connections(?: with (?P<pipelining>INT) pipelining factor)?$",
         r"[│|] Latency\s+[│|] NUM ms\s+[│|] (?P<p50>NUM ms)\s+[│|] (?P<p97_5>NUM ms)\s+"
         r"[│|] (?P<p99>NUM ms)\s+[│|] (?P<mean>NUM ms)\s+[│|] NUM ms\s+[│|] (?P<max>NUM ms)",
-        r"[│|] Req/Sec\s+[│|](?: NUM\s+[│|]){4} (?P<rate_rps>NUM)\s+[│|]",
+        r"[│|] Req/Sec\s+[│|](?: NUM\s+[│|]){4} (?P<throughput_rps>NUM)\s+[│|]",
         r"[│|] Bytes/Sec\s+[│|](?: NUM [kMGT]?B\s+[│|]){4} (?P<transfer>NUM [kMGT]?B)\s+[│|]",
         r"[│|] (?P<status>[1-5]\d\d)\s+[│|] (?P<count>INT)\s+[│|]$",
         r"[│|] (?P<percent>\d{1,2}(?:\.\d{1,3})?)\s+[│|] (?P<at>NUM)\s+[│|]$",
         r"Latency \(ms\)\s+(?P<mean>NUM)\s+NUM\s+(?P<max>NUM)$",
-        r"Req/Sec\s+(?P<rate_rps>NUM)\s+NUM\s+NUM$",
+        r"Req/Sec\s+(?P<throughput_rps>NUM)\s+NUM\s+NUM$",
         r"Bytes/Sec\s+(?P<transfer>NUM [kMGT]?B)\s+NUM [kMGT]?B\s+NUM [kMGT]?B$",
-        r"(?P<answers_2xx>INT) 2xx responses, (?P<non_2xx>INT) non 2xx responses",
+        r"(?P<responses_2xx>INT) 2xx responses, (?P<non_2xx>INT) non 2xx responses",
         r"(?P<sent>(?:INT)k?) requests in (?P<duration_s>NUM)s, (?P<read>NUM [kMGT]?B) read",
         r"(?P<errors>(?:INT)k?) errors \((?P<timeouts>(?:INT)k?) timeouts\)",
     ),

@@ -27,7 +27,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
         "failed": failed,
         "by_status": by_status,
         "non_2xx": non_2xx(by_status) or 0,
-        "rate_rps": amount(inside(result, "rps", "mean")),
+        "throughput_rps": amount(inside(result, "rps", "mean")),
         "total_bytes": whole_amount(result.get("bytesRead")),
         "mean_ms": amount(inside(result, "latency", "mean"), 0.001),
         "max_ms": amount(inside(result, "latency", "max"), 0.001),
@@ -42,17 +42,17 @@ BOMBARDIER = Tool(
     patterns=patterns(
         r"Bombarding (?P<url>\S+) for (?P<asked>\S+) using (?P<concurrency>INT) connection",
         r"Bombarding (?P<url>\S+) with INT requests?(?:\(s\))? using (?P<concurrency>INT) connect",
-        r"Reqs/sec\s+(?P<rate_rps>NUM)\s+NUM\s+NUM$",
+        r"Reqs/sec\s+(?P<throughput_rps>NUM)\s+NUM\s+NUM$",
         r"Latency\s+(?P<mean>\S+)\s+\S+\s+(?P<max>\S+)$",
         r"(?P<percent>\d{1,2})%\s+(?P<at>NUM(?:us|ms|s|m|h))$",
-        r"1xx - (?P<answers_1xx>INT), 2xx - (?P<answers_2xx>INT), 3xx - (?P<answers_3xx>INT), "
-        r"4xx - (?P<answers_4xx>INT), 5xx - (?P<answers_5xx>INT)",
+        r"1xx - (?P<responses_1xx>INT), 2xx - (?P<responses_2xx>INT), "
+        r"3xx - (?P<responses_3xx>INT), 4xx - (?P<responses_4xx>INT), 5xx - (?P<responses_5xx>INT)",
         r"others - (?P<others>INT)",
         r"Throughput:\s+(?P<transfer>\S+)/s",
         r"(?P<error>\S.{0,300}) - (?P<count>INT)$",
     ),
     chatter=("Statistics ", "Latency Distribution", "HTTP codes:", "Errors:", "Done!", "[="),
-    needed=("rate_rps", "answers_2xx"),
+    needed=("throughput_rps", "responses_2xx"),
     more=_more,
     read_json=_json_figures,
 )

@@ -15,7 +15,7 @@ def _row(label: str, total: str = "", failed: str = "") -> str:
 
 
 def _more(facts: Facts, figures: Figures) -> Figures | None:
-    if figures["requests"] is None or figures["rate_rps"] is None:  # a dash
+    if figures["requests"] is None or figures["throughput_rps"] is None:  # a dash
         return None
     return {"failed": facts.integer("failed_or_none") or 0}
 
@@ -29,7 +29,9 @@ GATLING = Tool(
         _row("Global", "so_far", "failed_so_far"),  # while it runs
         _row(r"(?:mean response time|meanResponseTime)", "mean_ms"),
         _row(r"(?:max response time|maxResponseTime)", "max_ms"),
-        _row(r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "rate_rps"),
+        _row(
+            r"(?:mean requests/sec|mean throughput|meanNumberOfRequestsPerSecond)", "throughput_rps"
+        ),
         r"response time (?P<percent>\d{1,2}(?:\.\d{1,4})?)(?:st|nd|rd|th) percentile(?: \(ms\))?"
         r"\s+\|?\s*(?P<at>NUM)",
         _row(r"\w[\w ]{1,60}"),

@@ -25,12 +25,12 @@ H2LOAD = Tool(
     patterns=patterns(
         r"starting (?P<banner>benchmark)\.\.\.",
         r"spawning thread #INT: (?P<concurrency>INT) total client",
-        r"finished in (?P<took>[^\s,]+), (?P<rate_rps>NUM) req/s, (?P<transfer>\S+)B/s",
+        r"finished in (?P<took>[^\s,]+), (?P<throughput_rps>NUM) req/s, (?P<transfer>\S+)B/s",
         r"requests: (?P<wanted>INT) total, (?P<started>INT) started, (?P<requests>INT) done, "
         r"(?P<rated_requests>INT) succeeded, INT failed, "
         r"(?P<errored>INT) errored, (?P<failed_timeout>INT) timeout",
-        r"status codes: (?P<answers_2xx>INT) 2xx, (?P<answers_3xx>INT) 3xx, "
-        r"(?P<answers_4xx>INT) 4xx, (?P<answers_5xx>INT) 5xx",
+        r"status codes: (?P<responses_2xx>INT) 2xx, (?P<responses_3xx>INT) 3xx, "
+        r"(?P<responses_4xx>INT) 4xx, (?P<responses_5xx>INT) 5xx",
         r"traffic: \S+ \((?P<total_bytes>INT)\) total, .*?(?:\((?P<body_bytes>INT)\) data)?$",
         r"traffic: (?P<total_bytes>INT) bytes total, .*?(?:(?P<body_bytes>INT) bytes data)?$",
         r"time for request:\s+\S+\s+(?P<max>\S+)\s+(?P<mean>\S+)",

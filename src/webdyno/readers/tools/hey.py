@@ -14,12 +14,12 @@ CUT_OFF = "aborted due to deadline"
 """What oha calls the requests under way when the time is up: those are no failures. They are in its
 rate, but are no requests that ended."""
 RIGHT = "OK"
-"""ghz's status of a right answer."""
+"""ghz's status of a valid response."""
 
 _PERCENTILE = re.compile(r"p\d{1,2}(?:\.\d{1,4})?$", re.ASCII)
 _OHA_KEYS = (
     ("duration_s", "total", 1),
-    ("rate_rps", "requestsPerSec", 1),
+    ("throughput_rps", "requestsPerSec", 1),
     ("document_bytes", "sizePerRequest", 1),
     ("body_bytes", "totalData", 1),
     ("mean_ms", "average", 1000),
@@ -74,7 +74,7 @@ def _ghz_json(found: Mapping[str, Any]) -> Figures | None:
     return {
         "requests": whole_amount(found.get("count")),
         "duration_s": amount(found.get("total"), 1e-9),
-        "rate_rps": amount(found.get("rps")),
+        "throughput_rps": amount(found.get("rps")),
         "mean_ms": amount(found.get("average"), 1e-6),
         "max_ms": amount(found.get("slowest"), 1e-6),
         "concurrency": whole_amount(inside(found, "options", "concurrency")),
@@ -96,7 +96,7 @@ HEY = Tool(
         r"Total:\s+(?P<duration_s>NUM) secs",
         r"Slowest:\s+(?P<max>NUM secs)",
         r"Average:\s+(?P<mean>NUM secs)",
-        r"Requests/sec:\s+(?P<rate_rps>NUM)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
         r"Total data:\s+(?P<body_bytes>INT) bytes",
         r"Size/request:\s+(?P<document_bytes>INT) bytes",
         r"(?P<percent>\d{1,2}(?:\.\d{1,4})?)%+ in (?P<at>NUM secs)",
@@ -104,7 +104,7 @@ HEY = Tool(
         r"\[(?P<count>INT)\]\s+(?P<error>\S.*)",
         r"NUM \[INT\]",
     ),
-    needed=("rate_rps", "duration_s"),
+    needed=("throughput_rps", "duration_s"),
     more=_counted,
     chatter=(
         *("Fastest:", "Response time histogram", "Latency distribution", "Details (", "DNS"),
@@ -120,7 +120,7 @@ OHA = Tool(
         r"Total:\s+(?P<took>NUM \S+)",
         r"Slowest:\s+(?P<max>NUM \S+)",
         r"Average:\s+(?P<mean>NUM \S+)",
-        r"Requests/sec:\s+(?P<rate_rps>NUM)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
         r"Size/request:\s+(?P<size>NUM \S+)",
         r"(?P<percent>\d{1,2}(?:\.\d{1,4})?)% in (?P<at>NUM \S+)",
         r"\[(?P<status>\d{3})\]\s+(?P<count>INT) responses",
@@ -128,7 +128,7 @@ OHA = Tool(
         r"NUM \S+ \[INT\]",
     ),
     loop=None,
-    needed=("rate_rps", "took"),
+    needed=("throughput_rps", "took"),
     more=_oha,
     read_json=_oha_json,
     chatter=(
@@ -145,7 +145,7 @@ GHZ = Tool(
         r"Total:\s+(?P<took>NUM (?:ns|ms|s))$",
         r"Slowest:\s+(?P<max>NUM (?:ns|ms|s))$",
         r"Average:\s+(?P<mean>NUM (?:ns|ms|s))$",
-        r"Requests/sec:\s+(?P<rate_rps>NUM)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
         r"(?P<percent>\d{1,2}) % in (?P<at>NUM (?:ns|ms|s))",
         r"\[(?P<status>[A-Z][A-Za-z]{1,40})\]\s+(?P<count>INT) responses",
         r"\[(?P<count>INT)\]\s+(?P<error>\S.{0,300})",

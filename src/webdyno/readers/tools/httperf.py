@@ -26,13 +26,13 @@ HTTPERF = Tool(
         r"test-duration\s+(?P<duration_s>NUM) s",
         r"Connection rate:?\s+NUM conn/s \(NUM ms/conn, <=(?P<most_connections>INT) conc",
         r"Connection time \[ms\]:?\s+(?:connect (?P<connect_median_ms>NUM)|min )",
-        r"Request rate:?\s+(?P<rate_rps>NUM) req/s",
+        r"Request rate:?\s+(?P<throughput_rps>NUM) req/s",
         r"Reply rate \[replies/s\]:?\s+min NUM avg NUM max NUM"
         r"(?: stddev NUM \((?P<reply_rate_samples>INT) samples\))?",
         r"Reply time \[ms\]:?\s+response (?P<mean_ms>NUM)",
         r"Reply size \[B\]:?\s+header (?P<head_bytes>NUM) content (?P<content_bytes>NUM)",
-        r"Reply status:?\s+1xx=(?P<answers_1xx>INT) 2xx=(?P<answers_2xx>INT) "
-        r"3xx=(?P<answers_3xx>INT) 4xx=(?P<answers_4xx>INT) 5xx=(?P<answers_5xx>INT)",
+        r"Reply status:?\s+1xx=(?P<responses_1xx>INT) 2xx=(?P<responses_2xx>INT) "
+        r"3xx=(?P<responses_3xx>INT) 4xx=(?P<responses_4xx>INT) 5xx=(?P<responses_5xx>INT)",
         r"Net I/O:?\s+(?P<transfer_kib_s>NUM) KB/s",
         r"Errors: total (?P<failed>INT) client-timo (?P<failed_timeout>INT) socket-timo INT "
         r"connrefused (?P<failed_connect>INT) connreset (?P<failed_receive>INT)",

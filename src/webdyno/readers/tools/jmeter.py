@@ -27,7 +27,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     return {
         "requests": whole_amount(total.get("sampleCount")),
         "failed": whole_amount(total.get("errorCount")),
-        "rate_rps": amount(total.get("throughput")),
+        "throughput_rps": amount(total.get("throughput")),
         "mean_ms": amount(total.get("meanResTime")),
         "max_ms": amount(total.get("maxResTime")),
         "percentiles_ms": amounts_at(total, PERCENTILES),
@@ -40,7 +40,7 @@ JMETER = Tool(
     repeats=True,
     patterns=patterns(
         r"summary =\s+(?P<requests>INT) in\s+(?P<took>\d{1,4}:\d\d:\d\d|NUMs) =\s+"
-        r"(?P<rate_rps>NUM)/s Avg:\s+(?P<mean_ms>INT) Min:\s+INT Max:\s+(?P<max_ms>INT) "
+        r"(?P<throughput_rps>NUM)/s Avg:\s+(?P<mean_ms>INT) Min:\s+INT Max:\s+(?P<max_ms>INT) "
         r"Err:\s+(?P<failed>INT) \(",
         r"summary \+\s+INT in\s",
     ),

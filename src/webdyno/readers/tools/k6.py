@@ -34,9 +34,9 @@ def _more(facts: Facts, figures: Figures) -> Figures:
     }
 
 
-def _under_way(rate_rps: float | None, mean_ms: float | None) -> float | None:
+def _under_way(throughput_rps: float | None, mean_ms: float | None) -> float | None:
     """Mean number of iterations under way: an iteration may send several requests at once."""
-    return None if rate_rps is None or mean_ms is None else rate_rps * mean_ms / 1000
+    return None if throughput_rps is None or mean_ms is None else throughput_rps * mean_ms / 1000
 
 
 def _json_figures(found: Mapping[str, Any]) -> Figures | None:
@@ -57,7 +57,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     return {
         "loop": "open" if "dropped_iterations" in metrics else None,
         "requests": total,
-        "rate_rps": rate,
+        "throughput_rps": rate,
         "duration_s": seconds,
         # It counts the requests for which "failed" is so as passes.
         "failed": whole_amount(failed.get("passes", failed.get("matches"))),
@@ -98,7 +98,7 @@ K6 = Tool(
     parts_after="section",
     restart=rf"{_MARK}data_received\.{{2,}}:",
     patterns=patterns(
-        rf"{_MARK}http_reqs\.{{2,}}:\s+(?P<requests>INT)\s+(?P<rate_rps>NUM)/s",
+        rf"{_MARK}http_reqs\.{{2,}}:\s+(?P<requests>INT)\s+(?P<throughput_rps>NUM)/s",
         rf"{_MARK}http_req_duration{_TREND}(?:.*?p\(90\)=(?P<p90>\S+))?(?:.*?p\(95\)=(?P<p95>\S+))?"
         r"(?:.*?p\(99\)=(?P<p99>\S+))?",
         rf"{_MARK}http_req_failed\.{{2,}}:\s+NUM%\s+"

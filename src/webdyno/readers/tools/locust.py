@@ -25,7 +25,7 @@ LOCUST = Tool(
     patterns=patterns(
         r"(?:Type\s+)?Name\s+# reqs\s+# fails\s+\|",
         r"(?:Aggregated|Total)\s+(?P<requests>INT)\s+(?P<failed>INT)\(NUM%\)\s+\|?\s*"
-        r"(?P<mean_ms>INT)\s+INT\s+(?P<max_ms>INT)\s+\|?\s*INT\s+\|\s+(?P<rate_rps>NUM)",
+        r"(?P<mean_ms>INT)\s+INT\s+(?P<max_ms>INT)\s+\|?\s*INT\s+\|\s+(?P<throughput_rps>NUM)",
         rf"{_NAME}INT\s+INT\(NUM%\)\s+\|",
         r"(?:Type\s+)?Name\s+(?:# reqs\s+)?(?P<heads>\d{1,3}%(?:\s+\d[\d.]{0,8}%){3,20})(?:\s|$)",
         r"(?:Aggregated|Total)\s+(?P<cells>\d{1,9}(?:\s+\d{1,9}){4,20})\s+INT$",

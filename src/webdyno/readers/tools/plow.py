@@ -41,7 +41,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     took_ms, by_status = _ms(summary.get("Elapsed")), whole_amounts(summary.get("Counts"))
     return {
         "requests": whole_amount(summary.get("Count")),
-        "rate_rps": amount(summary.get("RPS")),
+        "throughput_rps": amount(summary.get("RPS")),
         "concurrency": whole_amount(summary.get("Concurrency")),
         "duration_s": None if took_ms is None else took_ms / 1000,
         "mean_ms": _ms(inside(found, "Statistics", "Latency", "Mean")),
@@ -65,7 +65,7 @@ PLOW = Tool(
         rf"Elapsed\s+(?P<took>{_TIME})(?:\s|$)",
         r"Count\s+(?P<requests>INT)(?:\s|$)",
         r"(?P<status>[1-5]xx)\s+(?P<count>INT)$",
-        r"RPS\s+(?P<rate_rps>NUM)$",
+        r"RPS\s+(?P<throughput_rps>NUM)$",
         r"Concurrency\s+(?P<concurrency>INT)$",
         r"Reads\s+(?P<reads>NUM)MB/s",
         r"(?P<count>INT)\s+\"(?P<error>.{1,300})\"$",

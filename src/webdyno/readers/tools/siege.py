@@ -37,7 +37,7 @@ SIEGE = Tool(
         _line("Elapsed time", "elapsed_time", "duration_s", " secs"),
         _line("Data transferred", "data_transferred", "data_mb", " MB"),
         _time("Response time", "response_time", "mean"),
-        _line("Transaction rate", "transaction_rate", "rate_rps", " trans/sec"),
+        _line("Transaction rate", "transaction_rate", "throughput_rps", " trans/sec"),
         _line("Throughput", "throughput", "throughput", " MB/sec"),
         _line("Concurrency", "concurrency", "concurrency_seen"),
         _line("Successful transactions", "successful_transactions", "succeeded"),

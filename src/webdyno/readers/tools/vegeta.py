@@ -8,8 +8,8 @@ from webdyno.readers.facts import Facts, Figures, Tool, in_ms, non_2xx, patterns
 from webdyno.readers.values import amount, amounts_at, as_count, inside, whole_amount, whole_amounts
 
 PERCENTILES = {50.0: "50th", 90.0: "90th", 95.0: "95th", 99.0: "99th"}
-NO_ANSWER = "0"
-"""Its status code of a request without an answer."""
+NO_RESPONSE = "0"
+"""Its status code of a request without a response."""
 
 _CODE = re.compile(r"(\d{1,3}):(\d{1,20})")
 
@@ -36,8 +36,8 @@ def _by_name(heads: str, times: str) -> Figures:
 
 
 def _counted(codes: dict[str, int], mean_bytes: float | None) -> Figures:
-    """Set apart what got no answer; the mean of bytes means a document only where all got one."""
-    failed = codes.pop(NO_ANSWER, 0)
+    """Set apart what got no response; the mean of bytes means a document only where all got one."""
+    failed = codes.pop(NO_RESPONSE, 0)
     mixed = failed or len(codes) != 1
     return {
         "failed": failed,
@@ -54,7 +54,7 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     duration_s, wait_s = (amount(found.get(name), 1e-9) for name in ("duration", "wait"))
     return {
         "requests": whole_amount(found.get("requests")),
-        "rate_rps": amount(found.get("rate")),
+        "throughput_rps": amount(found.get("rate")),
         "duration_s": duration_s,
         "ended_s": None if duration_s is None else duration_s + (wait_s or 0),
         "body_bytes": whole_amount(inside(found, "bytes_in", "total")),
@@ -69,7 +69,7 @@ VEGETA = Tool(
     name="vegeta",
     opening=r"Requests\s+\[total, rate(?:, throughput)?\]",
     patterns=patterns(
-        r"Requests\s+\[total, rate(?:, throughput)?\]\s+(?P<requests>INT), (?P<rate_rps>NUM)",
+        r"Requests\s+\[total, rate(?:, throughput)?\]\s+(?P<requests>INT), (?P<throughput_rps>NUM)",
         r"Duration\s+\[total, attack, wait\]\s+(?P<ended>[\w.µμ]+), (?P<took>[\w.µμ]+), ",
         r"Latencies\s+\[(?P<heads>[a-z0-9, ]{5,80})\]\s+(?P<times>[\w.µμ, ]{5,200})$",
         r"Bytes In\s+\[total, mean\]\s+(?P<body_bytes>INT), (?P<mean_bytes>NUM)",
@@ -77,7 +77,7 @@ VEGETA = Tool(
     ),
     chatter=("Bytes Out ", "Success ", "Error Set:", 'Get "', "Get http", "Post "),
     loop="open",
-    needed=("requests", "rate_rps", "codes"),
+    needed=("requests", "throughput_rps", "codes"),
     more=_more,
     read_json=_json_figures,
 )

@@ -34,11 +34,11 @@ def _counted(facts: Facts, figures: Figures) -> Figures:
 
 
 def _under_way(facts: Facts, mean_ms: float | None) -> float | None:
-    """Requests under way by Little's law, from the median: wrk adds late answers to its mean.
+    """Requests under way by Little's law, from the median: wrk adds late responses to its mean.
 
     Without percentiles the median is at least the mean less the deviation.
     """
-    rate, stdev_ms = facts.number("rate_rps"), in_ms(facts.texts.get("stdev"))
+    rate, stdev_ms = facts.number("throughput_rps"), in_ms(facts.texts.get("stdev"))
     median_ms = facts.percentiles_ms.get(50.0)
     if median_ms is None and mean_ms is not None and stdev_ms is not None:
         median_ms = max(0.0, mean_ms - stdev_ms)
@@ -56,7 +56,7 @@ def _zrk_json(found: Mapping[str, Any]) -> Figures | None:
         "demanded_rps": _mean(found.get("target_rate"), found.get("target_rate_end")),
         "requests": whole_amount(found.get("requests")),
         "duration_s": amount(found.get("duration_s")),
-        "rate_rps": amount(found.get("achieved_rate")),
+        "throughput_rps": amount(found.get("achieved_rate")),
         "total_bytes": whole_amount(found.get("bytes")),
         "by_status": by_status,
         "non_2xx": non_2xx(by_status),
@@ -96,7 +96,7 @@ WRK = Tool(
         r"Socket errors: connect (?P<failed_connect>INT), read (?P<failed_receive>INT), "
         r"write (?P<failed_write>INT), timeout (?P<failed_timeout>INT)",
         r"Non-2xx or 3xx responses: (?P<non_2xx>INT)",
-        r"Requests/sec:\s+(?P<rate_rps>NUM)",
+        r"Requests/sec:\s+(?P<throughput_rps>NUM)",
         r"Transfer/sec:\s+(?P<transfer>\S+)",
     ),
     more=_wrk,
@@ -111,7 +111,7 @@ ZRK = Tool(
     opening=r"\d+ requests in \d[\d.]*s, \S+ read\s+·",
     patterns=patterns(
         r"(?P<requests>INT) requests in (?P<duration_s>NUM)s, (?P<read>\S+) read\s+·\s+"
-        r"(?P<rate_rps>NUM) req/s",
+        r"(?P<throughput_rps>NUM) req/s",
         r"p(?P<percent>\d{1,2}(?:\.\d{1,3})?)\s+(?P<at>NUM(?:us|ms|s))$",
         r"max\s+(?P<max>NUM(?:us|ms|s))$",
         r"non-2xx/3xx: (?P<non_2xx>INT)",
@@ -133,7 +133,7 @@ REWRK = Tool(
         r"Benchmarking (?P<concurrency>INT) connections @ (?P<url>\S+)"
         r"(?: for (?P<asked>NUM seconds?)$)?",
         r"(?P<mean>NUMms)\s+NUMms\s+NUMms\s+(?P<max>NUMms)$",
-        r"Total:\s+(?P<requests>INT)\s+Req/Sec:\s+(?P<rate_rps>NUM)",
+        r"Total:\s+(?P<requests>INT)\s+Req/Sec:\s+(?P<throughput_rps>NUM)",
         r"Total:\s+(?P<read>NUM [KMGT]?B)\s+Transfer Rate:\s+(?P<transfer>NUM [KMGT]?B)/Sec",
         r"(?P<count>INT) Errors: (?P<error>\S.{0,300})",
         r"\|\s+NUM%\s+\|\s+NUMms\s+\|$",

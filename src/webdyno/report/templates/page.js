@@ -1,5 +1,5 @@
 "use strict";
-// Charts are pictures. This says what the mark under the pointer is, and picks out an arm.
+// Charts are pictures. This says what the mark under the pointer is, and picks out a variant.
 const told = document.body.appendChild(document.createElement("div"));
 told.className = "told";
 told.hidden = true;
@@ -17,13 +17,13 @@ document.addEventListener("pointerover", (event) => {
 document.addEventListener("scroll", () => (told.hidden = true), { passive: true });
 
 for (const figure of document.querySelectorAll("figure")) {
-  const buttons = figure.querySelectorAll("[data-arm]");
+  const buttons = figure.querySelectorAll("[data-variant]");
   for (const button of buttons) {
     button.addEventListener("click", () => {
       const pick = button.getAttribute("aria-pressed") === "false";
       for (const each of buttons) {
         each.setAttribute("aria-pressed", pick && each === button);
-        const colour = `"var(--${each.dataset.arm})"`;
+        const colour = `"var(--${each.dataset.variant})"`;
         for (const mark of figure.querySelectorAll(`.chart [fill=${colour}], .chart [stroke=${colour}]`)) {
           mark.classList.toggle("muted", pick && each !== button);
         }

@@ -51,8 +51,8 @@ function scale(point) {
 
 function shown(point) {
   const part = element("div", "", "point");
-  const blocks = point.expected ? `${point.blocks} of about ${point.expected} blocks, ${point.left} left` : `${point.blocks} blocks`;
-  part.append(element("p", [point.label, blocks].filter(Boolean).join(" · ")));
+  const rounds = point.expected ? `${point.rounds} of about ${point.expected} rounds, ${point.left} left` : `${point.rounds} rounds`;
+  part.append(element("p", [point.label, rounds].filter(Boolean).join(" · ")));
   for (const ratio of point.ratios ?? []) part.append(element("p", ratio, "ratio"));
   if (point.known) {
     part.append(scale(point));

@@ -10,7 +10,7 @@ class Echo(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def answer(self) -> None:
+    def response(self) -> None:
         """Answer 201 to POST, 200 to all else."""
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         until = time.process_time() + int(sys.argv[3]) / 1e6
@@ -28,7 +28,7 @@ class Echo(BaseHTTPRequestHandler):
             + said
         )
 
-    do_GET = do_POST = do_PUT = answer  # noqa: N815 (names of the standard library)
+    do_GET = do_POST = do_PUT = response  # noqa: N815 (names of the standard library)
 
     def setup(self) -> None:
         """Write answers as one."""

@@ -1,4 +1,4 @@
-"""Answers every request with "Hello, World!", rightly at first, then with the fault asked for."""
+"""Answers every request with "Hello, World!", rightly at first, then with the fault requested."""
 
 import asyncio
 import gzip
@@ -8,7 +8,8 @@ import time
 from math import exp
 
 RIGHT_AT_FIRST = {"compressed": 1, "other-body": 1}
-"""Right answers before the fault shows: enough to be ready, or for the pre-flight check as well."""
+"""Valid responses before the fault shows: enough to be ready, or for the pre-flight check as
+well."""
 USUALLY_RIGHT_AT_FIRST = 100
 HELLO = b"Hello, World!"
 WRITTEN_BYTES = 200_000
@@ -23,10 +24,10 @@ WORKS_ON_S, SLICE_S = 0.25, 0.005
 """So long after its last request a server may go on working, in slices."""
 
 
-def answer(
+def response(
     body: bytes, status: str = "200 OK", headers: str = "", length: int | None = None
 ) -> bytes:
-    """Give an answer's bytes."""
+    """Give a response's bytes."""
     length = len(body) if length is None else length
     return f"HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{headers}\r\n".encode() + body
 
@@ -59,22 +60,22 @@ class Faulty(asyncio.Protocol):
             fault = "none" if right else Faulty.fault
             take_time()
             if Faulty.fault == "slow-page":
-                asyncio.get_running_loop().call_later(PAGE_S, self.transport.write, answer(HELLO))
+                asyncio.get_running_loop().call_later(PAGE_S, self.transport.write, response(HELLO))
                 continue
             if fault == "memory":
                 fill_the_page_cache()
             if fault == "truncated":
-                self.transport.write(answer(HELLO[:5], length=len(HELLO)))
+                self.transport.write(response(HELLO[:5], length=len(HELLO)))
                 self.transport.close()
             elif fault == "not-found":
-                self.transport.write(answer(b"gone", status="404 Not Found"))
+                self.transport.write(response(b"gone", status="404 Not Found"))
             elif fault == "other-body":
-                self.transport.write(answer(b"Hello, work!\n"))
+                self.transport.write(response(b"Hello, work!\n"))
             elif fault == "compressed":
                 packed = gzip.compress(HELLO)
-                self.transport.write(answer(packed, headers="Content-Encoding: gzip\r\n"))
+                self.transport.write(response(packed, headers="Content-Encoding: gzip\r\n"))
             else:
-                self.transport.write(answer(HELLO))
+                self.transport.write(response(HELLO))
 
 
 def take_time() -> None:

@@ -1,0 +1,259 @@
+"""Whether requests were answered, and rightly: a fast error page is no fast page."""
+
+from collections.abc import Iterator
+
+from webdyno.audit.rules import AuditRule, Violation, numeral
+from webdyno.readers.output import Output
+
+TOLERATED = 0.001
+"""Share of requests that may fail before throughput is not to be believed."""
+
+SHORT = 0.5
+"""Responses below this share of the document's length are cut off, or other pages."""
+
+_NGINX_REASONS = {
+    404: "Not Found",
+    403: "Forbidden",
+    400: "Bad Request",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Temporarily Unavailable",
+    504: "Gateway Time-out",
+}
+_NGINX = (
+    "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n"
+    "<center><h1>{title}</h1></center>\r\n<hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
+)
+_APACHE_NOT_FOUND = (
+    '<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN">\n<html><head>\n'
+    "<title>404 Not Found</title>\n</head><body>\n<h1>Not Found</h1>\n"
+    "<p>The requested URL{path} was not found on this server.</p>\n</body></html>\n"
+)
+
+
+def _non_2xx(output: Output) -> Iterator[Violation]:
+    if not output.non_2xx:
+        return
+    whole = max(output.requests or 0, output.non_2xx)
+    codes = [status for status in output.by_status if not status.startswith("2")]
+    what = f"{numeral(output.non_2xx)} of {numeral(whole)} responses had no 2xx status"
+    if codes:
+        what += f" ({', '.join(codes)})"
+    if page := _page_of_that_length(output):
+        what += f"; {numeral(output.document_bytes or 0)} bytes is the length of {page}"
+    yield Violation(output.where("non_2xx", "by_status"), what, output.non_2xx > TOLERATED * whole)
+
+
+KEPT_CONNECTIONS = {"wrk", "wrk2", "zrk"}
+"""Tools that open all connections at the start and send each many requests."""
+
+
+def _failures(output: Output) -> Iterator[Violation]:
+    connects = None if output.tool in KEPT_CONNECTIONS else output.failed_connect
+    kinds = {
+        "failed to connect": connects,
+        "broken off while receiving": output.failed_receive,
+        "ended in an exception": output.failed_exceptions,
+        "timed out": output.failed_timeout,
+    }
+    parts = [f"{numeral(count)} {kind}" for kind, count in kinds.items() if count]
+    failed = (output.failed or 0) - (output.failed_length or 0)
+    failed -= output.out_of_descriptors or 0  # those were never sent
+    if output.tool in KEPT_CONNECTIONS:
+        failed -= output.failed_connect or 0
+    if failed <= 0 and not parts:
+        return
+    whole = max(output.requests or 0, output.connections or 0, failed)
+    if output.tool == "httperf":  # its requests are replies
+        whole = max(whole, (output.requests or 0) + failed)
+    what = f"{numeral(failed)} of {numeral(whole)} requests failed" if failed > 0 else "failures"
+    if output.tool in KEPT_CONNECTIONS and failed > 0:
+        what = f"{numeral(failed)} errors and {numeral(output.requests or 0)} answers"
+    what += f" ({', '.join(parts)})" if parts else ""
+    if output.never_started:
+        what += f"; {numeral(output.never_started)} were never sent: h2load opens no new connection"
+    worst = max(failed, *(count or 0 for count in kinds.values()))
+    line = output.where("failed", "failed_connect", "by_status")
+    yield Violation(line, what, worst > TOLERATED * whole)
+
+
+def _failed_connections(output: Output) -> Iterator[Violation]:
+    failed = output.failed_connect
+    if output.tool not in KEPT_CONNECTIONS or not failed:
+        return
+    what = f"{numeral(failed)} attempts to connect failed"
+    if output.concurrency:
+        what = f"{numeral(min(failed, output.concurrency))} of {numeral(output.concurrency)} "
+        what += "connections could not be opened"
+    yield Violation(output.where("failed_connect"), f"{what}: the others carried all the load")
+
+
+def _failed_checks(output: Output) -> Iterator[Violation]:
+    failed, checks = output.failed_checks, output.checks
+    if not failed or not checks:
+        return
+    what = f"{numeral(failed)} of {numeral(checks)} of the script's checks failed"
+    yield Violation(output.where("failed_checks"), what, failed > TOLERATED * checks)
+
+
+def _unchecked(output: Output) -> Iterator[Violation]:
+    if output.tool == "rewrk" and output.requests:
+        what = "rewrk looks at no status: whether these responses were the page isn't known"
+        yield Violation(output.where("requests"), what, serious=False)
+
+
+def _failed_length(output: Output) -> Iterator[Violation]:
+    failed, whole, document = output.failed_length, output.requests, output.document_bytes
+    if not failed or not whole:
+        return
+    what = f"{numeral(failed)} of {numeral(whole)} responses had another length than the first"
+    line = output.where("failed_length")
+    if output.body_bytes is None or not document:
+        yield Violation(line, f"{what}; which one is not told", serious=False)
+        return
+    others = (output.body_bytes - (whole - failed) * document) / failed
+    if others < 1:
+        yield Violation(line, f"{what}: by the bytes received, they were empty")
+    elif others < SHORT * document:
+        mean = f"{numeral(others)} bytes on average instead of {numeral(document)}"
+        yield Violation(line, f"{what}: by the bytes received, {mean}")
+    else:
+        yield Violation(line, f"{what} ({numeral(document)} bytes)", serious=False)
+
+
+def _error_page(output: Output) -> Iterator[Violation]:
+    if output.non_2xx or not (page := _page_of_that_length(output)):
+        return
+    what = f"the document's {numeral(output.document_bytes or 0)} bytes are the length of {page}"
+    yield Violation(output.where("document_bytes"), what, serious=False)
+
+
+def _none(output: Output) -> Iterator[Violation]:
+    if output.requests == 0:
+        yield Violation(output.where("requests"), "not one request was answered")
+
+
+def _gave_up(output: Output) -> Iterator[Violation]:
+    if output.gave_up:
+        what = f"{output.tool} gave up after {numeral(output.requests or 0)} requests: "
+        yield Violation(output.where("gave_up"), what + output.gave_up)
+
+
+def _errors_percent(output: Output) -> Iterator[Violation]:
+    if not output.errors_percent:
+        return
+    what = f"at {numeral(output.demanded_rps or 0)} requests/s errors were "
+    yield Violation(output.first_line, f"{what}{numeral(output.errors_percent)}% of the replies")
+
+
+def _out_of_descriptors(output: Output) -> Iterator[Violation]:
+    if output.out_of_descriptors:
+        what = f"the client was out of file descriptors {numeral(output.out_of_descriptors)} times"
+        yield Violation(output.where("out_of_descriptors"), what)
+
+
+CHECKED = (
+    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-on 'failures>0' checks "
+    "each response and counts only right ones"
+)
+
+RULES = (
+    AuditRule(
+        "failed-connections",
+        _failed_connections,
+        why="A connection that fails is one of the load's users, and counts once however many "
+        "requests it would have sent: the run had fewer connections than it says.",
+        instead="Raise `ulimit -n` of client and server and the server's backlog; webdyno load "
+        "URL -c 400 says how many connections failed, and why.",
+    ),
+    AuditRule(
+        "failed-checks",
+        _failed_checks,
+        why="The script itself found these responses wrong; throughput and latency count them.",
+        instead=f"Look at one such response with curl; {CHECKED}.",
+    ),
+    AuditRule(
+        "unchecked-status",
+        _unchecked,
+        why="An error page is counted like the page.",
+        instead=f"{CHECKED}.",
+    ),
+    AuditRule(
+        "non-2xx",
+        _non_2xx,
+        why="Error pages are short and cheap: throughput and latency are theirs, not the page's.",
+        instead=f"Look at the page with curl first; {CHECKED}.",
+    ),
+    AuditRule(
+        "failures",
+        _failures,
+        why="Requests that fail early make a server look fast. Ones that time out are missing in "
+        "the percentiles. What is left is no fair sample.",
+        instead="webdyno load URL --timeout 5s tells refused, reset, cut-off and late responses "
+        "apart; use fewer connections or a lower --rate until there are none.",
+    ),
+    AuditRule(
+        "no-responses",
+        _none,
+        why="There is nothing here to conclude from, whatever else is printed.",
+        instead="Ask for the page with curl; webdyno load URL --timeout 5s says what failed.",
+    ),
+    AuditRule(
+        "gave-up",
+        _gave_up,
+        why="The run was not finished: the figures of such runs are missing where a server was "
+        "worst.",
+        instead="webdyno load URL --timeout 5s counts such requests as failures and goes on.",
+    ),
+    AuditRule(
+        "failed-by-length",
+        _failed_length,
+        why="ab compares lengths with its first response. A page that varies fails by that, and an "
+        "empty, cut-off or wrong response is counted just the same: ab can't distinguish them, and "
+        "-l makes it count empty responses as successes.",
+        instead=f"{CHECKED}; for a page that varies leave --expect-bytes out.",
+    ),
+    AuditRule(
+        "error-page-length",
+        _error_page,
+        why="It may be chance. If not, an error page came with status 200.",
+        instead="webdyno load URL --expect-sha256 HASH checks the bodies' content.",
+    ),
+    AuditRule(
+        "sweep-errors",
+        _errors_percent,
+        why="From the first errors on, a sweep shows what the client's timeout lets through, and "
+        "no longer how fast the server answers.",
+        instead="webdyno load URL --conn-rate RATE --requests-per-conn 10 counts each kind of "
+        "failure, and lateness from when a request was due.",
+    ),
+    AuditRule(
+        "client-limit",
+        _out_of_descriptors,
+        why="The load that was requested was never put on the server.",
+        instead="Raise `ulimit -n`; webdyno load URL --conn-rate RATE needs one process only.",
+    ),
+)
+
+
+def _page_of_that_length(output: Output) -> str | None:
+    """Name the error page that is exactly as long as the document which was measured."""
+    if output.document_bytes is None or not output.server:
+        return None
+    pages = _nginx(output.server) if output.server.startswith("nginx") else _apache(output)
+    names = [name for name, length in pages if length == output.document_bytes]
+    return " or ".join(names) or None
+
+
+def _nginx(server: str) -> Iterator[tuple[str, int]]:
+    for status, reason in _NGINX_REASONS.items():
+        page = _NGINX.format(title=f"{status} {reason}", server=server)
+        yield f"nginx's {status} page", len(page)
+
+
+def _apache(output: Output) -> Iterator[tuple[str, int]]:
+    if not output.server or not output.server.startswith("Apache"):
+        return
+    # Up to 2.4.41 it names the path, without the query.
+    for path in ("", f" {(output.path or '').partition('?')[0]}"):
+        yield "Apache's 404 page for this path", len(_APACHE_NOT_FOUND.format(path=path))

@@ -1,0 +1,280 @@
+"""Finds own systems among an experiment's variants; parts of a catalogue take their place."""
+
+import atexit
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions.toml_file import PlaceOf
+from webdyno.definitions.validation import LONGEST_SHOWN, build
+from webdyno.host.workspace import Workspace
+from webdyno.model.changes import key_parts
+from webdyno.model.errors import UserError
+from webdyno.model.request import header
+from webdyno.model.service import Service
+from webdyno.model.stack import ANYTHING
+from webdyno.model.text import SECRET, secret_values
+from webdyno.own import command, configuration, image, revision, url
+from webdyno.own.target import (
+    GeneratedService,
+    OwnKeys,
+    OwnKind,
+    Provide,
+    TargetSpec,
+    Tell,
+    declared_settings,
+    split_settings,
+)
+
+KINDS: dict[str, OwnKind] = {
+    "cmd": OwnKind(command.make, takes_settings=True, by_line=True),
+    "rev": OwnKind(revision.make, takes_settings=True, by_line=True),
+    "conf": OwnKind(configuration.make, takes_settings=True, has_root=True),
+    "image": OwnKind(image.make),
+    "url": OwnKind(url.make, runs_already=True),
+}
+"""By the word before the colon."""
+OWN_SITE = "own"
+"""The site of variants of which nobody knows what they serve."""
+
+SLUG_LETTERS = 30
+PRIVATE = 0o600
+"""Configurations and variables may hold secrets."""
+
+
+def is_own(stack: object) -> bool:
+    """Whether a variant's stack is a user's own system, and none of the catalogue."""
+    return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
+
+
+def is_revision(stack: str) -> bool:
+    """Whether it is a state of a repository, which has a `webdyno.toml`."""
+    return is_own(stack) and stack.startswith("rev:")
+
+
+def resolve(
+    draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell, provide: Provide
+) -> tuple[Draft, Catalogue]:
+    """Give an experiment whose variants all are of the catalogue, and that catalogue.
+
+    `folder` is where relative paths begin. What has to be built is built; `provide` installs what
+    that takes. Raise UserError for what can't be, OperationError for what fails.
+    """
+    variants, factors = draft.data.get("variants"), draft.data.get("factors", {})
+    if not isinstance(variants, dict) or not isinstance(factors, dict):
+        return draft, catalogue  # whoever checks it will say so
+    testbed = draft.data.get("testbed")
+    kind = testbed.get("kind") if isinstance(testbed, dict) else None
+    spoken = _spoken(draft.data)
+    host = _host_in(draft.data)
+    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken, host)
+    new_variants, new_factors = dict(variants), dict(factors)
+    for name, variant in variants.items():
+        if not isinstance(variant, dict):
+            continue
+        keys = resolver.keys(("variants", name), variant)
+        for key, levels in _levels_of_stack(name, factors):
+            place = draft.place(("factors", key))
+            new_factors[key] = [resolver.name(it, variant, keys, place) for it in levels]
+        if is_own(variant.get("stack")):
+            place = draft.place(("variants", name, "stack"))
+            own = {"stack": resolver.name(variant["stack"], variant, keys, place)}
+            kept = {key: value for key, value in variant.items() if key not in OwnKeys.model_fields}
+            declared, turned = split_settings(variant.get("settings"))
+            new_variants[name] = {**kept, **({"settings": turned} if declared else {}), **own}
+    if resolver.made is None:
+        return draft, catalogue
+    data = {**draft.data, "variants": new_variants, **({"factors": new_factors} if factors else {})}
+    if "site" not in data and all(_is_own_variant(variant) for variant in variants.values()):
+        data["site"] = OWN_SITE
+    if any(_is_revision_variant(variant) for variant in variants.values()):
+        data.setdefault("same_bodies", False)
+    return replace(draft, data=data), catalogue.joined_by([resolver.made.path])
+
+
+def _spoken(data: Mapping[str, Any]) -> str:
+    """Give what clients speak: the first level where that is varied."""
+    levels = data.get("factors", {}).get("load.protocol")
+    first = levels[0] if isinstance(levels, list) and levels else None
+    return str(first or _protocol_in(data) or "http")
+
+
+def _protocol_in(table: Mapping[str, Any]) -> str | None:
+    load = table.get("load")
+    spoken = load.get("protocol") if isinstance(load, dict) else None
+    return spoken if isinstance(spoken, str) else None
+
+
+def _host_in(table: Mapping[str, Any]) -> str:
+    """Give the host that requests ask for: the load's, else that of the first one with headers."""
+    requests = table.get("requests")
+    said = [table.get("load"), *(requests if isinstance(requests, list) else [])]
+    for it in said:
+        headers = it.get("headers") if isinstance(it, dict) else None
+        host = header(headers, "host") if isinstance(headers, dict) else None
+        if isinstance(host, str) and not SECRET.search(host):
+            return host
+    return ""
+
+
+def _is_own_variant(variant: object) -> bool:
+    return isinstance(variant, dict) and is_own(variant.get("stack"))
+
+
+def _is_revision_variant(variant: Any) -> bool:  # noqa: ANN401 (TOML)
+    return _is_own_variant(variant) and is_revision(variant["stack"])
+
+
+def _levels_of_stack(
+    variant: str, factors: Mapping[str, object]
+) -> Iterator[tuple[str, list[Any]]]:
+    for key, levels in factors.items():
+        of_stack = key_parts(key) == ("variants", variant, "stack")
+        if of_stack and isinstance(levels, list) and any(map(is_own, levels)):
+            yield key, levels
+
+
+@dataclass
+class _Resolver:
+    """Turns own systems into parts of a catalogue, each once."""
+
+    place: PlaceOf
+    folder: Path
+    tell: Tell
+    provide: Provide
+    services: Mapping[str, Service]
+    testbed: object
+    """The kind of the experiment's testbed, as it is written."""
+    protocol: str
+    """What clients speak, unless a variant says otherwise."""
+    host: str
+    """What they ask for, unless a variant says otherwise."""
+    made: Workspace | None = field(default=None, init=False)
+    """The catalogue of what was made so far."""
+    known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
+    """What was requested so far, wherever that was, and what became of it."""
+
+    def keys(self, where: tuple[str, ...], variant: Mapping[str, Any]) -> OwnKeys:
+        """Read what a variant says of its own system; none of that makes sense for other stacks."""
+        given = {key: variant[key] for key in OwnKeys.model_fields if key in variant}
+        if given and not is_own(variant.get("stack")):
+            key = next(iter(given))
+            raise UserError(
+                f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
+                f'"cmd:./server --port $PORT"; a stack of the catalogue has settings'
+            )
+        keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
+        command.check_services(
+            keys.services, self.services, lambda role: self.place((*where, "services", *role))
+        )
+        return keys
+
+    def name(self, stack: str, variant: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
+        """Give the name in the catalogue of a stack that a user wrote."""
+        if not is_own(stack):
+            return stack
+        word, _, text = stack.partition(":")
+        kind = KINDS[word]
+        if "\0" in stack:
+            raise UserError(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
+        if not text.strip():
+            raise UserError(
+                f"{place.rstrip(':')}: nothing stands behind {word}:, docs/own.md shows what can"
+            )
+        if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(variant)):
+            raise UserError(
+                f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
+                "let webdyno start it, with cmd:"
+            )
+        if kind.runs_already and self.testbed == "netns":
+            raise UserError(
+                f"{place}: what runs already isn't in the network of --testbed netns; let webdyno "
+                "start it, with cmd:"
+            )
+        if keys.root and not kind.has_root:
+            raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
+        if (keys.services or keys.prepare) and not kind.by_line:
+            what = "services stand" if keys.services else "prepare is for what stands"
+            raise UserError(
+                f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
+            )
+        secret_values(keys.environment.values(), os.environ)
+        folder = self._folder_of(keys, place)
+        declared, _ = split_settings(variant.get("settings"))
+        if declared and not kind.takes_settings:
+            able = ", ".join(f"{word}:" for word, it in KINDS.items() if it.takes_settings)
+            raise UserError(
+                f"{place}: settings can be declared for a command or a configuration ({able}), and "
+                f"this is {stack}"
+            )
+        spec = TargetSpec(
+            written=stack,
+            text=text.strip(),
+            keys=keys,
+            folder=folder,
+            place=place,
+            tell=self.tell,
+            services=self.services,
+            testbed=self.testbed,
+            provide=self.provide,
+            protocol=_protocol_in(variant) or self.protocol,
+            host=_host_in(variant) or self.host,
+            settings=declared_settings(
+                declared, lambda where: f"{place}: settings.{'.'.join(map(str, where))}"
+            ),
+        )
+        return self._keep(word, self._make(kind, spec), text)
+
+    def _make(self, kind: OwnKind, spec: TargetSpec) -> GeneratedService:
+        """Make what is requested, once for all variants that are alike."""
+        same = replace(spec, place="")
+        made = next((made for known, made in self.known if known == same), None)
+        if made is None:
+            made = kind.make(spec)
+            self.known.append((same, made))
+        return made
+
+    def _folder_of(self, keys: OwnKeys, place: str) -> Path:
+        folder = (self.folder / (keys.dir or ".")).resolve()
+        if not folder.is_dir():
+            raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
+        return folder
+
+    def _keep(self, word: str, made: GeneratedService, text: str) -> str:
+        content = json.dumps([made.service, made.files, made.behind], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
+        name = "-".join(filter(None, (word, slug, digest)))
+        if self.made is None:
+            self.made = Workspace()
+            atexit.register(self.made.remove)
+        service = self.made.path / "services" / name
+        if service.is_dir():
+            return name
+        service.mkdir(parents=True)
+        for file, template in made.files.items():
+            (service / file).write_text(template, encoding="utf-8")
+            (service / file).chmod(PRIVATE)
+        _write(service / "service.toml", made.service)
+        stack = {
+            "title": made.service["title"],
+            "serves": [ANYTHING],
+            **command.stack_of(name, made.behind, self.services),
+        }
+        folder = self.made.path / "stacks" / name
+        folder.mkdir(parents=True)
+        _write(folder / "stack.toml", stack)
+        return name
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    path.write_text(tomli_w.dumps(data), encoding="utf-8")
+    path.chmod(PRIVATE)

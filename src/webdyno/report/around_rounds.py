@@ -1,0 +1,285 @@
+"""What came before, between and after the rounds.
+
+The pre-flight check, pilots, adjustments, long looks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from webdyno.judge.point_data import PointData
+from webdyno.model import format as text
+from webdyno.model.base import Interval
+from webdyno.model.files import MIB
+from webdyno.model.long_look import LongLook, LookPart, Slope
+from webdyno.model.records import AdjustmentRecord, PilotRecord, PreflightRecord, Response
+from webdyno.report import document as doc
+
+Tell = Callable[[PilotRecord], float | None]
+COLD: tuple[tuple[str, Tell], ...] = (
+    ("first valid response", lambda it: it.cold.first_response_s),
+    ("90% of its throughput", lambda it: it.cold.full_throughput_s),
+    ("CPU until then", lambda it: it.cold.cpu_s),
+)
+SETTINGS: tuple[tuple[str, Tell], ...] = (
+    ("warm-up", lambda it: it.found.warmup_s),
+    ("ramp-up", lambda it: it.found.ramp_up_s),
+    ("window", lambda it: it.found.window_s),
+    ("cycle", lambda it: it.found.period_s),
+)
+
+
+def pilot_records(data: PointData) -> list[PilotRecord]:
+    """Give the last pilot of each variant, those that held."""
+    return list({it.variant: it for it in data.records if isinstance(it, PilotRecord)}.values())
+
+
+def pilot_sections(data: PointData) -> Iterator[doc.Section]:
+    """Give how each variant starts, and the times found for it with the reason."""
+    found = pilot_records(data)
+    if found:
+        yield doc.Section(
+            "Each variant alone, before the rounds",
+            [
+                _table(found, "from a cold start", COLD),
+                _table(found, "times found", SETTINGS),
+                *(doc.Paragraph(_why(it), label=it.variant, look="soft") for it in found),
+            ],
+            note="A pilot looks at one variant at a time: how it starts, and which times it needs "
+            "until it is steady. Each variant has a ramp-up of its own; all have the longest "
+            "window.",
+        )
+
+
+def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Tell]]) -> doc.Table:
+    rows = [[it.variant, *(_seconds(tell(it)) for _, tell in told)] for it in found]
+    heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in told)]
+    return doc.Table(heads, [doc.RowGroup(rows)])
+
+
+def _why(pilot: PilotRecord) -> str:
+    return pilot.found.why + ("" if pilot.found.steady else "; steady state was not confirmed")
+
+
+def _seconds(seconds: float | None) -> str:
+    """Two digits: a pilot is short."""
+    return text.MISSING if seconds is None else text.duration(float(f"{seconds:.2g}"))
+
+
+def adjustments_made(data: PointData) -> Iterator[str]:
+    """Tell what was adjusted while the run went on, in its order."""
+    for record in data.records:
+        if isinstance(record, AdjustmentRecord):
+            after = f"after round {record.round}" if record.round else "before the first round"
+            again = "; what was measured before doesn't count" if record.again else ""
+            yield f"{record.rule}, {after}: {record.what.rstrip('.')}{again}"
+
+
+HEADERS_THAT_MATTER = (
+    "Content-Type",
+    "Content-Encoding",
+    "Content-Length",
+    "Transfer-Encoding",
+    "Connection",
+    "Keep-Alive",
+    "Cache-Control",
+    "Expires",
+    "Vary",
+    "ETag",
+    "Last-Modified",
+    "Accept-Ranges",
+    "Set-Cookie",
+)
+"""Headers that change the work of server or client; Date and Server only change the bytes."""
+
+
+@dataclass(frozen=True)
+class PreflightRow:
+    """One thing that was looked at, as each variant had it."""
+
+    about: str
+    """The path that was requested (the paths, where variants have their own), or `settings`."""
+    what: str
+    by_variant: dict[str, str]
+    wrong: bool
+    """A variant's response is not what the site promises."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the variants are not alike in this."""
+        return len(set(self.by_variant.values())) > 1
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """Everything that was looked at before the load."""
+
+    variants: list[str]
+    lines: list[PreflightRow]
+
+    @property
+    def shown(self) -> list[PreflightRow]:
+        """What differs between variants, or is wrong on all of them."""
+        return [line for line in self.lines if line.differs or line.wrong]
+
+    @property
+    def alike(self) -> list[str]:
+        """The names of what is the same everywhere."""
+        different = {line.what for line in self.shown}
+        names = dict.fromkeys(line.what for line in self.lines)
+        return [name for name in names if name != "path" and name not in different]
+
+
+def preflight_of(data: PointData) -> Preflight:
+    """Give the pre-flight check of the first round, and what differed in later rounds only.
+
+    There are no variants in it when the run ended before any was asked.
+    """
+    found = [record for record in data.records if isinstance(record, PreflightRecord)]
+    lines: dict[tuple[str, str], PreflightRow] = {}
+    for record in found:
+        for line in _lines(record):
+            known = lines.get((line.about, line.what))
+            if known is None or (line.differs and not known.differs):
+                lines[line.about, line.what] = line
+    variants = list(found[0].responses) if found else []
+    return Preflight(variants, lines=list(lines.values()))
+
+
+def _lines(record: PreflightRecord) -> list[PreflightRow]:
+    lines = [
+        _line(by_variant, what, tell, wrong)
+        for by_variant in _by_request(record.responses)
+        for what, tell, wrong in _ASPECTS
+    ]
+    for name in dict.fromkeys(name for each in record.facts.values() for name in each):
+        by_variant = {
+            variant: each.get(name) or text.MISSING for variant, each in record.facts.items()
+        }
+        lines.append(PreflightRow("settings", name, by_variant, wrong=False))
+    return [line for line in lines if set(line.by_variant.values()) != {text.MISSING}]
+
+
+def _by_request(responses: dict[str, list[Response]]) -> list[dict[str, Response | None]]:
+    """Put the variants' responses to the first request together, then to the second, and so on.
+
+    Variants may have paths of their own, so that requests belong together by their place.
+    """
+    rows = zip_longest(*responses.values())
+    return [dict(zip(responses, row, strict=True)) for row in rows]
+
+
+def _line(
+    by_variant: dict[str, Response | None],
+    what: str,
+    tell: Callable[[Response], str],
+    wrong: Callable[[Response], bool],
+) -> PreflightRow:
+    return PreflightRow(
+        about=", ".join(
+            dict.fromkeys(response.path for response in by_variant.values() if response)
+        ),
+        what=what,
+        by_variant={
+            variant: tell(response) if response else text.MISSING
+            for variant, response in by_variant.items()
+        },
+        wrong=any(response is not None and wrong(response) for response in by_variant.values()),
+    )
+
+
+def _status(response: Response) -> str:
+    if response.status is None:
+        return response.error or "no response"
+    wanted = "" if response.has_right_status else f", not {response.expected_status or '2xx'}"
+    return f"{response.status}{wanted}"
+
+
+def _wrong_status(response: Response) -> bool:
+    return not response.has_right_status
+
+
+def _body(response: Response) -> str:
+    if response.status is None:
+        return text.MISSING
+    told = f"{text.size(response.body_bytes)}, SHA-256 {response.body_sha256[:8]}…"
+    if response.encoding and response.wire_bytes is not None:
+        told += f", {text.size(response.wire_bytes)} as {response.encoding}"
+    return told + (f": {response.body_start[:60].strip()}" if _wrong_body(response) else "")
+
+
+def _wrong_body(response: Response) -> bool:
+    return bool(response.lacks) or response.expected_sha256 not in (None, response.body_sha256)
+
+
+def _header(name: str) -> Callable[[Response], str]:
+    def tell(response: Response) -> str:
+        values = [value for header, value in response.headers if header.lower() == name.lower()]
+        return ", ".join(values) or text.MISSING
+
+    return tell
+
+
+def _never(_: Response) -> bool:
+    return False
+
+
+_ASPECTS: list[tuple[str, Callable[[Response], str], Callable[[Response], bool]]] = [
+    ("path", lambda response: response.path, _never),
+    ("status", _status, _wrong_status),
+    ("body", _body, _wrong_body),
+    ("HTTP version", lambda response: response.http_version or text.MISSING, _never),
+    ("TLS", lambda response: response.tls or text.MISSING, _never),
+    ("head", lambda response: text.size(response.head_bytes), _never),
+    *((name, _header(name), _never) for name in HEADERS_THAT_MATTER),
+]
+
+
+WHAT = {
+    "throughput_rps": "throughput",
+    "server_cpu_us": "server CPU time per request",
+    "memory_bytes": "memory",
+}
+SHARE_DIGITS = 5
+"""Less than 0.001% is told as none."""
+
+
+def how_it_changes(looks: Sequence[LongLook]) -> list[str]:
+    """Say for each variant how fast things change; nothing of looks that were short."""
+    return [
+        f"{look.variant}, in an hour: {', '.join(map(_slope_words, look.slopes))}"
+        for look in looks
+        if look.slopes
+    ]
+
+
+def _slope_words(slope: Slope) -> str:
+    low, centre, high = slope.per_hour.low, slope.per_hour.estimate, slope.per_hour.high
+    return f"{WHAT[slope.metric]} {_signed(centre)} ({_signed(low)} to {_signed(high)})"
+
+
+def _signed(share: float) -> str:
+    shown = text.percent(round(abs(share), SHARE_DIGITS))
+    return shown if shown == "0%" else f"{'−' if share < 0 else '+'}{shown}"
+
+
+def part_words(part: LookPart) -> str:
+    """Tell of a part in one line."""
+    return ", ".join(_part_words(part))
+
+
+def _part_words(part: LookPart) -> Iterator[str]:
+    yield f"{text.number(part.throughput_rps.estimate)} req/s ({_ends(part.throughput_rps)})"
+    for name, time_us in (("p50", part.p50_us), ("p99", part.p99_us)):
+        if time_us:
+            yield f"{name} {text.significant(time_us.estimate / 1000)} ms"
+    if part.server_cpu_us:
+        yield f"{text.significant(part.server_cpu_us.estimate)} µs of the servers' CPU time each"
+    if part.memory:
+        yield f"{text.significant(part.memory.median / MIB)} MiB"
+    if part.stalls:
+        yield f"{text.count(part.stalls, 'stall')}, {text.duration(part.stalled_s)} in all"
+
+
+def _ends(interval: Interval) -> str:
+    return f"{text.number(interval.low)} to {text.number(interval.high)}"

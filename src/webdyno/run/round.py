@@ -1,0 +1,218 @@
+"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import NamedTuple
+
+from webdyno.generator.interface import GeneratorError, LoadOrder
+from webdyno.judge import Stop, question_of
+from webdyno.judge.settings import slot_settings, slots_per_variant
+from webdyno.judge.validity.preflight import response_differences
+from webdyno.model.errors import OperationError
+from webdyno.model.judgement import ValidityWarning
+from webdyno.model.load import unpacked
+from webdyno.model.pilot import SlotSettings
+from webdyno.model.records import PreflightRecord, RoundRecord
+from webdyno.run.backend import Questions
+from webdyno.run.capacity import search_capacities
+from webdyno.run.planned import PlannedVariant
+from webdyno.run.point import RunningPoint, prepared, rng_of
+from webdyno.run.preflight import with_differences
+from webdyno.run.variant import Phase, RunningRound
+from webdyno.stack.service import StackDied
+
+LONGEST_COUNT_S = 60.0
+"""Longest slot of those that end after a number of requests, unless `slot_s` is given."""
+
+
+class PlannedSlot(NamedTuple):
+    """One stretch of load on one variant."""
+
+    position: int
+    """In the round, from 0."""
+    variant: PlannedVariant
+    phase: Phase
+    turn: int = 0
+    """Which of its variant's slots that count, from 0."""
+    warmup_s: float = 0.0
+    """Length of a warm-up, or of a burst of it."""
+    pause_s: float = 0.0
+    """After it, before anything else is loaded."""
+
+
+def run_round(point: RunningPoint, number: int) -> None:
+    """Run one round; whatever fails is put on record.
+
+    The point stops when the pre-flight check shows responses that can't be compared (no load is
+    made then) and when a server died under load, unless the run goes on without such variants.
+    Servers that don't start raise OperationError, a load generator that fails GeneratorError.
+    """
+    began, began_at = time.monotonic(), datetime.now(UTC)
+    rng = rng_of(point.experiment.measure.seed, point.number, number)
+    variants = point.racing()
+    names = [variant.name for variant in variants]
+    searched = point.experiment.capacity
+    order = [] if searched else round_order(names, slots_per_variant(point.data), rng)
+    times = slot_settings(point.data)
+    slots = [] if searched else plan_slots(variants, order, times, rng)
+    point.progress.round_begins(point.data.point, number, len(slots))
+    with prepared(point, number), RunningRound(point, number) as running:
+        for variant in rng.sample(variants, len(variants)):
+            running.start(variant)
+        preflight = run_preflight(variants, running)
+        point.keep(preflight)
+        if differences := response_differences(preflight, point.experiment):
+            give_up(point, number, differences)
+            return
+        ready_s = {name: up.ready_s for name, up in running.up.items()}
+        try:
+            _measure(running, slots, times, rng)
+            if searched is not None:
+                order = search_capacities(running, variants, searched, times, rng)
+        except StackDied as death:
+            point.has_stopped = not point.goes_on_without(point.failed)
+            if not point.has_stopped:
+                point.progress.notice(f"{death.what}: the run goes on without it")
+            return
+        except GeneratorError as failure:
+            point.keep_incident(number, None, failure)
+            raise
+    ended = RoundRecord(
+        round=number,
+        order=order,
+        started_at=began_at,
+        took_s=time.monotonic() - began,
+        ready_s=ready_s,
+    )
+    point.keep(ended)
+    point.progress.round_ends(ended, point.data)
+
+
+def give_up(point: RunningPoint, number: int, differences: Sequence[ValidityWarning]) -> None:
+    """Stop the point, or go on without the variants that answer otherwise, if enough stay."""
+    unlike = {
+        difference.variant: difference.what
+        for difference in reversed(differences)
+        if difference.variant is not None
+    }
+    staying = len(point.racing()) - len(unlike)
+    if not question_of(point.experiment).spares_variants or staying < 2 or len(unlike) > staying:
+        point.keep_stop(Stop("different-responses", differences[0].what))
+        return
+    for variant, what in unlike.items():
+        point.keep_incident(number, variant, OperationError(what))
+        point.progress.notice(f"{what}: the run goes on without it")
+
+
+def round_order(variants: Sequence[str], slots_per_variant: int, rng: Random) -> list[str]:
+    """Give the variant of each slot of a round.
+
+    Each variant gets `slots_per_variant` slots (an even number), and the mean position of its slots
+    within the round is the same for all variants. Two variants go ABBA: a drift that is linear over
+    the round then weighs equally on both. More variants take turns in random order, every second
+    round reversed. Which variant begins is drawn (randomised multiple interleaved trials: Abedi &
+    Brecht, ICPE 2017).
+    """
+    if slots_per_variant % 2:
+        raise ValueError("slots_per_variant must be even for a balanced order")
+    order: list[str] = []
+    for _ in range(slots_per_variant // 2):
+        there = rng.sample(list(variants), len(variants))
+        order += there + there[::-1]
+    return order
+
+
+def plan_slots(
+    variants: Sequence[PlannedVariant], order: Sequence[str], times: SlotSettings, rng: Random
+) -> list[PlannedSlot]:
+    """Put warm-ups, in an order of their own, before the slots that count.
+
+    A warm-up that is no longer than the variant's ramp-up is that of its first slot. Longer ones
+    are slots of their own, since costs per request are counted over ramp-ups as well: those of a
+    variant that warms up aren't what is measured. So are bursts, each of them.
+    """
+    by_name = {variant.name: variant for variant in variants}
+    slots: list[PlannedSlot] = []
+    for variant in rng.sample(variants, len(variants)):
+        name = variant.name
+        if name in times.in_bursts or times.warmup_s[name] > _ramp_up_s(variant, times):
+            slots += [
+                PlannedSlot(place, variant, "warmup", warmup_s=load_s, pause_s=times.pause_s(name))
+                for place, load_s in enumerate(times.warmup_loads_s(name), len(slots))
+            ]
+    return slots + [
+        PlannedSlot(place, by_name[name], "measure", order[: place - len(slots)].count(name))
+        for place, name in enumerate(order, len(slots))
+    ]
+
+
+def run_preflight(variants: Sequence[PlannedVariant], running: RunningRound) -> PreflightRecord:
+    """Ask all variants the same before the load, where they speak HTTP."""
+    point, up = running.point, running.up
+    responses = {
+        variant.name: point.testbed.clients.ask(
+            variant.name,
+            up[variant.name].url,
+            Questions(variant.certified, variant.load, point.experiment.ignore),
+        )
+        for variant in variants
+        if variant.stack.protocol == "http"
+    }
+    return PreflightRecord(
+        round=running.number,
+        responses=with_differences(responses),
+        facts={variant.name: dict(up[variant.name].facts) for variant in variants},
+        ran_before=[variant.name for variant in variants if variant.stack.runs_already],
+    )
+
+
+def _measure(
+    running: RunningRound, slots: Sequence[PlannedSlot], times: SlotSettings, rng: Random
+) -> None:
+    rest_s = times.rest_s
+    for slot in slots:
+        if rest_s and not running.waits_for_rest(rest_s):
+            rest_s = 0.0  # what they do then isn't left of their load
+        order = _slot_order(running, slot, times, rng)
+        running.measure(slot.position, slot.variant, slot.phase, order)
+        time.sleep(slot.pause_s)
+
+
+def _slot_order(
+    running: RunningRound, slot: PlannedSlot, times: SlotSettings, rng: Random
+) -> LoadOrder:
+    point, variant = running.point, slot.variant
+    name = f"round {running.number} slot {slot.position}"
+    if slot.phase == "warmup":
+        return running.order(variant, name, slot.warmup_s)
+    if variant.load.requests is not None:
+        longest_s = point.experiment.measure.slot_s or LONGEST_COUNT_S
+        order = running.order(variant, name, longest_s, turn=slot.turn)
+        return replace(order, count=variant.load.requests)
+    ramp_up_s = _ramp_up_s(variant, times) + rng.uniform(0.0, times.phase_s.get(variant.name, 0.0))
+    return replayed(
+        running.order(variant, name, times.window_s, ramp_up_s=ramp_up_s, turn=slot.turn)
+    )
+
+
+def replayed(order: LoadOrder) -> LoadOrder:
+    """Give an order with a stretch of the log that its load replays, if it does.
+
+    Its seed draws it; variants that replay the same log have the same stretch in their windows.
+    """
+    load = order.load
+    if load.arrivals != "replay" or load.replay is None or load.rate_per_s is None:
+        return order
+    begin, ramp_up_s = Random(order.seed).random(), order.ramp_up_s
+    stretch = unpacked(load.replay).stretch(
+        begin, order.duration_s, load.rate_per_s, ramp_up_s=ramp_up_s
+    )
+    return replace(order, replay=stretch)
+
+
+def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
+    """Give the ramp-up of a variant's slots; those that a number of requests ends have none."""
+    return 0.0 if variant.load.requests is not None else times.ramp_up_s[variant.name]

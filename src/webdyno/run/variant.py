@@ -1,0 +1,207 @@
+"""The variants of a round while they are up.
+
+Started, loaded, and what was measured put on record.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import Literal, Self
+
+from webdyno.generator.interface import LoadOrder
+from webdyno.model.errors import OperationError
+from webdyno.model.format import duration
+from webdyno.model.machine import Ceiling
+from webdyno.model.pilot import SlotSettings
+from webdyno.model.records import AdjustmentRecord, SlotRecord
+from webdyno.model.request import may_be_compressed
+from webdyno.run.backend import LinkCut, StartedVariant, Tracing
+from webdyno.run.planned import PlannedVariant
+from webdyno.run.point import RunningPoint, rng_of
+from webdyno.stack.log import IN_USE, refusal_in
+from webdyno.stack.service import StackDied
+
+SILENT_LIMIT_S = 1.0
+"""Ten heartbeats are sent in that time, and the kernel sends a lost one again after 0.2 s."""
+
+SEED_BITS = 32
+"""The engine counts its threads in the bits above."""
+
+Phase = Literal["warmup", "measure", "trial"]
+
+
+class RunningRound:
+    """A round's servers and load generators, until it ends."""
+
+    def __init__(self, point: RunningPoint, number: int) -> None:
+        self.point, self.number = point, number
+        self.up: dict[str, StartedVariant] = {}
+        """What is known of the variants that are up."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.point.testbed.end()
+
+    def start(self, variant: PlannedVariant) -> StartedVariant:
+        """Start a variant's servers, again where they run.
+
+        Raises OperationError where they don't start, which is put on record. Somebody may have
+        taken a port between its choice and the server's start: then others are drawn. That doesn't
+        help where the port is one of the application's own.
+        """
+        point = self.point
+        try:
+            return self._start(variant)
+        except OperationError as error:
+            if not _may_start_on_another_port(error):
+                point.keep_incident(self.number, variant.name, error)
+                raise
+        what = (
+            f"variant {variant.name}: an address was in use; it was started again with another port"
+        )
+        point.keep_adjustment(
+            AdjustmentRecord(
+                round=point.finished_rounds, rule="port-taken", variant=variant.name, what=what
+            )
+        )
+        try:
+            return self._start(variant)
+        except OperationError as error:
+            point.keep_incident(self.number, variant.name, error)
+            raise
+
+    def _start(self, variant: PlannedVariant) -> StartedVariant:
+        folder = self.point.folder.round_folder(self.point.number, self.number, variant.name)
+        self.up[variant.name] = up = self.point.testbed.servers.start(variant.name, folder)
+        return up
+
+    def waits_for_rest(self, most_s: float) -> bool:
+        """Wait until all servers rest; False where they don't in time."""
+        return self.point.testbed.servers.waits_for_rest(most_s)
+
+    def order(
+        self,
+        variant: PlannedVariant,
+        name: str,
+        duration_s: float,
+        *,
+        ramp_up_s: float = 0.0,
+        part_s: float | None = None,
+        turn: int = 0,
+    ) -> LoadOrder:
+        """Give the order, by a name of its own, for one stretch of a variant's load.
+
+        All that is random in it is drawn again for each round, and for each `turn` of a variant
+        within: chance is then a part of what rounds scatter by. All variants have the same in the
+        same turn.
+        """
+        url = self.up[variant.name].url
+        point = self.point
+        rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
+        return LoadOrder(
+            id=name,
+            requests=tuple(asked.sent_to(url, variant.load) for asked in variant.asked),
+            load=variant.load,
+            duration_s=duration_s,
+            ramp_up_s=ramp_up_s,
+            part_s=part_s,
+            seed=rng.getrandbits(SEED_BITS),
+        )
+
+    def warm_up_in_bursts(self, variant: PlannedVariant, times: SlotSettings) -> None:
+        """Load a variant in bursts, with pauses, as each round does; nothing is kept of it."""
+        for burst, load_s in enumerate(times.warmup_loads_s(variant.name)):
+            order = self.order(variant, f"warm-up of {variant.name}, burst {burst}", load_s)
+            self.point.testbed.load(variant.name, order)
+            time.sleep(times.pause_s(variant.name))
+
+    def measure(
+        self,
+        position: int,
+        variant: PlannedVariant,
+        phase: Phase,
+        order: LoadOrder,
+        tell: Callable[[SlotRecord], SlotRecord] = lambda record: record,
+    ) -> SlotRecord:
+        """Load one variant for one slot, and keep what was measured.
+
+        `tell` adds to the record what the slot is for. Where the variant's servers died, that is
+        put on record, and StackDied raised.
+        """
+        try:
+            return self._measured(position, variant, phase, order, tell)
+        except StackDied as death:
+            self.point.keep_incident(self.number, variant.name, death)
+            raise
+
+    def _measured(
+        self,
+        position: int,
+        variant: PlannedVariant,
+        phase: Phase,
+        order: LoadOrder,
+        tell: Callable[[SlotRecord], SlotRecord],
+    ) -> SlotRecord:
+        point, name = self.point, variant.name
+        point.progress.slot_begins(name, phase)
+        started_at = datetime.now(UTC)
+        load, used = point.testbed.slot(name, order, self._tracing(phase))
+        refused = bool(load.all_of_it.failures.status)
+        logs = point.folder.round_folder(point.number, self.number, name)
+        record = tell(
+            SlotRecord(
+                round=self.number,
+                slot=position,
+                variant=name,
+                phase=phase,
+                started_at=started_at,
+                load=load,
+                servers=used.servers,
+                readings=used.readings.replace(ceiling=ceiling_of(point, variant)),
+                profile=used.profile.cpu_s if used.profile else None,
+                system_calls=used.system_calls,
+                refusal=refusal_in(logs) if refused else "",
+            )
+        )
+        point.keep(record)
+        if used.profile:
+            point.folder.add_stacks(name, used.profile.stacks)
+        point.progress.slot_ends(record)
+        if (silent_s := used.readings.silent_s or 0.0) > SILENT_LIMIT_S:
+            raise LinkCut(
+                f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
+                "the network between them was cut, or one of them stalled"
+            )
+        point.testbed.servers.check_alive(name)
+        return record
+
+    def _tracing(self, phase: Phase) -> Tracing | None:
+        """Say what of the servers' CPUs is looked at meanwhile, if that was requested."""
+        if not self.point.experiment.profile:
+            return None
+        return "calls" if phase == "warmup" else "samples"
+
+
+def _may_start_on_another_port(error: OperationError) -> bool:
+    is_by_other = isinstance(error, StackDied) and error.is_by_other_port
+    return IN_USE in str(error).lower() and not is_by_other
+
+
+def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
+    """Give what the client can do at most with answers like the variant's, where that is known."""
+    load, calibration = variant.load, point.calibrations[variant.name]
+    lengths = [asked.expect.body_bytes for asked in variant.asked]
+    known = [length for length in lengths if length is not None]
+    plain = load.protocol == "http" and not load.think_s
+    calibrated = point.experiment.generator == "loadgen" and plain
+    if any(may_be_compressed(asked.headers or {}) for asked in variant.asked) or len(known) < len(
+        lengths
+    ):
+        return None
+    if calibration is None or not calibrated:
+        return None
+    body_bytes = fmean(known, variant.shares)
+    return calibration.ceiling(body_bytes, load.connections, load.keepalive)

@@ -1,0 +1,51 @@
+"""Variants that differ in more than their servers: page, load, and where they run."""
+
+from pathlib import Path
+
+from e2e.commands import QUICK, run_rounds, webdyno_here
+from webdyno.model.records import PreflightRecord, SlotRecord
+from webdyno.run.folder import RunFolder
+
+TWO_PAGES = """
+title = "Two pages"
+question = "What does the larger page cost?"
+site = "static"
+
+[load]
+connections = 4
+
+[variants.small]
+stack = "nginx"
+paths = ["/100.txt"]
+
+[variants.large]
+stack = "nginx"
+load = { paths = ["/100KB.txt"], connections = 2, requests = 30 }
+testbed = { server_cores = 1 }
+"""
+
+
+UNCUT = [it.replace("slot_s=0.1", "slot_s=0.5") for it in QUICK]
+"""So long 30 requests may take: on a busy machine the 0.1 s of QUICK now and then cut them off."""
+
+
+def test_two_pages_of_one_server_are_compared_each_by_its_own_load(tmp_path: Path) -> None:
+    (tmp_path / "pages.toml").write_text(TWO_PAGES)
+    told = run_rounds(1, "run", "pages.toml", *UNCUT, folder=tmp_path)
+    told += webdyno_here("report", "run", folder=tmp_path).stdout
+    assert "different bodies" not in told
+    assert "differs from small" in told
+    assert "load.paths: /100KB.txt, not /100.txt" in " ".join(told.split())
+    records = RunFolder.open(tmp_path / "run").records()
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    paths = {
+        variant: [it.path for it in responses] for variant, responses in preflight.responses.items()
+    }
+    assert paths == {"small": ["/100.txt"], "large": ["/100KB.txt"]}
+    slots = [it for it in records if isinstance(it, SlotRecord) and it.phase == "measure"]
+    completed = {
+        variant: {it.load.requests.completed for it in slots if it.variant == variant}
+        for variant in paths
+    }
+    assert completed["large"] == {30}
+    assert min(completed["small"]) > 30
