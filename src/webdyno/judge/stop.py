@@ -36,7 +36,7 @@ SPARE_ROUNDS = 2
 """At most so many rounds are measured in place of invalidated ones when the budget is used up,
 because without them there would be no verdict."""
 OUTNUMBERED = 2
-"""Times the fewest rounds: by then a interference that passed by has invalidated no more than half
+"""Times the fewest rounds: by then interference that passed by has invalidated no more than half
 of the slots, and those are excluded (`INTERFERENCE_TOLERATED`) instead of counted as bounds."""
 
 

@@ -123,7 +123,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """What the first variant after it is, against the baseline.
+        """What the first variant that is compared is, against the baseline.
 
         `faster` and so on.
         """

@@ -26,7 +26,7 @@ SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
 
 COMPARED_BYTES = 1 << 16
-"""How much of a body is compared with the first variant's, to show where they differ."""
+"""How much of a body is compared with the baseline's, to show where they differ."""
 
 MOST_DECODED_BYTES = 1 << 30
 """A small body can unpack to one that fills the memory."""
@@ -53,7 +53,7 @@ def ask_all(
 
     Headers are those of the load, so bodies may come compressed: what is kept of them is decoded.
 
-    `url` is the server's base URL. A request that gets no response gives an `Response` with an
+    `url` is the server's base URL. A request that gets no response gives a `Response` with an
     error.
     """
     netloc = urlsplit(url).netloc
@@ -134,7 +134,7 @@ def without_ignored(body: bytes, ignored: Sequence[str]) -> bytes:
 
 
 def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[Response]]:
-    """Tell what is other in bodies than in the first variant's, and drop the bodies."""
+    """Tell what is other in bodies than in the baseline's, and drop the bodies."""
     first, *_ = responses.values() or [[]]
     return {
         variant: [
