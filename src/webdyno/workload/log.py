@@ -269,7 +269,7 @@ def _notes(
     elif requests >= FEWEST and clients == requests:
         yield (
             f"each of the {number(requests)} requests has a client of its own, so sessions and "
-            "pauses can't be told: does the log name clients?"
+            "pauses are unknown: does the log name clients?"
         )
     if probes := remarks[PROBE]:
         are = "is a health check" if probes == 1 else "are health checks"
