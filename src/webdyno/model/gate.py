@@ -34,7 +34,7 @@ class GateSettings(Model):
     baseline: OneLine = BASELINE
     """What the baseline is called in the answer, such as `origin/main (1a2b3c4)`."""
     head: OneLine = HEAD
-    """What is compared with it is called."""
+    """What head is called there."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many points share the error rate; webdyno itself counts them."""
 

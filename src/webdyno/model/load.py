@@ -229,8 +229,8 @@ class Load(Model):
     of `replay_file`, which then says what is requested as well. Its stretches are drawn, for all
     variants the same ones; warm-ups and pilots have its rate only."""
     replay_file: str | None = None
-    """A file that `webdyno workload --replay` wrote: when which of the `[[requests]]` was requested
-    . It is played so fast that its mean rate is `rate_per_s`. Its content is kept with the run.
+    """A file that `webdyno workload --replay` wrote: when each of the `[[requests]]` was made.
+    It is played so fast that its mean rate is `rate_per_s`. Its content is kept with the run.
     """
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """The content of such a file, as a run keeps it."""
