@@ -1,4 +1,4 @@
-"""Writes the tables of docs/experiment.md: what the models say of each key of an experiment.
+"""Writes the tables of docs/reference/experiment-file.md: what the models say of each key.
 
     .venv/bin/python docs/make_experiment.py
 
@@ -29,7 +29,7 @@ from webdyno.model.setting import SettingShare, SettingValue, TunedVariant, Tuni
 from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
 from webdyno.model.why import Advice, Design, Intervention
 
-DOCUMENT = Path(__file__).with_name("experiment.md")
+DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
 
 TABLES: dict[str, type[BaseModel]] = {
     "": Experiment,

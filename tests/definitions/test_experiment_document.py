@@ -1,4 +1,4 @@
-"""docs/experiment.md: no key missing, none too many, defaults equal, examples that hold."""
+"""docs/reference/experiment-file.md: every key, its default, and examples that hold."""
 
 import importlib
 import re
@@ -15,7 +15,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 
 DOCS = Path(__file__).parents[2] / "docs"
-TEXT = (DOCS / "experiment.md").read_text(encoding="utf-8")
+TEXT = (DOCS / "reference/experiment-file.md").read_text(encoding="utf-8")
 EXAMPLES = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
 TWO_VARIANTS = {"first": {"stack": "nginx"}, "second": {"stack": "nginx"}}
 BARE = {"title": "t", "question": "q?", "site": "static"}

@@ -1,4 +1,4 @@
-"""docs/catalogue.md: what it tells to write works."""
+"""docs/reference/catalog.md: what it tells to write works."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.stack.starting import start_stack
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "catalogue.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference/catalog.md"
 COMMANDS = re.compile(
     r"^## A worked example.*?^```sh\n(.*?)^webdyno (.*?)^```", re.DOTALL | re.MULTILINE
 )

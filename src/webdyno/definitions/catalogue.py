@@ -42,7 +42,7 @@ class Catalogue:
             if not any((folder / kind).is_dir() for kind in KINDS):
                 raise UserError(
                     f"--catalog {folder}: no catalogue, which has one of the folders "
-                    f"{', '.join(KINDS)}; docs/catalogue.md shows one"
+                    f"{', '.join(KINDS)}; docs/reference/catalog.md shows one"
                 )
         return cls({}, {}, {}, {}).joined_by(folders)
 

@@ -1,6 +1,6 @@
 """An experiment: which variants are compared, under which load, how often and until when.
 
-What is said of each key here is what `docs/experiment.md` says.
+What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from collections.abc import Mapping

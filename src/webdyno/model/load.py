@@ -1,6 +1,6 @@
 """The load: what the clients do during a slot, at a rate, in turns, or by a log's own timetable.
 
-What is said of each key here is what `docs/experiment.md` says.
+What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """How a comparison is made: rounds, slots, the stop rule, the question.
 
-What is said of each key here is what `docs/experiment.md` says.
+What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from typing import Annotated, Literal, TypedDict
