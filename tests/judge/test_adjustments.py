@@ -160,13 +160,6 @@ def test_windows_begin_anywhere_in_a_variants_cycle_unless_the_user_says_where()
     assert alike == {"nginx": 0.3, "apache": 0.3}
 
 
-def test_a_ramp_up_on_record_without_a_variant_is_that_of_all() -> None:
-    told = '{"warmup_s": {"nginx": 0.1, "apache": 0.7}, "ramp_up_s": 0.3, "window_s": 1.5}'
-    settings = SlotSettings.model_validate_json(told)
-    assert settings.ramp_up_s == {"nginx": 0.3, "apache": 0.3}
-    assert SlotSettings.model_validate_json(settings.model_dump_json()) == settings
-
-
 def test_what_the_user_set_wins() -> None:
     given = Measure(slot_s=2, ramp_up_s=0, warmup_s=3)
     settings = slot_settings(point_data(PILOTS, measured(given).head.experiment))

@@ -2,8 +2,6 @@
 
 from math import ceil
 
-from pydantic import model_validator
-
 from webdyno.model.base import Amount, Count, Model
 
 BURST_S = BURST_PAUSE_S = 0.5
@@ -85,14 +83,6 @@ class SlotSettings(Model):
     """Longest wait before each slot for all servers to come to rest."""
     slots_per_variant: int | None = None
     """Slots of each variant in a round; None where it is chosen from the noise."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one_ramp_up_for_all(cls, told: object) -> object:
-        """Read settings on record from when all variants had one ramp-up, the longest."""
-        if isinstance(told, dict) and isinstance(ramp_up_s := told.get("ramp_up_s"), int | float):
-            return told | {"ramp_up_s": dict.fromkeys(told.get("warmup_s", ()), ramp_up_s)}
-        return told
 
     def warmup_loads_s(self, variant: str) -> list[float]:
         """Give the stretches of load of a variant's warm-up: one, or its bursts, all as long."""
