@@ -101,7 +101,7 @@ def test_wrk2_that_ran_a_millisecond_instead_of_5_s() -> None:
     assert output.tool == "wrk2"
     assert {"run-length", "longest-response", "failures", "rate-missed"} <= serious(text)
     (length,) = found(text, "run-length")
-    assert length.what == "5 s were asked for, and the run took 0.00125 s"
+    assert length.what == "5 s were requested, and the run took 0.00125 s"
 
 
 def test_connections_that_failed_are_counted_as_connections() -> None:
@@ -400,7 +400,7 @@ def test_a_run_that_was_broken_off_early_is_a_note() -> None:
     (warning,) = found(text, "run-length")
     assert (warning.severity, warning.what) == (
         "note",
-        "10 s were asked for, and the run took 7.5 s",
+        "10 s were requested, and the run took 7.5 s",
     )
     assert not found(wrk(took="10.05s"), "run-length")
 

@@ -68,7 +68,7 @@ def test_after_too_few_rounds_it_is_inconclusive() -> None:
     assert judge(PointData.of(run.head, [])).verdict is Verdict.INCOMPLETE
     question = question_of(run.head.experiment)
     first = point_data(run.records[: ends[0]], run.head.experiment)
-    assert question.so_far(first).endswith("second round")
+    assert question.so_far(first).endswith("(first CI after round 2)")
     assert question.so_far(run.data).startswith("capacity 15,")
 
 

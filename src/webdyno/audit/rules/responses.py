@@ -68,7 +68,7 @@ def _failures(output: Output) -> Iterator[Violation]:
         whole = max(whole, (output.requests or 0) + failed)
     what = f"{numeral(failed)} of {numeral(whole)} requests failed" if failed > 0 else "failures"
     if output.tool in KEPT_CONNECTIONS and failed > 0:
-        what = f"{numeral(failed)} errors and {numeral(output.requests or 0)} answers"
+        what = f"{numeral(failed)} errors and {numeral(output.requests or 0)} responses"
     what += f" ({', '.join(parts)})" if parts else ""
     if output.never_started:
         what += f"; {numeral(output.never_started)} were never sent: h2load opens no new connection"

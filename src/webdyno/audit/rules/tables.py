@@ -261,7 +261,7 @@ RULES = (
     AuditRule(
         "different-documents",
         _rows_as_sides,
-        why="The rows are about answers of different size: their throughputs can't be compared.",
+        why="The rows are about responses of different size: their throughputs can't be compared.",
         instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),

@@ -9,7 +9,7 @@ from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
 
 RESPONSES_DIFFER, HEADS_DIFFER = 1.5, 150
-"""Ratio and bytes by which answers differ that can't be the same body under different heads."""
+"""Ratio and bytes by which responses differ that can't be the same body under different heads."""
 
 SAME_SIZE = 0.02
 """Documents that differ less may be one page with another date in it."""
