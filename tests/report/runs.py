@@ -18,6 +18,8 @@ from webdyno.model.run import RunHead
 from webdyno.model.setting import SettingShare, TunedVariant, TuningStep
 from webdyno.report.view import RunView, run_view
 
+SLOW = SimulatedVariant(throughput_rps=21_000, server_cpu_us=61, latency_p50_us=2_700)
+NEAR = SimulatedVariant(throughput_rps=76_500, server_cpu_us=11.4, latency_p50_us=785)
 NGINX = SimulatedVariant(throughput_rps=77_000, server_cpu_us=11.3, latency_p50_us=780)
 APACHE = SimulatedVariant(
     stack="apache-event",
@@ -41,33 +43,21 @@ def decided() -> SimulatedRun:
 @cache
 def several_variants() -> SimulatedRun:
     """Four variants, one of them with a long name, one close to the baseline."""
-    return simulated_run(
-        {
-            "nginx": NGINX,
-            LONG_NAME: SimulatedVariant(
-                throughput_rps=21_000, server_cpu_us=61, latency_p50_us=2_700
-            ),
-            "apache-event": APACHE,
-            "nginx again": SimulatedVariant(
-                throughput_rps=76_500, server_cpu_us=11.4, latency_p50_us=785
-            ),
-        },
-        rounds=8,
-    )
+    four = {"nginx": NGINX, LONG_NAME: SLOW, "apache-event": APACHE, "nginx again": NEAR}
+    return simulated_run(four, rounds=8)
 
 
 @cache
 def invalid() -> SimulatedRun:
     """One variant answers 404 to everything."""
-    wrong = SimulatedVariant(
-        stack="apache-event", wrong_status=404, body=b"<title>Not Found</title>"
-    )
+    page = b"<title>Not Found</title>"
+    wrong = SimulatedVariant(stack="apache-event", wrong_status=404, body=page)
     return simulated_run({"nginx": NGINX, "apache": wrong}, rounds=6)
 
 
 @cache
 def inconclusive() -> SimulatedRun:
-    """Two servers that are nearly alike, too noisy for a response."""
+    """Two servers that are nearly alike, too noisy for an answer."""
     near = SimulatedVariant(throughput_rps=80_000, server_cpu_us=11.0, latency_p50_us=750)
     return simulated_run(
         {"nginx": NGINX, "nginx again": near}, rounds=6, restart_sd=0.05, slot_sd=0.05, seed=2
@@ -108,9 +98,8 @@ def no_round() -> SimulatedRun:
 def hostile() -> SimulatedRun:
     """Names and responses that mean something in HTML, scripts and CSV."""
     name = '</script><img src=x onerror="alert(1)">, {{ 7*7 }}'
-    wrong = SimulatedVariant(
-        body=b"<script>alert('body')</script>", wrong_status=500, wrong_share=0.5
-    )
+    page = b"<script>alert('body')</script>"
+    wrong = SimulatedVariant(body=page, wrong_status=500, wrong_share=0.5)
     return simulated_run({"nginx": NGINX, name: wrong}, rounds=6, title="<b>& co</b>")
 
 

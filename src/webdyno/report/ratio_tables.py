@@ -85,7 +85,7 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
 
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
-    """Say what each verdict rests on; where there is none, the response has said why."""
+    """Say what each verdict rests on; where there is none, the answer has said why."""
     for found in table.compared:
         if found.verdict is not Verdict.INVALID:
             yield f"{found.a} against {found.b}", " ".join([found.why, *bias_sentences(found)])
