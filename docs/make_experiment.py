@@ -95,7 +95,7 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "needed"
+        return "required"
     default = field.default
     if default is None:
         return "none"
@@ -168,7 +168,7 @@ def _bounded(word: str, metadata: tuple[Any, ...]) -> str:
     if any(isinstance(it, bounds.MultipleOf) for it in found):
         word = f"even {word}"
     if least is not None and most is not None:
-        return f"{word} from {least:,} to {most:,}".replace(",", "\N{NO-BREAK SPACE}")
+        return f"{word} from {least:,} to {most:,}"
     if least is not None:
         return f"{word} from {least}"
     return word

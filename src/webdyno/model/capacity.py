@@ -101,12 +101,12 @@ class CapacitySettings(Model):
     arrivals: Literal["poisson", "constant"] = "poisson"
     """Times between requests, random as of independent users, or all the same."""
     send_lag_budget: Lag = 0.0
-    """Requests may be sent so much later than they are due; see `load.send_lag_budget`."""
+    """Requests may be sent later than scheduled by this much; see `load.send_lag_budget`."""
     width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
-    """A rate that passes and one that fails have to be so close before the trials that decide."""
+    """How close a rate that passes and one that fails have to be before the deciding trials."""
     longest_trial_s: Seconds | None = None
-    """Length of the trials that decide; those far from the capacity take a quarter of it. Unless
-    given, 4 s or 50 times the longest latency that is allowed."""
+    """Length of the deciding trials; those far from the capacity take a quarter of it. By default 4
+    s or 50 times the longest latency allowed."""
 
     sweep_s: Budget | None = None
     """Afterwards, for so long, half of it each: latency at arrival rates around the capacities, in

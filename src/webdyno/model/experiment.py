@@ -33,38 +33,37 @@ class State(Model):
     """Commands that put back what a round's requests have changed, so that rounds begin alike."""
 
     before_round: list[OneLine] = []
-    """Run by a shell, one after the other, before each start of the variants, those of pilots
-    included: as who called webdyno, in the folder where that was. Where root goes on with a run of
-    somebody else, they run as that one. What they say is kept with the run; a failing one ends
-    it."""
+    """Run by a shell, one after the other, before each start of the variants, pilot runs included:
+    as the user who called webdyno, in that folder. Where root resumes another user's run, they run
+    as that user. Their output is kept with the run; a failing one ends it."""
     after_round: list[OneLine] = []
     """The same after the variants were stopped, whatever happened."""
     within_s: Seconds = 60.0
-    """What each of them may take."""
+    """Time limit of each."""
 
 
 class Variant(Model):
     """One stack with its settings and site, and whatever else differs from the other variants."""
 
     stack: str
-    """A stack of the catalogue, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`, see docs/own.md), which has the keys `dir`, `environment`, `services`,
-    `prepare`, `ready` and `ready_within` beside it."""
+    """A stack of the catalog, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
+    `url:…`, see docs/own.md), which also has the keys `dir`, `environment`, `services`,
+    `prepare`, `ready` and `ready_within`."""
     site: str | None = None
-    """The experiment's site unless named here. With a site of its own a variant is asked for that
-    site's first path, unless paths are given."""
+    """The experiment's site by default. A variant with its own site gets requests for that site's
+    first path, unless paths are given."""
     paths: WrittenPaths | None = None
-    """The load's paths unless named here; short for `load.paths`."""
+    """The load's paths by default; short for `load.paths`."""
     load: Changes = {}
-    """Keys of `[load]` that are other than the experiment's; all but `loop`."""
+    """Keys of `[load]` that differ from the experiment's; all but `loop`."""
     testbed: Changes = {}
-    """Keys of `[testbed]` that are other than the experiment's."""
+    """Keys of `[testbed]` that differ from the experiment's."""
     settings: dict[str, SettingValue] = {}
     """Settings of the stack and its site, see `webdyno stacks NAME`; their own defaults else."""
     memory: Size | None = None
     """Limit for all its services together; none unless given."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of the servers' CPUs it gets, all of them unless given; 0.8 is 80% of one's time.
+    """How many of the servers' CPUs it gets, all by default; 0.8 is 80% of one CPU.
     """
 
     @model_validator(mode="after")
@@ -153,30 +152,29 @@ class Experiment(Model):
     question: OneLine
     """What it answers, as a sentence with a question mark."""
     site: str
-    """What all variants serve: a site of the catalogue."""
+    """What all variants serve: a site of the catalog."""
     generator: GeneratorName = OWN_GENERATOR
-    """What makes the load: webdyno's own loadgen, or an instrument of older studies."""
+    """The load generator: webdyno's own loadgen, or a tool of older studies."""
     load: Load = Load()
     """What the clients do."""
     requests: WrittenRequests = []
-    """What is requested, where that is more than pages: in the place of `load.paths`."""
+    """The requests, where they are more than pages; they replace `load.paths`."""
     endpoint: Name | None = None
-    """Of the requests, only those that reports call so; a gate varies it."""
+    """Use only the requests of this name; a gate varies it."""
     ignore: list[Ignored] = []
-    """What of their bodies may differ between the variants: regular expressions, and places in
-    JSON, such as `$.items[*].id`. Bodies are compared before the load."""
+    """Parts of bodies that may differ between variants: regular expressions, and places in JSON,
+    such as `$.items[*].id`. Bodies are compared before the load."""
     same_bodies: bool = True
-    """Whether the variants have to answer alike where nobody says what is right. If not, other
-    bodies are reported and measured; false unless given where a variant is a revision (`rev:`)."""
+    """Whether variants must return the same bodies where the site defines none. If false,
+    differences are only reported. False by default where a variant is a revision (`rev:`)."""
     load_with: dict[GeneratorName, Changes] = {}
-    """By load generator: keys of `[load]` that are other with this one, such as `requests` with
-    ab."""
+    """By load generator: keys of `[load]` that differ with it, such as `requests` with ab."""
     measure: Measure = Measure()
     """How the comparison is made."""
     testbed: TestbedSettings = TestbedSettings()
     """Where it runs."""
     state: State = State()
-    """What puts everything back between rounds."""
+    """Commands that reset everything between rounds."""
     variants: Annotated[dict[Name, Variant], AfterValidator(_fit_to_compare)]
     """By name, in the order in which they are shown; the first one is the baseline."""
     factors: Annotated[
@@ -184,33 +182,31 @@ class Experiment(Model):
         AfterValidator(_few_points),
     ] = {}
     """What is varied: a setting's dotted key, as for --set, and its levels. The variants are
-    compared at every combination of levels; the measuring time is shared out among these points."""
+    compared at every combination of levels; these points share the measuring time."""
     workload: dict[str, JsonValue] = {}
-    """What `webdyno workload` found in the log that load and requests are made of. Nothing is done
-    with it; it is kept with the run."""
-    tuning: list[TunedVariant] = []
-    """What `webdyno tune` did to find the variants' settings. Nothing is done with it; it is kept
+    """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""
+    tuning: list[TunedVariant] = []
+    """How `webdyno tune` found the variants' settings. It is only kept with the run."""
     interventions: dict[Name, Intervention] = {}
-    """By variant: what `webdyno why` took from it, to see whether that limits the baseline."""
+    """By variant: the resource that `webdyno explain` reduced, to find the baseline's
+    bottleneck."""
     advice: dict[Name, Advice] = {}
-    """By variant: in which one setting `webdyno why --advice` made it other than the baseline."""
+    """By variant: the one setting that `webdyno explain --advice` changed."""
     design: Design | None = None
-    """Of the variants that `webdyno why --settings` made: which settings each of them has."""
+    """By variant of `webdyno explain --settings`: which settings it has."""
     profile: bool = False
-    """Sample what the servers' CPUs do in each slot, by `perf`, as `webdyno why --profile` asks."""
+    """Sample the servers' CPUs in each slot by `perf`, as `webdyno explain --profile` does."""
     capacity: CapacitySettings | None = None
-    """Makes the question which variant can take more: in each round the highest arrival rate of an
-    open loop is searched for at which the objectives hold. `load` says what is requested, over how
-    many connections at most."""
+    """Search in each round for the highest arrival rate of an open loop at which the objectives
+    hold. `load` gives the requests and the most connections."""
     race: RaceKind | None = None
-    """Makes it a race of three variants or more, which variants leave while it goes on. ranking:
-    each is compared with every other, what is told are ranks, and whose rank is settled leaves.
-    halving: after each round the worse half of those that aren't the baseline leaves, as in
-    tuning."""
+    """Three or more variants, some of which leave during the run. ranking: each is compared with
+    every other; the result is ranks, and a variant whose rank is settled leaves. halving: after
+    each round the worse half leaves, except for the baseline, as in tuning."""
     gate: GateSettings | None = None
-    """Makes it a gate, as `webdyno gate` does: is head, the third variant, worse than the
-    baseline, the first two?"""
+    """A gate, as of `webdyno gate`: is head, the third variant, worse than the baseline, the first
+    two?"""
 
     @model_validator(mode="before")
     @classmethod

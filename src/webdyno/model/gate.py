@@ -30,13 +30,14 @@ class GateSettings(Model):
     """What makes an experiment of three variants a gate: the baseline twice, and head."""
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the share by which head may be worse than baseline. Others aren't asked about."""
+    """By metric: the limit by which head may be worse than the baseline. Other metrics have
+    none."""
     baseline: OneLine = BASELINE
-    """What the baseline is called in the answer, such as `origin/main (1a2b3c4)`."""
+    """The baseline's name in the answer, such as `origin/main (1a2b3c4)`."""
     head: OneLine = HEAD
-    """What head is called there."""
+    """Head's name in the answer."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
-    """How many points share the error rate; webdyno itself counts them."""
+    """How many test points share the error rate; webdyno counts them."""
 
     def check_variants(self, variants: Sequence[object]) -> None:
         """Raise ValueError unless variants are those of a gate."""

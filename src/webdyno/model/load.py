@@ -197,7 +197,7 @@ def _replay(text: str) -> str:
 
 
 class SlowReaders(Model):
-    """Clients beside the load that take their responses in slowly, as mobile phones do."""
+    """Clients in addition to the load that read their responses slowly, as mobile phones do."""
 
     connections: Connections
     """How many."""
@@ -209,35 +209,36 @@ class Load(Model):
     """What the clients do during a slot."""
 
     paths: WrittenPaths = ["/"]
-    """Asked for in equal shares; `/many/{1..2000}.txt` stands for many. A variant may have its
+    """Requested in equal shares; `/many/{1..2000}.txt` stands for many. A variant may have its
     own."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Ask for the paths by Zipf's law with this exponent instead, the first one most often."""
+    """Request the paths by Zipf's law with this exponent instead, the first one most often."""
     headers: Headers = {}
-    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` answers may
-    come compressed: bodies are then looked at before the load, decoded; under load only their
+    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` responses
+    may be compressed: bodies are then decoded and checked before the load; under load only their
     status counts."""
     loop: Literal["closed", "open"] = "closed"
     """closed: each connection sends its next request when the last one was answered.
-    open: requests are due at an arrival rate, whether or not the server keeps up."""
+    open: requests are scheduled at an arrival rate, whether or not the server keeps up."""
     rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
-    """Open loop: what is due per second, in units of `due`."""
+    """Open loop: the arrival rate, in units of `due`."""
     due: Literal["request", "connection"] = "request"
-    """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
+    """Open loop: what the arrival rate counts; a connection is a new one, with `keepalive`
+    requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
-    """Open loop: times between what is due, random as of independent users, all the same, or those
-    of `replay_file`, which then says what is requested as well. Its stretches are drawn, for all
-    variants the same ones; warm-ups and pilots have its rate only."""
+    """Open loop: times between arrivals: random as of independent users, all the same, or those of
+    `replay_file`, which then gives the requests as well. Its stretches are drawn, the same for all
+    variants; warm-ups and pilot runs have its rate only."""
     replay_file: str | None = None
     """A file that `webdyno workload --replay` wrote: when each of the `[[requests]]` was made.
-    It is played so fast that its mean rate is `rate_per_s`. Its content is kept with the run.
+    It is played at a speed that gives `rate_per_s` on average. Its content is kept with the run.
     """
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """The content of such a file, as a run keeps it."""
     send_lag_budget: Lag = 0.0
-    """Open loop: requests may be sent so much later than they are due, several at a time, and
-    answers are timed by when the kernel got them: that costs the client less. 0 is exact, as on
-    Unix sockets always."""
+    """Open loop: requests may be sent later than scheduled by this much, several at a time;
+    responses are timed by their arrival in the kernel. That costs the client less. 0 is exact, as
+    always on Unix sockets."""
     think_s: Pause = 0.0
     """Closed loop: mean pause between a response and the connection's next request."""
     connections: Connections = 64
@@ -255,11 +256,11 @@ class Load(Model):
     """A request that isn't answered within this time is a failure."""
     requests: Requests | None = None
     """Closed loop: a slot ends when so many requests were answered, as with `ab -n`, instead of
-    after its time. `measure.slot_s` is then the longest that it may take, 60 s unless given."""
+    after its time. `measure.slot_s` is then its maximum, 60 s by default."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
-    """Connections held open beside the load, without a request."""
+    """Connections held open in addition to the load, without a request."""
     slow_readers: SlowReaders | None = None
-    """Clients beside the load that take their responses in slowly, as mobile phones do."""
+    """Clients in addition to the load that read their responses slowly, as mobile phones do."""
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":

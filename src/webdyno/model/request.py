@@ -171,21 +171,20 @@ class Request(Model):
     method: Annotated[str, AfterValidator(_method)] = "GET"
     """GET, POST, PUT, …"""
     name: Name | None = None
-    """What reports call it; method and path unless given. Requests of one name are told of
+    """Its name in reports; method and path by default. Requests of one name are reported
     together."""
     headers: Headers = {}
-    """Sent with it, beside those of the load; `${env:NAME}` stands for a secret."""
+    """Sent with it, in addition to those of the load; `${env:NAME}` stands for a secret."""
     body: str | None = None
     """What is sent, as text; `${env:NAME}` stands for a secret."""
     body_file: str | None = None
-    """A file that holds what is sent, named from where the experiment's file lies. Its content is
-    kept with the run."""
+    """A file with the body, relative to the experiment's file. Its content is kept with the run."""
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
     """What is sent, as base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
     """What is sent, as a table, list or value that is written as JSON, with its Content-Type."""
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
-    """How often it is asked for, beside the weights of the others."""
+    """How often it is requested, relative to the weights of the others."""
     status: Annotated[int, Field(ge=200, le=599)] | None = None
     """The valid response's status. Unless given, that of the site's page for a GET, else 200 to
     299.

@@ -35,7 +35,7 @@ class ServiceHost(Model):
     """Where one service of the stacks runs."""
 
     host: str
-    """The host that it has, instead of that of the other servers."""
+    """Its host, instead of that of the other servers."""
 
 
 class TestbedSettings(Model):
@@ -46,15 +46,15 @@ class TestbedSettings(Model):
     netns: each side has a network namespace of its own; a virtual link joins them.
     cluster: servers and clients are on hosts of a Ray cluster (docs/how-to/several-machines.md)."""
     hosts: RoleHosts = RoleHosts()
-    """Of a cluster: who serves, and who makes load."""
+    """Of a cluster: the hosts that serve, and those that make load."""
     services: dict[str, ServiceHost] = {}
     """Of a cluster: services with a host of their own, by their name in the stack."""
     server_cores: Annotated[int, Field(ge=1, le=4096)] | None = None
     """How many of the machine's cores the servers get; the client has the others. About half of
-    them unless given; fewer where a fast server leaves the client behind."""
+    them by default; choose fewer where a fast server saturates the client."""
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How much of its CPUs' time the client gets, all of it unless given; 0.8 is 80% of one's. To
-    see whether the client is the limit."""
+    """How many of its CPUs the client gets, all by default; 0.8 is 80% of one CPU. Shows whether
+    the client is the limit."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
     """What the link carries each way in bits per second, as text such as "100mbit"; Ethernet
     headers count. No limit unless given."""
