@@ -26,7 +26,7 @@ def test_the_larger_capacity_wins_by_its_ratio() -> None:
     ratio = judged.comparisons[0].ratio
     assert ratio
     assert ratio.estimate == pytest.approx(50 / 15, rel=0.03)
-    assert judged.headline.startswith("nginx can take 3.3")
+    assert judged.headline.startswith("nginx is better: 3.3")
     assert judged.warnings == []
 
 

@@ -70,7 +70,7 @@ def test_a_level_that_is_seen_again_is_no_warm_up() -> None:
     other_way = series(noise(rng) + np.where(TIME_S < 8, 0.3, 0))
     pilot = settle([[slowed], [other_way]], [], NEEDS)
     assert (pilot.warmup_s, pilot.steady) == (0, True)
-    assert "is seen again" in pilot.why
+    assert "look like the rest" in pilot.why
 
 
 def test_starts_may_be_told_by_windows_of_other_lengths() -> None:
@@ -285,11 +285,11 @@ def test_windows_are_long_against_memory_responses_and_percentiles() -> None:
     slow = settle([[series(noise(rng))]], [], replace(NEEDS, latency_s=0.2))
     assert slow.window_s == pytest.approx(4)
     assert slow.ramp_up_s == pytest.approx(0.4)
-    assert "20 latencies" in slow.why
+    assert "20 times the latency" in slow.why
     few = [Series(WINDOW_S, np.log(50) + noise(rng))]
     asked = settle([few], [], replace(NEEDS, quantile=0.99))
     assert asked.window_s == pytest.approx(368 / 50 / 4, rel=0.05)
-    assert "368 responses in a round, which p99 needs" in asked.why
+    assert "368 responses a round, which p99 needs" in asked.why
 
 
 def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
@@ -299,7 +299,7 @@ def test_what_the_budget_does_not_allow_is_cut_and_told() -> None:
     assert shorter.steady
     assert shorter.ramp_up_s == pytest.approx(0.4)
     assert shorter.window_s == pytest.approx(2.6)
-    assert "the budget allows 2.6 s after a ramp-up of 0.4 s" in shorter.why
+    assert "the time limit allows 2.6 s after a ramp-up of 0.4 s" in shorter.why
     both = settle([[logs]], [], replace(NEEDS, latency_s=1.0, most_slot_s=5))
     assert (both.ramp_up_s, both.window_s) == (2, 3)
     assert both.steady
