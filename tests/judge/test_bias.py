@@ -329,7 +329,8 @@ def test_beyond_the_client_there_is_what_cpu_time_the_servers_had_left(
     holds(rate, rate.ratio.estimate / busy / (1 - saved * (1 - busy)))
     assert rate.worst_case is not None
     assert rate.worst_case.high == pytest.approx(rate.ratio.high / busy**2, rel=0.01)
-    assert re.search(r"at least 1\.5\d× and at most \d+\.\d+×: other was client-limited", found.headline)
+    ends = r"at least 1\.5\d× and at most \d+\.\d+×: other was client-limited"
+    assert re.search(ends, found.headline)
 
 
 def test_a_client_on_the_servers_cpus_leaves_no_saying_what_they_had_left() -> None:
