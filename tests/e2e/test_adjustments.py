@@ -75,8 +75,8 @@ def skip_at_interference(folder: RunFolder, rule: str) -> None:
     """Trends are bounded, not adjusted, where other programs leave few slots to see them in."""
     slots = folder.data().points[0].slots
     rules = [rule for rule in SLOT_RULES.values() if rule.has_bias_bound]
-    disturbed = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
-    if (rule, "odd") not in adjustments(folder) and len(disturbed) > len(slots) / 3:
+    affected = [slot for slot in slots if any(rule.broken(slot) for rule in rules)]
+    if (rule, "odd") not in adjustments(folder) and len(affected) > len(slots) / 3:
         pytest.skip("other programs had the servers' CPUs")
 
 

@@ -271,7 +271,7 @@ def test_what_the_client_is_too_slow_for_is_not_waited_for() -> None:
     assert found.reason == "bounds"
 
 
-def test_what_is_known_but_inconclusive_as_measured_stops() -> None:
+def test_what_is_known_but_inconclusive_by_the_sampling_ci_stops() -> None:
     """Half a δ apart: no bound has a part in that."""
     near = EQUAL | {"apache": SimulatedVariant(throughput_rps=40_400)}
     assert reason(stop(stolen(run(near, 6, 0.009), 0.002))) == "precision"

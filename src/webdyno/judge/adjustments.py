@@ -158,13 +158,13 @@ def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_
     rule = servers.LEFT_OVER
     for variant in data.experiment.variants:
         slots = data.of_variant(variant)
-        disturbed = [slot for slot in slots if rule.broken(slot)]
-        if len(disturbed) > rule.tolerated * len(slots):
+        affected = [slot for slot in slots if rule.broken(slot)]
+        if len(affected) > rule.tolerated * len(slots):
             share = fmean(map(servers.left_over_share, slots))
             yield _Adjustment(
                 rule.name,
                 variant,
-                f"variant {variant}: {rule.what(disturbed)}; before each slot it is waited for up "
+                f"variant {variant}: {rule.what(affected)}; before each slot it is waited for up "
                 f"to {duration(REST_S)}, from now on, until they rest",
                 now.replace(rest_s=REST_S),
                 again=again and share > WORTH_AN_ADJUSTMENT,

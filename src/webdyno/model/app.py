@@ -54,8 +54,8 @@ class App(Model):
     ready_within: Seconds | None = None
     """It has so long to become ready; 20 s unless given."""
     settings: dict[str, JsonValue] = {}
-    """Settings that variants may turn and `webdyno tune` tunes, as `workers = { type = "whole", min
-    = 1, max = 16 }`; `start` finds the value in `$WORKERS`."""
+    """Settings that variants may change and `webdyno tune` tunes, as `workers = { type = "whole",
+    min = 1, max = 16 }`; `start` finds the value in `$WORKERS`."""
 
     @property
     def way(self) -> tuple[str, str]:

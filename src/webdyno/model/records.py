@@ -235,7 +235,7 @@ class LongLookRecord(Model):
 
 
 class AdjustmentRecord(Model):
-    """Something that disturbed the measurement, and that webdyno adjusted automatically."""
+    """Interference that webdyno adjusted for by itself."""
 
     kind: Literal["adjustment"] = "adjustment"
     point: Count = 0

@@ -118,12 +118,12 @@ class Stack(Model):
         those of other roles too unless that name is taken; then they are called ROLE_SETTING.
         """
         exposed = {name: self._own_setting(setting) for name, setting in self.settings.items()}
-        turned = {target for own in exposed.values() for target in own.sets}
+        changed = {target for own in exposed.values() for target in own.sets}
         for role in sorted(self.services, key=lambda role: role != self.front):
             part = self.services[role]
             for name, setting in part.service.settings.items():
                 hidden = (
-                    name in part.settings or (role, name) in turned or setting.idle(part.settings)
+                    name in part.settings or (role, name) in changed or setting.idle(part.settings)
                 )
                 if not hidden:
                     shown = f"{role}_{name}" if name in exposed else name

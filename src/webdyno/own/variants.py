@@ -88,8 +88,8 @@ def resolve(
             place = draft.place(("variants", name, "stack"))
             own = {"stack": resolver.name(variant["stack"], variant, keys, place)}
             kept = {key: value for key, value in variant.items() if key not in OwnKeys.model_fields}
-            declared, turned = split_settings(variant.get("settings"))
-            new_variants[name] = {**kept, **({"settings": turned} if declared else {}), **own}
+            declared, given = split_settings(variant.get("settings"))
+            new_variants[name] = {**kept, **({"settings": given} if declared else {}), **own}
     if resolver.made is None:
         return draft, catalogue
     data = {**draft.data, "variants": new_variants, **({"factors": new_factors} if factors else {})}

@@ -1,4 +1,4 @@
-"""What came out of a run, as a document: the response first and large, what was measured beside it.
+"""What came out of a run, as a document: the answer first and large, what was measured beside it.
 
 The terminal and Markdown have a digest. The page (`result_page`) is made of the same parts.
 """
