@@ -1,4 +1,4 @@
-"""docs/requests.md: its examples hold."""
+"""docs/how-to/traffic.md: its examples hold."""
 
 import re
 import shlex
@@ -9,7 +9,7 @@ from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.definitions.traffic import read_curl
 from webdyno.model.request import Request
 
-TEXT = (Path(__file__).parents[2] / "docs/requests.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/how-to/traffic.md").read_text(encoding="utf-8")
 
 
 def test_the_experiment_is_one() -> None:
@@ -22,7 +22,7 @@ def test_the_experiment_is_one() -> None:
 
 def test_the_curl_command_is_understood() -> None:
     (line,) = (
-        line for line in TEXT.splitlines() if line.startswith("webdyno") and "--curl" in line
+        line for line in TEXT.splitlines() if line.startswith("webdyno") and '"curl ' in line
     )
     command = shlex.split(line)[-1]
     assert Request.model_validate(read_curl(command)).path == "/hello.txt"
