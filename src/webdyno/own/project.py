@@ -10,7 +10,7 @@ from webdyno.definitions.validation import build
 from webdyno.model.app import PROJECT_FILE, App
 from webdyno.model.errors import UserError
 
-APP = "app"
+APP, REQUESTS = "app", "requests"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
 """For messages: what such a file needs at least, more or less."""
 GIT = ".git"
@@ -59,9 +59,11 @@ class ProjectSource:
 
     @property
     def data(self) -> dict[str, Any]:
-        """Give both, table by table."""
-        data = {key: value for key, value in self.project.file.data.items() if key != APP}
-        for key, value in self.command_line.data.items():
+        """Give both, table by table; paths of the command line replace the file's requests."""
+        said = self.command_line.data
+        excluded = {APP, REQUESTS} if "paths" in said.get("load", {}) else {APP}
+        data = {key: it for key, it in self.project.file.data.items() if key not in excluded}
+        for key, value in said.items():
             known = data.get(key)
             both = isinstance(known, dict) and isinstance(value, dict)
             data[key] = {**known, **value} if both else value  # type: ignore[dict-item]
