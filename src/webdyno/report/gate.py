@@ -119,7 +119,8 @@ def gate_markdown(gate: GateJudgement) -> str:
 
 def small_print(gate: GateJudgement) -> str:
     """Say what was held against what, how long, and how sure it is."""
-    said = f"{gate.head} vs {gate.baseline} (baseline)"
+    named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
+    said = f"{gate.head} vs {named}"
     if not gate.claims:
         return f"{said}."
     rounds = max(claim.rounds for claim in gate.claims)
