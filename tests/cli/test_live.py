@@ -37,7 +37,7 @@ def test_it_tells_where_the_run_is_and_how_sure_it_is(width: int) -> None:
     told = "\n".join(lines)
     assert "servers" in told
     assert "client" in told
-    assert "requested are ±2" in told.replace("\n", " ")
+    assert "target ±2" in told.replace("\n", " ")
     assert "●" in told
 
 

@@ -65,7 +65,7 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page.get_by_label("Time for measuring").fill("60s")
     page.get_by_role("button", name="Begin").click()
     page.locator("#live .point").first.wait_for(timeout=60_000)
-    expect(page.get_by_text(re.compile("known to ±")).first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile("precision ±")).first).to_be_visible(timeout=60_000)
     expect(page.locator("#points")).not_to_contain_text("faster")
     assert serious_faults(page) == []
     page.get_by_role("button", name="End it").click()

@@ -59,7 +59,7 @@ def test_too_few_answers_say_only_what_they_say() -> None:
     assert few.says == "299 responses only say that p99 exceeds 291 µs"
     enough = quantile_interval(histogram([float(i) for i in range(368)]), 0.99)
     assert enough is not None
-    assert enough.says == "p99 lies between 359 and 368 µs"
+    assert enough.says == "p99 lies between 359 µs and 368 µs"
     fewest = quantile_interval(histogram([7.0]), 0.5)
     assert fewest is not None
     assert fewest.says == "1 response: too few for p50"

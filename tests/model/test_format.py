@@ -178,6 +178,10 @@ def test_settings_are_shown_as_files_have_them() -> None:
     ]
 
 
-def test_times_of_answers_have_three_digits() -> None:
-    told = [text.latency(it) for it in (0.05, 85.31, 999.9, 4214.0)]
-    assert told == ["less than 0.1 µs", "85.3 µs", "1,000 µs", "4.21 ms"]
+def test_latency_has_three_digits() -> None:
+    told = [text.latency(it) for it in (0.05, 85.31, 999.4, 999.9, 4214.0, 2.5e6)]
+    assert told == ["less than 0.1 µs", "85.3 µs", "999 µs", "1.00 ms", "4.21 ms", "2.50 s"]
+    short = Interval(low=0.3, estimate=0.8, high=2.0)
+    assert text.latency_and_bounds(short) == ("0.8 µs", "0.3–2.0")
+    exact = Interval(low=1_619.0, estimate=1_622.0, high=1_625.0)
+    assert text.latency_and_bounds(exact) == ("1.62 ms", "1.62–1.62")

@@ -23,7 +23,7 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
     assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU time per request")
-    row = next(line for line in text.splitlines() if "100.0 → 130.0 µs" in line)
+    row = next(line for line in text.splitlines() if "100 µs → 130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
     assert "the working tree vs main (1a2b3c4)" in text
@@ -32,7 +32,7 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=80)
     assert "  server CPU time per request: ✗ worse" in text
-    assert "    baseline → head: 100.0 → 130.0 µs; worse by (95% CI): +28 to" in text
+    assert "    baseline → head: 100 µs → 130 µs; worse by (95% CI): +28 to" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:

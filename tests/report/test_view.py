@@ -46,8 +46,8 @@ def test_each_variant_that_was_asked_about_has_an_answer() -> None:
 @pytest.mark.parametrize(
     ("ends", "said"),
     [
-        ([(6_100, 6_500), (6_200, 6_540), (5_000, 9_000)], "6,100–6,540"),
-        ([(6_100, None), (6_200, None), (5_000, 9_000)], "above 6,100"),
+        ([(6_100, 6_500), (6_200, 6_540), (5_000, 9_000)], "6.10–6.54 ms"),
+        ([(6_100, None), (6_200, None), (5_000, 9_000)], "above 6.10 ms"),
         ([(None, None)], "too few responses in a round"),
         ([], ""),
     ],

@@ -182,8 +182,8 @@ class LiveView:
         found, wanted = foreseen.found, foreseen.wanted
         self.scale = interval_scale(found.low - found.centre, found.high - found.centre, wanted)
         self.scale.append(
-            f"  {foreseen.variant}: known to ±{percent(expm1(found.half_width))}, "
-            f"requested are ±{percent(expm1(wanted))}"
+            f"  {foreseen.variant}: precision ±{percent(expm1(found.half_width))}, "
+            f"target ±{percent(expm1(wanted))}"
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

@@ -14,7 +14,7 @@ from math import ceil, floor, log
 import numpy as np
 from scipy.special import bdtr
 
-from webdyno.model.format import count
+from webdyno.model.format import count, latency
 from webdyno.model.histogram import Histogram
 
 CONFIDENCE = 0.95
@@ -36,18 +36,16 @@ class QuantileInterval:
 
     @property
     def says(self) -> str:
-        """What the responses tell of the quantile, for people; times in µs."""
+        """What the responses tell of the quantile, for people."""
         name = f"p{self.quantile * 100:g}"
         responses = count(self.responses, "response")
-        match self.low, self.high:
-            case None, None:
-                return f"{responses}: too few for {name}"
-            case low, None:
-                return f"{responses} only say that {name} exceeds {low:,.0f} µs"
-            case None, high:
-                return f"{responses} only say that {name} is below {high:,.0f} µs"
-            case low, high:
-                return f"{name} lies between {low:,.0f} and {high:,.0f} µs"
+        if self.low is not None and self.high is not None:
+            return f"{name} lies between {latency(self.low)} and {latency(self.high)}"
+        if self.low is not None:
+            return f"{responses} only say that {name} exceeds {latency(self.low)}"
+        if self.high is not None:
+            return f"{responses} only say that {name} is below {latency(self.high)}"
+        return f"{responses}: too few for {name}"
 
 
 def quantile_interval(

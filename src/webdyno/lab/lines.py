@@ -9,10 +9,10 @@ from webdyno.model.format import (
     count,
     duration,
     factor_names,
+    latency,
     level,
     number,
     percent,
-    significant,
 )
 from webdyno.model.point import Point
 from webdyno.model.records import LongLookRecord, PilotRecord, RoundRecord, SlotRecord
@@ -133,7 +133,7 @@ def slot_words(record: SlotRecord) -> str:
     cpu_us = record.servers.cpu_s / max(load.all_of_it.completed, 1) * 1e6
     words = (
         f"{record.variant}, {record.phase}: {number(load.rate_rps)} req/s, "
-        f"{significant(cpu_us)} µs server CPU per request, client {percent(load.client.busy)} busy"
+        f"{latency(cpu_us)} server CPU per request, client {percent(load.client.busy)} busy"
     )
     if failed:
         words += f", {count(failed, 'failed request')}"

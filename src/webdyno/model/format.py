@@ -24,6 +24,9 @@ WIDEST = 100.0
 """An interval of a ratio is of no use if its upper end is more than so many times the lower one."""
 LEAST_US = 0.1
 """No clock tells shorter times."""
+LATENCY_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+"""Microseconds from which on a latency is written in this unit."""
+LATENCY_DIGITS = 3
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
@@ -183,10 +186,27 @@ def duration(seconds: float) -> str:
 
 
 def latency(us: float) -> str:
-    """Give the time of a response, or a part of it: `85.3 µs`, `4.21 ms`."""
+    """Give the time of a response, or a part of it: `85.3 µs`, `4.21 ms`, `1.20 s`."""
     if us < LEAST_US:
         return f"less than {LEAST_US} µs"
-    return f"{significant(us / 1000, 3)} ms" if us >= 1000 else f"{significant(us, 3)} µs"
+    rounded_us = float(f"{us:.{LATENCY_DIGITS - 1}e}")
+    each_us, unit = latency_unit(rounded_us)
+    return f"{significant(rounded_us / each_us, LATENCY_DIGITS)} {unit}"
+
+
+def latency_and_bounds(us: Interval) -> tuple[str, str]:
+    """Give a latency and its interval, both in the unit of the estimate: `4.21 ms`, `4.15–4.30`."""
+    each_us, unit = latency_unit(us.estimate)
+    here = us.mapped(lambda time_us: time_us / each_us)
+    most = max(LATENCY_DIGITS - 1 - _magnitude(here.estimate), 0)
+    decimals = min(_decimals(here), most)
+    ends = DASH.join(number(end, decimals) for end in (here.low, here.high))
+    return f"{number(here.estimate, decimals)} {unit}", ends
+
+
+def latency_unit(us: float) -> tuple[float, str]:
+    """Give the unit in which so long a time is written: its microseconds and its name."""
+    return next((it for it in LATENCY_UNITS if us >= it[0]), LATENCY_UNITS[-1])
 
 
 def minutes(seconds: float) -> str:

@@ -304,7 +304,7 @@ def measured_lines(
     excluded: list[VirtualHost] = []
     for it in hosts:
         (kept if {port, None} & set(it.ports) else excluded).append(it)
-    changes += [f"excluded: <VirtualHost {it.addresses}>, which isn't asked for" for it in excluded]
+    changes += [f"excluded: <VirtualHost {it.addresses}>, which isn't requested" for it in excluded]
     first = _first(request, kept, changes)
     in_order = sorted(kept, key=lambda it: it is not first)
     moved = [line for host in in_order for line in host.lines]

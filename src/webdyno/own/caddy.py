@@ -111,7 +111,7 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
     for other, server in servers.items():
         if other != name:
             left = " ".join(server.get("listen", []))
-            changes.append(f"excluded: what listens on {left}, which isn't asked for")
+            changes.append(f"excluded: what listens on {left}, which isn't requested")
     server = servers[name]
     before = " ".join(server.get("listen", []))
     changes.append(f"listen {HOST}:$PORT, not {before}")
@@ -203,7 +203,7 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
     names = _hosts(chosen)
     others = [host for site in sites for host in _hosts(site)]
     more = f"; --host NAME asks for another one: {listed(others)}" if others else ""
-    changes.append(f"{', '.join(names)} answers, whatever host is asked for{more}")
+    changes.append(f"{', '.join(names)} answers, whatever host is requested{more}")
     matches = [{k: it for k, it in match.items() if k != "host"} for match in chosen["match"]]
     logs = server.get("logs", {})
     named = [it for it in map(logs.get("logger_names", {}).get, names) if it]

@@ -122,7 +122,7 @@ class _Mover:
                 and section is not self._choice.section
                 and section.title not in named
             ):
-                self._exclude(section.lines[0], "it isn't asked for")
+                self._exclude(section.lines[0], "it isn't requested")
             else:
                 yield from self._section(section)
 
@@ -161,7 +161,7 @@ class _Mover:
         if name in {"errorfile", "ssl-dh-param-file"} and not self._can_read(values[-1]):
             return "its file can't be read"
         if name == "bind" and section in LISTENING and line is not self._choice.bind:
-            return "it isn't asked for"
+            return "it isn't requested"
         return ""
 
     def _bind(self, line: ConfigLine) -> str:

@@ -173,7 +173,7 @@ class _Mover:
         """Give a server at the run's address; nothing of one that isn't measured."""
         if not any(old is it for it in choice.servers):
             ports = sorted({str(it.port or "a socket") for it in listeners(old)})
-            self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't asked for")
+            self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't requested")
             return
         there = [it for it in fitting(self._request, old) if it.port == choice.port]
         is_said = any(it.is_default for it in there) or old is not choice.servers[0]

@@ -272,9 +272,9 @@ def _part_words(part: LookPart) -> Iterator[str]:
     yield f"{text.number(part.throughput_rps.estimate)} req/s ({_ends(part.throughput_rps)})"
     for name, time_us in (("p50", part.p50_us), ("p99", part.p99_us)):
         if time_us:
-            yield f"{name} {text.significant(time_us.estimate / 1000)} ms"
+            yield f"{name} {text.latency(time_us.estimate)}"
     if part.server_cpu_us:
-        yield f"{text.significant(part.server_cpu_us.estimate)} µs of the servers' CPU time each"
+        yield f"{text.latency(part.server_cpu_us.estimate)} of the servers' CPU time each"
     if part.memory:
         yield f"{text.significant(part.memory.median / MIB)} MiB"
     if part.stalls:

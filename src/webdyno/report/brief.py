@@ -30,8 +30,8 @@ from webdyno.report.ratio_tables import MetricTable
 from webdyno.report.result import cause_sections, deciding_table, outcome, said_of_deciding, tuning
 from webdyno.report.view import PointView, RunView
 from webdyno.report.words import (
+    MICROSECONDS,
     SIGNS,
-    metric_label,
     metric_title,
     ratio_and_interval,
     sure_bounds,
@@ -166,7 +166,7 @@ def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc
         ]
     rows = [
         [
-            doc.Cell(_title(it.metric), strong=number == 0),
+            doc.Cell(metric_title(it.metric), strong=number == 0),
             *(_value(it.metric, row.value) for row in it.rows),
             *(_compared(it.rows[0].comparison, decides=number == 0) if compared else ()),
         ]
@@ -185,11 +185,11 @@ def _rows_of_variants(
     columns = [
         *([doc.Column("rank", "rank")] if deciding.ranked else []),
         doc.Column("variant", "name", obvious=True),
-        doc.Column(_title(deciding.metric), "value"),
+        doc.Column(metric_title(deciding.metric), "value"),
         doc.Column("ratio", "ratio"),
         doc.Column("95% CI", "range"),
         doc.Column("verdict", "verdict", obvious=True),
-        *(doc.Column(_title(it.metric), "value", spare=True) for it in beside),
+        *(doc.Column(metric_title(it.metric), "value", spare=True) for it in beside),
         doc.Column("Failed", "value"),
     ]
     values = [{row.variant: row.value for row in it.rows} for it in beside]
@@ -210,11 +210,6 @@ def _rows_of_variants(
     return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
 
 
-def _title(metric: Metric) -> str:
-    """Name a metric; the cells have the unit of a latency."""
-    return metric_label(metric) if metric.unit == "µs" else metric_title(metric)
-
-
 def _value(metric: Metric, value: VariantValue | None) -> str:
     """Give a variant's value; latencies in the unit that suits them."""
     if value is None:
@@ -222,7 +217,7 @@ def _value(metric: Metric, value: VariantValue | None) -> str:
     known = value.interval.estimate if value.interval else next(iter(value.by_round), None)
     if known is None:
         return text.MISSING
-    if metric.unit == "µs":
+    if metric.unit == MICROSECONDS:
         return text.latency(known)
     return text.quantity(value.interval) if value.interval else text.significant(known)
 

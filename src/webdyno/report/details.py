@@ -232,10 +232,8 @@ def _figure(figure: float | None) -> str:
 ASKED: dict[str, Callable[[EndpointFigures], str]] = {
     "responses": lambda it: text.number(it.completed),
     "failures": lambda it: text.number(it.failed),
-    "responses per second": lambda it: text.significant(it.throughput_rps),
-    "latency p99, µs": lambda it: (
-        text.MISSING if it.p99_us is None else text.significant(it.p99_us)
-    ),
+    "throughput, req/s": lambda it: text.significant(it.throughput_rps),
+    "latency p99": lambda it: text.MISSING if it.p99_us is None else text.latency(it.p99_us),
 }
 
 

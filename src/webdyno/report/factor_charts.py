@@ -30,7 +30,7 @@ from webdyno.report.drawing import (
 from webdyno.report.ratio_tables import confidence_words
 from webdyno.report.run_charts import FACTOR, band_words, ratio_row
 from webdyno.report.view import PointView, RunView
-from webdyno.report.words import metric_label, metric_title, ratio_and_interval, value_and_interval
+from webdyno.report.words import metric_axis, metric_label, ratio_and_interval, value_and_interval
 
 PANEL_PX = 260
 HALF_WIDTH_PX = 400
@@ -134,7 +134,7 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     wide = metric.unit == "µs" and max(estimates) > WIDE * min(estimates)
     low = min(estimates) / ROOM if wide else 0.0
     upright = _Upright(
-        title=metric_title(metric) + (" (log scale)" if wide else ""),
+        title=metric_axis(metric) + (" (log scale)" if wide else ""),
         kind="log" if wide else "linear",
         domain=(low, max(estimates) * ROOM),
     )

@@ -13,12 +13,13 @@ from xml.etree import ElementTree as Xml
 
 from webdyno.judge.questions.claims import worse_range
 from webdyno.model.command import as_called
-from webdyno.model.format import MISSING, count, duration, percent, significant
+from webdyno.model.format import MISSING, count, duration, latency, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.report import document as doc
 from webdyno.report.markdown import table_lines, unmarked
+from webdyno.report.words import MICROSECONDS
 
 HEADLINES = {
     GateAnswer.PASS: (Verdict.FASTER, "✓ PASS"),
@@ -95,7 +96,9 @@ def _row(claim: GateClaim) -> list[str]:
 def _figures(claim: GateClaim) -> str:
     if not claim.baseline or not claim.head:
         return MISSING
-    unit = METRICS[claim.metric].metric.unit.replace("requests", "")
+    unit = METRICS[claim.metric].metric.unit
+    if unit == MICROSECONDS:
+        return f"{latency(claim.baseline)} → {latency(claim.head)}"
     return f"{significant(claim.baseline)} → {significant(claim.head)} {unit}"
 
 

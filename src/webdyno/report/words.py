@@ -7,6 +7,7 @@ from webdyno.judge.sentences import further, sentence, verdict_title
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
+from webdyno.model.metrics import metric_rule
 from webdyno.model.several_runs import Change
 from webdyno.report.document import Cell, Counts, Headline
 
@@ -20,6 +21,8 @@ SIGNS = {
     Verdict.MEASURED: "●",
 }
 """A verdict is never told by colour alone."""
+MICROSECONDS = "µs"
+"""The unit of metrics whose values are written as latency is, each with a unit of its own."""
 SMALLEST_TOLD = 1.0005
 MOST_TOLD = 6
 """Causes that are told, those that can have done most."""
@@ -37,6 +40,11 @@ def metric_label(metric: Metric) -> str:
 
 
 def metric_title(metric: Metric) -> str:
+    """Give the label with the metric's unit, unless each value names its own."""
+    return metric_label(metric) if metric.unit == MICROSECONDS else metric_axis(metric)
+
+
+def metric_axis(metric: Metric) -> str:
     """Give the label with the metric's unit, where it has one."""
     return ", ".join(filter(None, (metric_label(metric), metric.unit)))
 
@@ -47,10 +55,22 @@ def value_and_interval(value: VariantValue | None) -> tuple[str, str]:
     Of a single round there is only a value.
     """
     if value is not None and value.interval is not None:
-        around = "" if text.is_constant(value.interval) else text.quantity_bounds(value.interval)
-        return text.quantity(value.interval), around
-    known = value is not None and len(value.by_round) == 1
-    return (text.significant(value.by_round[0]) if value and known else text.MISSING), ""
+        shown, around = _with_bounds(value, value.interval)
+        return shown, "" if text.is_constant(value.interval) else around
+    if value is None or len(value.by_round) != 1:
+        return text.MISSING, ""
+    (only,) = value.by_round
+    return (text.latency(only) if _is_time(value) else text.significant(only)), ""
+
+
+def _with_bounds(value: VariantValue, interval: Interval) -> tuple[str, str]:
+    if _is_time(value):
+        return text.latency_and_bounds(interval)
+    return text.quantity(interval), text.quantity_bounds(interval)
+
+
+def _is_time(value: VariantValue) -> bool:
+    return metric_rule(value.metric).metric.unit == MICROSECONDS
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:
@@ -70,8 +90,10 @@ def within_a_round(value: VariantValue | None) -> str:
     if low is None or high is None:
         known = low if high is None else high
         side = "above" if high is None else "below"
-        return "too few responses in a round" if known is None else f"{side} {text.number(known)}"
-    return f"{text.number(low)}{text.DASH}{text.number(high)}"
+        return "too few responses in a round" if known is None else f"{side} {text.latency(known)}"
+    each_us, unit = text.latency_unit(high)
+    ends = (text.significant(end / each_us, text.LATENCY_DIGITS) for end in (low, high))
+    return f"{text.DASH.join(ends)} {unit}"
 
 
 def _middle(ends: Sequence[float | None]) -> float | None:

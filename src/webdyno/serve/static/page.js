@@ -38,7 +38,7 @@ function scale(point) {
   const widest = Math.max(point.half_width, 3 * point.wanted_half_width);
   const box = element("div", "", "scale");
   box.setAttribute("role", "img");
-  box.setAttribute("aria-label", `known to ±${point.known}, asked for are ±${point.wanted}`);
+  box.setAttribute("aria-label", `precision ±${point.known}, target ±${point.wanted}`);
   for (const [name, half] of [["band", point.wanted_half_width], ["interval", point.half_width]]) {
     const part = element("span", "", name);
     part.style.left = `${50 - (50 * half) / widest}%`;
@@ -56,7 +56,7 @@ function shown(point) {
   for (const ratio of point.ratios ?? []) part.append(element("p", ratio, "ratio"));
   if (point.known) {
     part.append(scale(point));
-    part.append(element("p", `known to ±${point.known}, asked for are ±${point.wanted}`, "soft small"));
+    part.append(element("p", `precision ±${point.known}, target ±${point.wanted}`, "soft small"));
   }
   if (point.excluded) part.append(element("p", `slots excluded: ${point.excluded}`, "warning small"));
   return part;
