@@ -102,7 +102,7 @@ listen stats
                 "listen 127.0.0.1:$PORT, not :443",
                 "no TLS, since what is requested is HTTP without it",
                 "log RUN/access.log, not /var/log/caddy/access.log",
-                "example.org answers, whatever host is asked for",
+                "example.org answers, whatever host is requested",
             ],
         ),
         (

@@ -85,7 +85,7 @@ def test_a_site_that_serves_something_is_measured_before_one_that_redirects(
     tmp_path: Path, text: str, site: str
 ) -> None:
     changes = moved(tmp_path, text).changes
-    (said,) = [it for it in changes if "answers, whatever host is asked for" in it]
+    (said,) = [it for it in changes if "answers, whatever host is requested" in it]
     assert said.startswith(f"{site} answers")
     assert ("--host NAME asks for another one" in said) == (text.count("a.org {") > 1)
 

@@ -160,7 +160,7 @@ def test_what_is_moved_is_taken_by_nginx(
             "server { listen 80 default_server; return 444; } server { server_name a.b; }",
             {},
             f"listen {HERE} default_server;\n        server_name a.b;",
-            "server a.b answers, whatever host is asked for",
+            "server a.b answers, whatever host is requested",
         ),
         (
             (
@@ -169,7 +169,7 @@ def test_what_is_moved_is_taken_by_nginx(
             ),
             {"protocol": "https"},
             f"listen {HERE} default_server ssl;\n        server_name a.b;",
-            "server a.b answers, whatever host is asked for",
+            "server a.b answers, whatever host is requested",
         ),
         (
             "server { listen 80; return 444; } server { listen 80; server_name a.b; }",

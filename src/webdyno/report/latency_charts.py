@@ -202,7 +202,7 @@ def _capacity_chart(
         alt.Chart(values(rows))
         .mark_point(filled=True, size=40, opacity=0.8)
         .encode(
-            x=alt.X("rate:Q", title="Requests due per second")
+            x=alt.X("rate:Q", title="Arrival rate, req/s")
             .scale(zero=False, nice=True)
             .axis(labelExpr=GROUPED, grid=False),
             y=_axis_of(objective),

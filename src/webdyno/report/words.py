@@ -7,7 +7,7 @@ from webdyno.judge.sentences import further, sentence, verdict_title
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
-from webdyno.model.metrics import metric_rule
+from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import Change
 from webdyno.report.document import Cell, Counts, Headline
 
@@ -70,7 +70,7 @@ def _with_bounds(value: VariantValue, interval: Interval) -> tuple[str, str]:
 
 
 def _is_time(value: VariantValue) -> bool:
-    return metric_rule(value.metric).metric.unit == MICROSECONDS
+    return METRICS[value.metric].metric.unit == MICROSECONDS
 
 
 def ratio_and_interval(comparison: Comparison) -> tuple[str, str]:

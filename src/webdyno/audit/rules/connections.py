@@ -72,7 +72,7 @@ def _too_many_under_way(output: Output) -> Iterator[Violation]:
             right * output.throughput_rps * output.mean_ms / 1000
         )  # failures may take no time
     if under_way is not None and under_way > MOST_UNDER_WAY * most + 1:
-        what = f"rate × latency is {numeral(under_way)} requests under way at once, over "
+        what = f"throughput × latency is {numeral(under_way)} requests under way at once, over "
         what += f"{numeral(output.concurrency)} connections"
         yield Violation(output.where("mean_ms"), what)
 

@@ -79,7 +79,7 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
             rule="no-capacity",
             severity="invalid",
             variant=variant,
-            what=f"variant {variant}: {objectives} did not hold at any rate that was tried, "
+            what=f"variant {variant}: {objectives} did not hold at any arrival rate that was tried, "
             f"down to {number(lowest.rate_rps)} req/s{CLIENT_LATE if late else ''}",
             fix=FIX_OF_LATE if late else FIX_OF_NONE,
         )
@@ -113,7 +113,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 rule="no-capacity",
                 severity="invalid",
                 variant=look.variant,
-                what=f"variant {look.variant}: {late[0].text} can't hold at any rate: "
+                what=f"variant {look.variant}: {late[0].text} can't hold at any arrival rate: "
                 f"{stall_words(look)} make what comes in them late, seen in "
                 f"{duration(look.looked_s)} at {at}; short trials lie between them",
                 fix="Look in the server's log for what it does then: garbage collection, "
