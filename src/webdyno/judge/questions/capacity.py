@@ -79,8 +79,8 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
             rule="no-capacity",
             severity="invalid",
             variant=variant,
-            what=f"variant {variant}: {objectives} did not hold at any arrival rate that was tried, "
-            f"down to {number(lowest.rate_rps)} req/s{CLIENT_LATE if late else ''}",
+            what=f"variant {variant}: {objectives} did not hold at any arrival rate that was "
+            f"tried, down to {number(lowest.rate_rps)} req/s{CLIENT_LATE if late else ''}",
             fix=FIX_OF_LATE if late else FIX_OF_NONE,
         )
 
