@@ -1,4 +1,4 @@
-"""Does `webdyno why` name what limits a server? Servers with one bottleneck made on purpose.
+"""Does `webdyno explain` name what limits a server? Servers with one bottleneck made on purpose.
 
 For each case webdyno measures two variants that are alike, for the sake of a run to ask about, then
 what limits the first. The bottleneck is named where its elasticity is the largest and surely the
@@ -25,8 +25,8 @@ from rig.lab import Call
 from rig.script import Script, progress
 from webdyno.judge import judge
 from webdyno.judge.questions.interventions import LIMITS, SLACK
+from webdyno.model.explain import Elasticity
 from webdyno.model.run import variant_folder
-from webdyno.model.why import Elasticity
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\
@@ -115,7 +115,7 @@ def script() -> Script:
     """Describe the command line."""
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--cases", list(CASES))
-    made.add_argument("--budget", default="3m", help="of `webdyno why`, for each case (3m)")
+    made.add_argument("--budget", default="3m", help="of `webdyno explain`, for each case (3m)")
     made.add_growing(RESULTS)
     return made
 
@@ -138,8 +138,8 @@ def look(name: str, budget: str) -> Limited:
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
         problem = measured(experiment, folder, budget="5s").made()
         if not problem:
-            of_it = {"folder": folder, "variants": [VARIANT], "budget": budget, "yes": True}
-            problem = Call("why", of_it).made()
+            of_it = {"folder": folder, "variants": [VARIANT], "time": budget, "yes": True}
+            problem = Call("explain", of_it).made()
         kept = lab.Kept(
             case=name,
             at=at,
@@ -148,7 +148,7 @@ def look(name: str, budget: str) -> Limited:
             took_s=time.monotonic() - began_s,
             problem=problem,
         )
-        asked = folder / "why" / variant_folder(VARIANT)
+        asked = folder / "explain" / variant_folder(VARIANT)
         if not (asked / "slots.jsonl").exists():
             return Limited(**dict(kept))
         found = RunFolder.open(asked)

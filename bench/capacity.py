@@ -107,7 +107,7 @@ def asked(name: str, budget: str) -> Call:
     """Give what webdyno is asked."""
     objective = f"p{100 * (1 - ALLOWED):g}<{WITHIN_S * 1e3:g}ms"
     settings = {"capacity.slo": [objective], **settings_in(CASES[name].settings)}
-    return dialled(settings).having(budget=budget)
+    return dialled(settings).having(time=budget)
 
 
 def errors(found: Outcome) -> list[float]:

@@ -1,4 +1,4 @@
-"""Does `webdyno why --advice --try` name the cause? Servers with one thing made worse on purpose.
+"""Does `webdyno explain --advice --try` name the cause? Servers made worse in one thing.
 
 For each case webdyno measures the server as it is against the one with a setting that is known to
 cost, then is asked for advice on the latter, without a word about what was done to it. The cause is
@@ -25,8 +25,8 @@ from rig.script import Script, progress
 from webdyno.definitions.validation import shown_value
 from webdyno.judge import judge
 from webdyno.model.base import Interval
+from webdyno.model.explain import Gain
 from webdyno.model.setting import SettingValue
-from webdyno.model.why import Gain
 from webdyno.run.folder import RunFolder
 
 EXAMPLES = """\
@@ -154,12 +154,7 @@ def name_cause(name: str) -> Named:
         experiment.write_text(written(name, CASES[name]), encoding="utf-8")
         problem = measured(experiment, folder, budget="25s").made()
         if not problem:
-            of_it = {
-                "folder": folder,
-                "variants": [SLOW],
-                "budget": CASES[name].budget,
-                "yes": True,
-            }
+            of_it = {"folder": folder, "variants": [SLOW], "time": CASES[name].budget, "yes": True}
             problem = Call("try_advice", of_it).made()
         kept = lab.Kept(
             case=name,
@@ -174,7 +169,7 @@ def name_cause(name: str) -> Named:
 
 def measured(experiment: Path, folder: Path, budget: str) -> Call:
     """Have an experiment measured for so long and no longer, in a folder."""
-    arguments = {"experiment": experiment, "out": folder, "budget": budget, "yes": True}
+    arguments = {"experiment": experiment, "output": folder, "time": budget, "yes": True}
     settings = {"measure.patience": 1}
     return Call("run_experiment", {**arguments, "catalog": [CATALOGUE], "settings": settings})
 
@@ -200,8 +195,8 @@ def _found(folder: Path) -> dict[str, object]:
     run = RunFolder.open(folder)
     compared = judge(run.data().points[0]).comparisons
     told: dict[str, object] = {"ratio": compared[0].decisive if compared else None}
-    if (folder / "why" / f"advice-{SLOW}").exists():
-        tried = RunFolder.open(folder / "why" / f"advice-{SLOW}")
+    if (folder / "explain" / f"advice-{SLOW}").exists():
+        tried = RunFolder.open(folder / "explain" / f"advice-{SLOW}")
         told["gains"] = judge(tried.data().points[0]).gains
     return told
 

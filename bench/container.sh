@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a container costs: one static Go program in a container against the same as a plain process.
-#     bench/container.sh FOLDER [flags of webdyno duel]
+#     bench/container.sh FOLDER [flags of webdyno compare]
 # FOLDER gets the program, its Dockerfile and the run. Takes root, Go and Podman.
 set -eu
 webdyno=$(cd "$(dirname -- "$0")/.." && pwd)/dyno
@@ -29,4 +29,4 @@ EXPOSE 8080
 CMD ["/server"]
 EOF
 CGO_ENABLED=0 go build -o server main.go
-exec "$webdyno" duel image:. cmd:./server "$@"
+exec "$webdyno" compare image:. cmd:./server "$@"

@@ -63,7 +63,7 @@ def first_comparison() -> FirstAnswer:
     at, began_s = datetime.now(UTC), time.monotonic()
     headline, answer_s, lines = "", None, []
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
-        command = [str(lab.WEBDYNO), *COMMAND, f"--out={scratch}/run"]
+        command = [str(lab.WEBDYNO), *COMMAND, f"--output={scratch}/run"]
         with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

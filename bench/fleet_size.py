@@ -2,7 +2,7 @@
 
 The rounds of a run of yours are drawn at random, with replacement, into the runs of as many hosts
 as are requested. Their pieces come as those of hosts do, each host in a thread of its own; then all
-is judged, over processes as `webdyno fleet` does, and the page made. Printed for each size: CPU
+is judged, over processes as `webdyno report` does, and the page made. Printed for each size: CPU
 time per round until it is on disk (drawing it included) and that of judging it, CPU time of verdict
 and page, size of the page, what lies on disk, the most memory that was needed by who gave the
 orders and by a process that judged, and how long all of it took.
@@ -44,7 +44,7 @@ from webdyno.run.records_file import RECORDS_FILE
 
 EXAMPLES = """\
   of the rounds of a run of some minutes
-    ./dyno run --budget 2m --out /tmp/run && .venv/bin/python bench/fleet_size.py /tmp/run
+    ./dyno run --time 2m -o /tmp/run && .venv/bin/python bench/fleet_size.py /tmp/run
   as large as is planned for
     .venv/bin/python bench/fleet_size.py /tmp/run --hosts 1000 --rounds 100
 """
@@ -165,7 +165,7 @@ def cost_of(run: Path, hosts: int, rounds: int) -> Cost:
         machines = judged_machines({run.path.name: run.path for run in finished_runs(out)})
         cpu_s.append(_cpu_s())
         found = judge_fleet(machines)
-        page = fleet_page(template.head, found, {}, "webdyno fleet")
+        page = fleet_page(template.head, found, {}, "webdyno report")
         cpu_s.append(_cpu_s())
         disk = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     kept, judged, verdict = (after - before for before, after in pairwise(cpu_s))

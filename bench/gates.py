@@ -110,7 +110,7 @@ def work(options: Namespace, console: Console) -> None:
 def run(case: Case, programs: Path, budget: str | None) -> Answered:
     """Run one gate."""
     with _neighbour(case):
-        return run_gate(case.name, case.asked.having(budget=budget), programs)
+        return run_gate(case.name, case.asked.having(time=budget), programs)
 
 
 def dialled_gate(dials: Iterable[str]) -> Call:
@@ -125,7 +125,7 @@ def run_gate(case: str, call: Call, programs: Path) -> Answered:
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
-        problem = call.having(out=folder).made(programs)
+        problem = call.having(output=folder).made(programs)
         found = open_run(folder).gate if (folder / "slots.jsonl").exists() else None
         gate = found and found.judgement
     return Answered(

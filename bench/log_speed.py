@@ -1,4 +1,4 @@
-"""How fast `webdyno workload` reads a log, and how much memory that takes.
+"""How fast `webdyno traffic` reads a log, and how much memory that takes.
 
 Combined format; paths by Zipf's law, visitors of some requests each at random times of a day. Each
 size is read in a process of its own: peak memory is that of the whole program.
@@ -46,7 +46,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Print a line for each size."""
-    table = Table(title="webdyno workload access.log -o traffic.toml")
+    table = Table(title="webdyno traffic access.log -o traffic.toml")
     for heading in ("lines", "MB", "s", "CPU s", "peak memory, MB"):
         table.add_column(heading, justify="right")
     for lines in options.lines:

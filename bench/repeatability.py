@@ -79,7 +79,7 @@ def ratio_cells(ratio: Interval | None) -> tuple[str, str]:
 def duel(folder: Path) -> RunFolder:
     """Run the duel for all of its time."""
     settings = {"measure.precision": "0.1%", "measure.max_rounds": 100}
-    asked = {"system": STACK, "baseline": STACK, "budget": BUDGET_S, "out": folder}
+    asked = {"system": STACK, "baseline": STACK, "time": BUDGET_S, "output": folder}
     Call("compare", {**asked, "settings": settings}).made()
     return RunFolder.open(folder)
 

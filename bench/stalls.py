@@ -138,7 +138,7 @@ def asked(name: str) -> Call:
     """Give what webdyno is asked."""
     case = CASES[name]
     soak = {"measure.soak_s": case.soak} if case.soak else {}
-    return dialled({**settings_in(case.settings), **soak}).having(budget=case.budget)
+    return dialled({**settings_in(case.settings), **soak}).having(time=case.budget)
 
 
 def seen(found: Outcome) -> list[str]:

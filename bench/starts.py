@@ -76,7 +76,7 @@ def work(options: Namespace, console: Console) -> None:
     run_cases(
         options,
         lambda name, programs: run_gate(
-            name, CASES[name].asked.having(budget=options.budget), programs
+            name, CASES[name].asked.having(time=options.budget), programs
         ),
         line,
     )

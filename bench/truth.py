@@ -167,7 +167,7 @@ def work(options: Namespace, console: Console) -> None:
             for _ in range(options.rounds):
                 for case in cases:
                     with neighbour(case.neighbour, program):
-                        call = case.asked.having(budget=options.budget)
+                        call = case.asked.having(time=options.budget)
                         found = lab.run_lab(case.name, call, program.parent)
                     lab.append(options.results, found)
                     progress.print(line(case, found), markup=False)

@@ -31,7 +31,7 @@ EXAMPLES = """\
   the server with best settings ten times (half an hour)
     .venv/bin/python bench/tuning.py --cases planted --rounds 10
   the one without, ten short searches (six minutes)
-    .venv/bin/python bench/tuning.py --cases idle --rounds 10 --each 45s --budget 45s
+    .venv/bin/python bench/tuning.py --cases idle --rounds 10 --time 60s
   only the table of what is there
     .venv/bin/python bench/tuning.py --rounds 0
 """
@@ -59,8 +59,7 @@ def script() -> Script:
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--cases", ["planted", "idle"])
     made.add_growing(RESULTS)
-    made.add_argument("--each", default="3m", help="webdyno's --each (3m)")
-    made.add_argument("--budget", default="90s", help="webdyno's --budget, of the final run (90s)")
+    made.add_argument("--time", default="4m", help="webdyno's --time (4m)")
     return made
 
 
@@ -75,8 +74,13 @@ def tune(name: str, options: Namespace, programs: Path) -> Tuned:
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "tuned"
-        times = {"each": options.each, "budget": options.budget}
-        asked = {"system": name, "catalog": [CATALOGUE], "out": folder, "yes": True, **times}
+        asked = {
+            "system": name,
+            "catalog": [CATALOGUE],
+            "output": folder,
+            "yes": True,
+            "time": options.time,
+        }
         problem = Call("tune", asked).made(programs, TUNED_WITHIN_S)
         kept = lab.Kept(
             case=name,

@@ -1,7 +1,7 @@
 """Does a log's twin give the verdict that its own site gives? Duels with both tell.
 
 Of each case a log is made: Apache serves a site of the catalogue to a client that asks for its
-paths by Zipf's law, as Poisson. `webdyno workload` makes a load and a twin of that log. Two stacks
+paths by Zipf's law, as Poisson. `webdyno traffic` makes a load and a twin of that log. Two stacks
 are then compared under that load, once with the original site and once with the twin, as a user
 does it, by server CPU time: at a set rate throughput decides nothing. Each comparison adds
 a line to the file of results; the table is made of all of them.
@@ -155,11 +155,11 @@ def compare(
         decided = {"measure.decide_on": "server_cpu_us", **(overrides or {})}
         system, baseline = case.stacks
         asked = Call(
-            "compare", {"system": system, "baseline": baseline, "budget": budget, "yes": True}
+            "compare", {"system": system, "baseline": baseline, "time": budget, "yes": True}
         )
         original, twin = (
             lab.run_lab(
-                f"{case.site}, {name}", asked.having(requests=folder / f"{name}.toml", **more)
+                f"{case.site}, {name}", asked.having(traffic=folder / f"{name}.toml", **more)
             )
             for name, more in (
                 ("original", {"site": case.site, "settings": {**decided, **settings}}),

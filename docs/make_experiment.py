@@ -19,6 +19,7 @@ from sentences import sentences
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
 from webdyno.model.experiment import Experiment, Level, State, Variant
+from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
@@ -27,7 +28,6 @@ from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
 from webdyno.model.setting import SettingShare, SettingValue, TunedVariant, TuningStep
 from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
-from webdyno.model.why import Advice, Design, Intervention
 
 DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
 

@@ -28,27 +28,23 @@ OF_OTHERS = {"test", "load"}
 """`./dyno test` is the launcher's, which runs this; the engine reads `load`'s flags by itself."""
 RUN_BY = {
     "audit": "e2e/test_audit.py",
-    "calibrate": "e2e/test_calibrate.py",
     "capacity": "bench/test_capacity.py",
     "cluster": "e2e/test_cluster.py",
-    "compare": "cli/test_compare.py",
+    "compare": "e2e/test_own.py",
+    "diff": "cli/test_diff.py",
     "doctor": "e2e/test_other_commands.py",
-    "duel": "e2e/test_own.py",
-    "fleet": "cli/test_fleet.py",
+    "explain": "e2e/test_explain.py",
     "gate": "e2e/test_gate.py",
     "init": "e2e/test_examples.py",
-    "league": "e2e/test_races.py",
+    "list": "e2e/test_other_commands.py",
     "load": "e2e/test_other_commands.py",
     "report": "e2e/test_report_page.py",
     "resume": "e2e/test_resume.py",
     "run": "e2e/test_run.py",
-    "serve": "e2e/test_serve.py",
-    "stacks": "e2e/test_other_commands.py",
-    "studies": "e2e/test_studies.py",
+    "traffic": "e2e/test_workload.py",
     "tune": "e2e/test_races.py",
+    "ui": "e2e/test_ui.py",
     "up": "e2e/test_other_commands.py",
-    "why": "e2e/test_why.py",
-    "workload": "e2e/test_workload.py",
 }
 """What runs each command of the docs. As they stand there they measure for minutes, with stacks of
 their own: here they are only read, by the program itself, and there run on what takes seconds."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import grimp
 
 ROOT = Path(__file__).parents[1]
-PERIPHERY = ("audit", "cluster", "serve", "studies", "workload")
+PERIPHERY = ("audit", "cluster", "studies", "ui", "workload")
 
 
 def imports_by_package() -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ PROTOCOLS = {
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",
     **dict.fromkeys(
-        ("capacity", "compare", "gate", "resume", "tune", "why"),
+        ("capacity", "compare", "explain", "gate", "resume", "tune"),
         "of what is asked: a command, and a call from Python",
     ),
 }

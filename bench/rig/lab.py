@@ -119,7 +119,7 @@ def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
-        problem = call.having(out=folder).made(programs)
+        problem = call.having(output=folder).made(programs)
         return Outcome(
             case=case,
             at=at,

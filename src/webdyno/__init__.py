@@ -2,7 +2,7 @@
 
     import webdyno
 
-    result = webdyno.compare("nginx", "apache-event", path="/hello.txt")
+    result = webdyno.compare("nginx", "apache-event", paths=["/hello.txt"])
     print(result.headline, result.ratio.estimate, result.ratio.low, result.ratio.high)
 
 docs/reference/python.md has all of it. Nothing is loaded before it is used.
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from webdyno.lab.api import (
         capacity,
         compare,
+        explain,
         gate,
         open_run,
         resume,
         run_experiment,
         try_advice,
         tune,
-        why,
     )
     from webdyno.lab.result import CapacityResult, Chart, GateResult, Result, Rows
     from webdyno.model.base import Interval
@@ -43,26 +43,26 @@ __all__ = [
     "Verdict",
     "capacity",
     "compare",
+    "explain",
     "gate",
     "open_run",
     "resume",
     "run_experiment",
     "try_advice",
     "tune",
-    "why",
 ]
 
 _MODULES = {
     "webdyno.lab.api": (
         "capacity",
         "compare",
+        "explain",
         "gate",
         "open_run",
         "resume",
         "run_experiment",
         "try_advice",
         "tune",
-        "why",
     ),
     "webdyno.lab.result": ("CapacityResult", "Chart", "GateResult", "Result", "Rows"),
     "webdyno.model.gate": ("GateAnswer",),

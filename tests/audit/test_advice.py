@@ -37,7 +37,7 @@ def test_commands_stacks_sites_and_paths_exist(advice: str) -> None:
     catalogue = Catalogue.load()
     for command in re.findall(r"webdyno ([a-z]+)", advice):
         assert command in COMMANDS
-    for pair in re.findall(r"webdyno duel ([a-z-]+) ([a-z-]+)(?: --site ([a-z-]+))?", advice):
+    for pair in re.findall(r"webdyno compare ([a-z-]+) ([a-z-]+)(?: --site ([a-z-]+))?", advice):
         stacks = [catalogue.stack(name) for name in pair[:2]]
         sites = [{site.name for site in catalogue.sites_for(stack)} for stack in stacks]
         assert sites[0] & sites[1]

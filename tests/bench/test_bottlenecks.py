@@ -8,7 +8,7 @@ import bottlenecks
 import causes
 from webdyno.definitions import Catalogue
 from webdyno.model.base import Interval
-from webdyno.model.why import Elasticity, Resource
+from webdyno.model.explain import Elasticity, Resource
 
 
 def limited(case: str, **found: tuple[float, float]) -> bottlenecks.Limited:

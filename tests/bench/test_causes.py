@@ -8,7 +8,7 @@ from rich.console import Console
 import causes
 from webdyno.definitions import Catalogue
 from webdyno.model.base import Interval
-from webdyno.model.why import Advice, Gain
+from webdyno.model.explain import Advice, Gain
 
 
 def named(case: str, *gains: tuple[str, float, bool]) -> causes.Named:

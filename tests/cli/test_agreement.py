@@ -17,9 +17,9 @@ from webdyno.definitions.foreign import commands_around_rounds
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide_packages
-from webdyno.lab.ending import Exit
 from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import State
 from webdyno.model.service import Need
 from webdyno.run.folder import RunFolder

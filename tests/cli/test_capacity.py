@@ -3,8 +3,8 @@
 import pytest
 
 from webdyno.cli.capacity import capacity
-from webdyno.lab.ending import Exit
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 
 
@@ -15,7 +15,7 @@ def test_one_system_is_an_experiment_of_one_variant(monkeypatch: pytest.MonkeyPa
         seen.append((name, experiment))
         return Exit.OK
 
-    monkeypatch.setattr("webdyno.cli.capacity.measure_and_show", measure)
+    monkeypatch.setattr("webdyno.cli.result.measure_and_show", measure)
     assert capacity("nginx", slo=["p99<20ms"]) is Exit.OK
     ((name, experiment),) = seen
     assert name == "nginx"
@@ -25,6 +25,6 @@ def test_one_system_is_an_experiment_of_one_variant(monkeypatch: pytest.MonkeyPa
     assert experiment.capacity.slo == ["p99<20ms"]
 
 
-def test_a_sweep_needs_a_second_system() -> None:
-    with pytest.raises(UserError, match="--sweep 10m: is drawn for two systems"):
-        capacity("nginx", sweep="10m")
+def test_curves_need_a_second_system() -> None:
+    with pytest.raises(UserError, match="--curves: are drawn for two systems"):
+        capacity("nginx", curves=True)

@@ -11,8 +11,8 @@ from webdyno.cli.result import sweeps_afterwards
 from webdyno.definitions import Catalogue
 from webdyno.lab import measure as lab
 from webdyno.lab.caller import Caller
-from webdyno.lab.ending import Exit
 from webdyno.lab.measure import Measured
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import StopRecord
 from webdyno.run.folder import RunFolder
@@ -66,7 +66,7 @@ def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(
     assert list(asked) == ["rates", "connections"]
     assert asked["rates"].load.loop == "open"
     page = (run / "report.html").read_text()
-    assert '<a href="rates/report.html">Latency against throughput</a>' in page
+    assert '<a href="rates/report.html">Latency against arrival rate</a>' in page
     assert '<a href="connections/report.html">Throughput against connections</a>' in page
 
 

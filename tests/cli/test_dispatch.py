@@ -21,13 +21,13 @@ REFUSED = {
     ("--replicates=1",): "--replicates 1: two hosts or more",
     ("--replicates=3",): "which cluster? Give its head with --cluster",
     ("--replicates=3", "--cluster=10.0.0.1:6379"): "RAY_AUTH_MODE=token",
-    ("--replicates=3", "--why"): "--why asks a single run",
-    ("--replicates=3", "--fail-on=nginx.throughput_rps < -5%"): "--fail-on asks a single run",
+    ("--replicates=3", "--explain"): "--explain asks a single run",
+    ("--replicates=3", "--fail-if=nginx.throughput_rps < -5%"): "--fail-if asks a single run",
     ("--spread",): "--spread takes an experiment of several points",
     ("--spread", VARIED): "which cluster? Give its head with --cluster",
-    ("--spread", VARIED, "--why"): "--why asks a single run",
+    ("--spread", VARIED, "--explain"): "--explain asks a single run",
     ("--spread", VARIED, "--replicates=2"): "--spread and --replicates",
-    ("--spread", VARIED, "--fail-on=nginx.throughput_rps < -5%"): "--fail-on asks a single run",
+    ("--spread", VARIED, "--fail-if=nginx.throughput_rps < -5%"): "--fail-if asks a single run",
     ("--testbed=cluster",): "which cluster? Give its head with --cluster",
     (
         "--set=testbed.hosts.servers=web1",
@@ -41,14 +41,14 @@ def test_what_cannot_be_is_refused_before_anything_starts(
 ) -> None:
     for name in ("RAY_ADDRESS", "RAY_AUTH_MODE"):
         monkeypatch.delenv(name, raising=False)
-    done = webdyno_here("run", "static-hello", *words, "--out=out", folder=tmp_path)
+    done = webdyno_here("run", "static-hello", *words, "--output=out", folder=tmp_path)
     assert done.returncode == 2
     assert REFUSED[words] in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 def test_a_calibration_is_of_this_machine(tmp_path: Path) -> None:
-    done = webdyno_here("calibrate", "--testbed=cluster", folder=tmp_path)
+    done = webdyno_here("doctor", "--calibrate", "--testbed=cluster", folder=tmp_path)
     assert (done.returncode, "that is for runs" in done.stderr) == (2, True)
 
 
@@ -163,10 +163,10 @@ def test_a_missing_point_is_told(spread: Path, tmp_path: Path) -> None:
 
 
 def test_what_asks_a_single_run_is_refused(spread: Path, tmp_path: Path) -> None:
-    done = webdyno_here("report", "sweep", "--json=x.json", folder=tmp_path)
+    done = webdyno_here("report", "sweep", "--format=json", folder=tmp_path)
     assert "give the folder of one of them" in done.stderr
-    done = webdyno_here("resume", "sweep", "--budget=5m", folder=tmp_path)
-    assert "--budget is for a single run" in done.stderr
+    done = webdyno_here("resume", "sweep", "--time=5m", folder=tmp_path)
+    assert "--time is for a single run" in done.stderr
     (spread / "spread.json").write_text("{")
     done = webdyno_here("resume", "sweep", folder=tmp_path)
     assert (done.returncode, "not the head of a spread" in done.stderr) == (2, True)

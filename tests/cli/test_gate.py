@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webdyno.cli import gate, run_command_line
+from webdyno.cli import run_command_line
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.lab.ending import Exit
 from webdyno.lab.gate import tolerances
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.revisions.repository import Repository, nothing_to_measure
 
@@ -40,26 +40,24 @@ def git(*words: str) -> None:
     subprocess.run(["git", *words], check=True)
 
 
-def test_tolerances_of_all_or_of_one_metric() -> None:
+def test_limits_that_are_given_stand_for_all() -> None:
     assert tolerances([], CALLER) == DEFAULT
-    assert tolerances(["10%"], CALLER) == pytest.approx(
-        {"server_cpu_us": 0.1, "throughput_rps": 0.1, "latency_p99_us": 0.5}
+    assert tolerances(["p99 > +20%", "throughput<-5%"], CALLER) == pytest.approx(
+        {"throughput_rps": 0.05, "latency_p99_us": 0.2}
     )
-    assert tolerances(["p99=20%", "5%", "throughput=off"], CALLER) == pytest.approx(
-        {"server_cpu_us": 0.05, "latency_p99_us": 0.2}
-    )
-    assert tolerances(["latency_p50_us=0.1"], CALLER)["latency_p50_us"] == 0.1
+    assert tolerances(["latency_p50_us > +10%"], CALLER) == {"latency_p50_us": 0.1}
 
 
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (["five"], "--worse-than five: should be a share from 0.1% to 200%"),
-        (["0"], "should be a share"),
-        (["speed=5%"], "there is no metric 'speed'"),
-        (["cpu=5%", "cpu=6%"], "was said twice"),
-        (["5%", "6%"], "was said twice"),
-        (["cpu=off", "throughput=off", "p99=off"], "all metrics are off"),
+        (["five"], "--fail-if five: should look like METRIC > "),
+        (["cpu > +0%"], "should be from 0.1% to 200%|that would be better"),
+        (["cpu > +500%"], "should be from 0.1% to 200%"),
+        (["speed > +5%"], "there is no metric 'speed'"),
+        (["cpu > +5%", "server_cpu_us > +6%"], "was said twice"),
+        (["throughput > +5%"], "that would be better, .* such as 'throughput < -5%'"),
+        (["head.cpu > +5%"], "omit head"),
     ],
 )
 def test_what_is_no_tolerance_is_refused(texts: list[str], said: str) -> None:
@@ -99,7 +97,7 @@ def test_documentation_needs_no_measurement_and_ci_hears_of_it(
     summary = repository / ".git/summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert run_command_line(["gate", "--base", "main", "--write", ".git/ci"]) == Exit.OK
+    assert run_command_line(["gate", "--base", "main", "-o", ".git/ci"]) == Exit.OK
     said = "only documentation changed (README.md, docs/new.md): nothing to measure"
     printed = capsys.readouterr().out
     assert f"PASS: {said}" in " ".join(printed.split())
@@ -112,7 +110,7 @@ def test_documentation_needs_no_measurement_and_ci_hears_of_it(
 def test_what_is_left_for_ci_is_no_change(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["gate", "--base", "main", "--write", "results"]
+    asked = ["gate", "--base", "main", "-o", "results"]
     assert run_command_line(asked) == Exit.OK
     assert (repository / "results/junit.xml").is_file()
     assert run_command_line(asked) == Exit.OK
@@ -149,7 +147,7 @@ def test_a_file_that_is_no_baseline_is_refused(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repository / "old.json").write_text('{"format": 1}')
-    assert run_command_line(["gate", "--base", "main", "--baseline", "old.json"]) == Exit.USER_ERROR
+    assert run_command_line(["gate", "--base", "main", "--history", "old.json"]) == Exit.USER_ERROR
     assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
 
 
@@ -159,7 +157,7 @@ def test_a_pipe_or_folder_is_no_baseline(
 ) -> None:
     os.mkfifo(repository / "pipe")
     for name in ("pipe", "."):
-        assert run_command_line(["gate", "--base", "main", "--baseline", name]) == Exit.USER_ERROR
+        assert run_command_line(["gate", "--base", "main", "--history", name]) == Exit.USER_ERROR
         assert "is not a regular file" in capsys.readouterr().err
 
 
@@ -167,9 +165,9 @@ def test_a_baseline_that_is_not_there_yet_is_told(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert repository.exists()
-    assert run_command_line(["gate", "--base", "main", "--baseline", "none.json"]) == Exit.OK
+    assert run_command_line(["gate", "--base", "main", "--history", "none.json"]) == Exit.OK
     said = capsys.readouterr()
-    assert "--baseline none.json: there is no such file yet" in said.err
+    assert "--history none.json: there is no such file yet" in said.err
     assert "PASS" in said.out
 
 
@@ -201,15 +199,15 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
         seen.append(experiment)
         raise OperationError("enough is known")
 
-    monkeypatch.setattr(gate, "measure_anew", measured)
+    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
     (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
     asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
-    assert run_command_line([*asked, "--requests=new.http"]) == Exit.FAILED
-    assert run_command_line([*asked, "--curl=curl http://localhost/three"]) == Exit.FAILED
+    assert run_command_line([*asked, "--traffic=new.http"]) == Exit.FAILED
+    assert run_command_line([*asked, "--traffic=curl http://localhost/three"]) == Exit.FAILED
     assert capsys.readouterr().err.count("enough is known") == 2
     assert [it.path for it in seen[0].requests] == ["/one", "/two"]
     assert len(seen[0].factors["endpoint"]) == 2
     assert [it.path for it in seen[1].requests] == ["/three"]
-    assert run_command_line([*asked, "--requests=new.http", "--path=/"]) == Exit.USER_ERROR
+    assert run_command_line([*asked, "--traffic=new.http", "--path=/"]) == Exit.USER_ERROR
     assert "leave it out" in capsys.readouterr().err

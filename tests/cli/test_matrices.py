@@ -22,7 +22,7 @@ def test_judging_has_one_thread(tmp_path: Path) -> None:
             tmp_path / run
         )
     done = subprocess.run(
-        [sys.executable, "-c", COUNTED, "compare", tmp_path / "before", tmp_path / "after"],
+        [sys.executable, "-c", COUNTED, "diff", tmp_path / "before", tmp_path / "after"],
         env={name: value for name, value in os.environ.items() if name != THREADS},
         capture_output=True,
         text=True,

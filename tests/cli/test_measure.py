@@ -44,12 +44,10 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_question_of_a_duel_names_what_asks() -> None:
-    traffic = TrafficFlags(curl=["curl http://127.0.0.1/hello.txt"])
+    traffic = TrafficFlags(traffic=["curl http://127.0.0.1/hello.txt"])
     asked = AskedFlags(flags=ExperimentFlags(setup=SetupFlags(traffic=traffic)))
     systems, catalogue = ["nginx", "apache-event"], Catalogue.load()
     _, experiment, _ = arranged(systems, asked.read(), catalogue, CALLER)
-    assert (
-        experiment.question == "How does apache-event compare with nginx at what --curl asks for?"
-    )
+    assert experiment.question.endswith("compare with nginx at what --traffic curl … asks for?")
     _, experiment, _ = arranged(systems, AskedFlags().read(), catalogue, CALLER)
     assert experiment.question.endswith("at /hello.txt of static?")

@@ -13,9 +13,9 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab import measure
 from webdyno.lab.consent import refuse_other_machines
 from webdyno.lab.dispatch import begin_folder
-from webdyno.lab.ending import Exit
 from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.service import Need
 from webdyno.model.stack import Stack
@@ -61,8 +61,8 @@ def stacks(folder: Path, *variants: str) -> list[Stack]:
 @pytest.mark.parametrize(
     "words",
     [
-        ("duel", "conf:nginx:other.conf", "conf:nginx:here.conf"),
-        ("league", "conf:nginx:here.conf", "nginx", "conf:nginx:other.conf"),
+        ("compare", "conf:nginx:other.conf", "conf:nginx:here.conf"),
+        ("compare", "conf:nginx:here.conf", "nginx", "conf:nginx:other.conf"),
         ("capacity", "conf:nginx:other.conf"),
         ("gate", "--base=conf:nginx:here.conf", "--head=conf:nginx:other.conf", "--path=/"),
         ("up", "conf:nginx:other.conf"),

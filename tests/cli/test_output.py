@@ -10,7 +10,7 @@ import pytest
 WEBDYNO = str(Path(sys.executable).parent / "webdyno")
 
 
-@pytest.mark.parametrize("arguments", [["stacks"], ["--help"], ["run", "--help"]])
+@pytest.mark.parametrize("arguments", [["list", "stacks"], ["--help"], ["run", "--help"]])
 def test_a_reader_that_went_away(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -21,7 +21,7 @@ def test_a_reader_that_went_away(arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-@pytest.mark.parametrize("arguments", [["stacks"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["list", "stacks"], ["--help"]])
 def test_a_full_disk(arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -38,7 +38,7 @@ def test_a_mistake_is_one_even_where_it_can_not_be_told() -> None:
 
 def test_output_that_was_closed() -> None:
     done = subprocess.run(
-        ["/bin/sh", "-c", f'exec "{WEBDYNO}" stacks >&-'],
+        ["/bin/sh", "-c", f'exec "{WEBDYNO}" list >&-'],
         stderr=subprocess.PIPE,
         text=True,
         check=False,
@@ -48,7 +48,7 @@ def test_output_that_was_closed() -> None:
 
 def test_a_terminal_without_our_signs() -> None:
     done = subprocess.run(
-        [WEBDYNO, "stacks"],
+        [WEBDYNO, "list"],
         env=os.environ | {"PYTHONIOENCODING": "ascii"},
         capture_output=True,
         check=False,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from webdyno.cli import run_command_line
-from webdyno.lab.ending import Exit
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[BaseEx
         def fails(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr("webdyno.cli.report.RunFolder.open", fails)
+        monkeypatch.setattr("webdyno.run.folder.RunFolder.open", fails)
         return run_command_line(["report", "secret-argument"])
 
     return run

@@ -39,7 +39,7 @@ from webdyno.probe.cpu import server_cpu
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
 
-DUEL = ("duel", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
+DUEL = ("compare", "nginx", "apache-event", "--yes", "--no-report", "--quiet")
 LAST_CPU = str((os.cpu_count() or 1) - 1)
 CATCHES_UP_S = 0.5
 """A node that was stopped does at once what it missed, which an idle one doesn't."""
@@ -78,7 +78,7 @@ def fabric(rounds: int, shared: Path) -> None:
     here, there = list[RunFolder](), list[RunFolder]()
     with ray_cluster_of(3, shared, (LAST_CPU, "0", LAST_CPU)) as hosts:
         for each in range(rounds):
-            subprocess.run([WEBDYNO, *DUEL, f"--out={shared}/here{each}"], check=True)
+            subprocess.run([WEBDYNO, *DUEL, f"--output={shared}/here{each}"], check=True)
             here.append(RunFolder.open(shared / f"here{each}"))
             there.append(on_cluster(hosts, shared, f"there{each}"))
     show("this machine", here)
@@ -90,7 +90,7 @@ def on_cluster(hosts: Sequence[TestHost], shared: Path, out: str) -> RunFolder:
     where = ("--testbed=cluster", f"--cluster={hosts[0].address}:{PORT}")
     roles = ("--set=testbed.hosts.servers=host2", '--set=testbed.hosts.clients=["host3"]')
     log = shared / f"{out}.said"
-    process = hosts[0].popen(WEBDYNO, *DUEL, *where, *roles, f"--out={out}", log=log)
+    process = hosts[0].popen(WEBDYNO, *DUEL, *where, *roles, f"--output={out}", log=log)
     if process.wait(600) not in {0, 1}:
         raise SystemExit(log.read_text())
     return RunFolder.open(shared / out)

@@ -71,7 +71,7 @@ def test_data_are_joined_read_from_files_and_go_into_the_query(tmp_path: Path) -
     ],
 )
 def test_what_is_not_understood_is_named(command: str, told: str) -> None:
-    with pytest.raises(UserError, match=r"^--curl") as refused:
+    with pytest.raises(UserError, match=r"^--traffic") as refused:
         read_curl(command)
     assert told in str(refused.value)
 

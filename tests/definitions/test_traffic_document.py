@@ -22,7 +22,9 @@ def test_the_experiment_is_one() -> None:
 
 def test_the_curl_command_is_understood() -> None:
     (line,) = (
-        line for line in TEXT.splitlines() if line.startswith("webdyno") and '"curl ' in line
+        line
+        for line in TEXT.splitlines()
+        if line.startswith("webdyno") and '--traffic "curl' in line
     )
     command = shlex.split(line)[-1]
     assert Request.model_validate(read_curl(command)).path == "/hello.txt"

@@ -130,7 +130,7 @@ def test_what_a_load_could_not_ask_for_is_excluded_and_told_by_why(tmp_path: Pat
         ("GET", "/api?page=1", None),
         ("POST", "/cart", 201),
     ]
-    assert told == f"--har {tmp_path / 'a.har'}: {WHY}"
+    assert told == f"--traffic {tmp_path / 'a.har'}: {WHY}"
 
 
 def test_workload_leaves_out_the_same_of_a_har_file_and_keeps_bodies(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_an_answer_that_was_not_modified_is_asked_for_in_full(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"log": {"entries": []}}', '{"log": 1}'])
 def test_what_is_no_har_file_is_refused_with_its_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.har").write_text(text)
-    with pytest.raises(UserError, match=r"--har .*a\.har: "):
+    with pytest.raises(UserError, match=r"--traffic .*a\.har: "):
         read_har(tmp_path / "a.har")
 
 

@@ -28,7 +28,7 @@ QUICK = (
     "--set=measure.slot_s=0.1",
     "--set=measure.warmup_s=0",
     "--set=measure.slots_per_variant=2",
-    "--budget=1s",
+    "--time=1s",
 )
 """Makes a run as short as the method allows: six rounds of four short slots."""
 FEW = ("--set=load.connections=4", "--set=measure.slot_s=0.05", *QUICK[1:])
@@ -42,7 +42,7 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
     Without the report unless it is asked for: drawing it takes as long as some of these runs.
     """
-    draws = bool({"run", "duel", "gate", "resume"}.intersection(arguments[:1]))
+    draws = bool({"run", "compare", "gate", "resume"}.intersection(arguments[:1]))
     quicker = ["--no-report"] * (draws and "--report" not in arguments)
     words = [str(WEBDYNO), *arguments, *quicker]
     return forked.run(words, cwd=folder, env=environment(folder), timeout=PATIENCE_S)
@@ -98,7 +98,7 @@ def run_rounds(rounds: int, *arguments: str, folder: Path) -> str:
     For what one round shows as well as a whole run; a verdict needs the run's own end.
     """
     quicker = ["--no-report"] * ("resume" not in arguments[:1])
-    with started_webdyno(*arguments, "--out=run", *quicker, folder=folder) as process:
+    with started_webdyno(*arguments, "--output=run", *quicker, folder=folder) as process:
         _wait_for_rounds(rounds, folder / "run/slots.jsonl", process)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=PATIENCE_S)

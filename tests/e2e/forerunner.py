@@ -15,7 +15,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-COMMANDS = ("capacity", "duel", "gate", "report", "resume", "run", "tune", "up", "why")
+COMMANDS = ("capacity", "compare", "explain", "gate", "report", "resume", "run", "tune", "up")
 """What these need is imported; what other commands need they import themselves."""
 LARGEST_ORDER = 2**17
 

@@ -47,7 +47,7 @@ def test_a_clean_run_of_ab_has_nothing_serious(tmp_path: Path, url: str) -> None
 
 def test_an_error_page_measured_by_ab_is_noticed(tmp_path: Path, url: str) -> None:
     text = ab("-q", "-c", "4", "-n", "500", f"{url.rstrip('/')}/missing")
-    done = piped(text, "--json", folder=tmp_path)
+    done = piped(text, "--format=json", folder=tmp_path)
     assert done.returncode == 1
     (warning,) = [each for each in json.loads(done.stdout)["warnings"] if each["rule"] == "non-2xx"]
     assert warning["severity"] == "serious"
@@ -87,7 +87,7 @@ def test_bad_input_is_told_in_one_sentence(
 def test_a_pipe_that_ends_early_and_a_full_disk(tmp_path: Path) -> None:
     text = "ab -n 5 -c 5 http://x/\n" * 3000
     (tmp_path / "text").write_text(text)
-    with started_webdyno("audit", "text", "--json", folder=tmp_path) as process:
+    with started_webdyno("audit", "text", "--format=json", folder=tmp_path) as process:
         assert process.stdout
         process.stdout.close()
         assert process.wait(timeout=30) == 1  # serious warnings, as without the pipe

@@ -77,7 +77,9 @@ def test_two_revisions_begin_with_the_same_data_in_every_round(tmp_path: Path) -
         (tmp_path / name).write_text(text)
     commit(tmp_path)
     (tmp_path / "server.py").write_text(SERVER + "# changed\n")
-    run_rounds(2, "duel", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path)
+    run_rounds(
+        2, "compare", "rev:.", "rev:main", *QUICK, "--set=load.connections=4", folder=tmp_path
+    )
     run = tmp_path / "run"
     logs = list(run.glob("rounds/*/*/web.log"))
     assert len(logs) >= 4
@@ -109,8 +111,8 @@ def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: 
 
 def test_data_that_cannot_be_filled_is_told_before_anything_is_measured(tmp_path: Path) -> None:
     command = f"cmd:{sys.executable} -m http.server $PORT"
-    words = ("duel", command, command, "--service=db=redis", "--prepare=echo sorry; exit 3")
-    failed = webdyno(*words, "--out=run", folder=tmp_path)
+    words = ("compare", command, command, "--service=db=redis", "--prepare=echo sorry; exit 3")
+    failed = webdyno(*words, "--output=run", folder=tmp_path)
     assert failed.returncode == 3
     assert f"isn't started: prepare failed (in {tmp_path} as " in failed.stderr
     assert "\n    sorry" in failed.stderr

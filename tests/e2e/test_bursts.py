@@ -23,8 +23,8 @@ def pilots_of(tmp_path: Path, *arguments: str) -> tuple[str, PilotRecord, PilotR
     faster, alike = (
         f"cmd:{sys.executable} {SERVER} $PORT {COMPILER_S} {times}" for times in (2, 1)
     )
-    load = ("--set=load.connections=8", "--budget=3min")
-    told = run_rounds(1, "duel", faster, alike, *load, *arguments, folder=tmp_path)
+    load = ("--set=load.connections=8", "--time=3min")
+    told = run_rounds(1, "compare", faster, alike, *load, *arguments, folder=tmp_path)
     run = RunFolder.open(tmp_path / "run")
     found = {it.variant: it for it in run.records() if isinstance(it, PilotRecord)}
     baseline, other = run.head.experiment.variants

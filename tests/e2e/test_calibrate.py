@@ -1,4 +1,4 @@
-"""`webdyno calibrate` as users type it, and what later runs make of it."""
+"""`webdyno doctor --calibrate` as users type it, and what later runs make of it."""
 
 from pathlib import Path
 
@@ -17,7 +17,9 @@ def test_a_calibration_is_measured_kept_and_used(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(measuring, "CEILING_SLOT_S", 0.15)
     monkeypatch.setattr(measuring, "NOISE_SLOT_S", 0.1)
-    done = webdyno_here("calibrate", "--body=13B", "--budget=1s", "--json", folder=tmp_path)
+    done = webdyno_here(
+        "doctor", "--calibrate", "--body=13B", "--time=1s", "--format=json", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     found = Calibration.model_validate_json(done.stdout)
     assert [ceiling.keepalive for ceiling in found.ceilings] == ["always", "never"]
@@ -39,6 +41,6 @@ def test_a_calibration_is_measured_kept_and_used(
     [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "1 kbit/s")],
 )
 def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
-    done = webdyno_here("calibrate", flag, folder=tmp_path)
+    done = webdyno_here("doctor", "--calibrate", flag, folder=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr

@@ -63,7 +63,7 @@ def _is_idle(host: TestHost) -> bool:
 
 
 def test_more_hosts_than_there_are_are_refused(hosts: list[TestHost], shared: Path) -> None:
-    words = ("run", "static-hello", "--replicates=9", f"--cluster={HEAD}", "--out=many")
+    words = ("run", "static-hello", "--replicates=9", f"--cluster={HEAD}", "--output=many")
     process, said = begin(hosts[0], shared, *words)
     assert process.wait(PATIENCE_S) == 2
     assert not (shared / "many").exists()
@@ -82,7 +82,7 @@ def test_hosts_and_links_are_shown(hosts: list[TestHost], shared: Path) -> None:
 
 def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> None:
     head, *others = hosts
-    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", "--out=ended")
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", "--output=ended")
     process, said = begin(head, shared, *words)
     wait_until(lambda: all(serving(host) for host in others), "no server came up")
     head.signal("bin/webdyno run", signal.SIGINT)
@@ -96,7 +96,7 @@ def test_who_gave_the_orders_is_killed_and_the_fleet_goes_on_though_a_host_freez
     hosts: list[TestHost], shared: Path
 ) -> None:
     head, *others = hosts
-    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--out=on")
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--output=on")
     _, said = begin(head, shared, *words)
     records = [shared / "on" / host.name / "slots.jsonl" for host in others]
     wait_until(lambda: any(it.exists() and b'"slot"' in it.read_bytes() for it in records), "none")
@@ -119,7 +119,7 @@ def test_three_machines_give_a_verdict_though_one_is_lost(
     hosts: list[TestHost], shared: Path
 ) -> None:
     head, lost, *others = hosts
-    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--out=three")
+    words = ("run", "static-hello", "--replicates=3", f"--cluster={HEAD}", *QUICK, "--output=three")
     process, said = begin(head, shared, *words)
     records = shared / "three" / lost.name / "slots.jsonl"
     wait_until(lambda: records.exists() and b'"slot"' in records.read_bytes(), "nothing came")

@@ -26,7 +26,7 @@ LONGER = (
     "--set=measure.slot_s=1.5",
     "--set=measure.warmup_s=0",
     "--set=measure.slots_per_variant=2",
-    "--budget=1s",
+    "--time=1s",
 )
 """Half a minute and more, as six rounds are the fewest: Ray takes ten seconds or more to notice."""
 ROLES = ("run", "static-hello", *ON_CLUSTER, SERVED, '--set=testbed.hosts.clients=["host3"]')
@@ -49,7 +49,7 @@ def finished(
     host: TestHost, shared: Path, *words: str, out: str
 ) -> tuple[RunFolder, str, int | None]:
     """Call webdyno on a host to its end; give its run, what it said and its exit code."""
-    process, said = begin(host, shared, *words, f"--out={out}", "--no-report")
+    process, said = begin(host, shared, *words, f"--output={out}", "--no-report")
     code = process.wait(PATIENCE_S * 2)
     told = said.read_text()
     assert (shared / out / "run.json").exists(), told
@@ -88,7 +88,14 @@ def test_web_server_php_and_database_are_on_three_hosts(
         *("--set=testbed.services.phpfpm.host=host5", "--set=testbed.services.mariadb.host=host4"),
         '--set=testbed.hosts.clients=["host3"]',
     )
-    words = ("duel", "nginx-phpfpm-cache", "nginx-phpfpm", "--site=frontpage", *ON_CLUSTER, SERVED)
+    words = (
+        "compare",
+        "nginx-phpfpm-cache",
+        "nginx-phpfpm",
+        "--site=frontpage",
+        *ON_CLUSTER,
+        SERVED,
+    )
     run, told, code = finished(hosts[0], shared, *words, *spread, *QUICK, out="three")
     assert code == 0, told
     plain = [it for it in slots(run) if it.variant == "nginx-phpfpm"]
@@ -110,7 +117,7 @@ def disturbed(
     lasts: Sequence[str] = QUICK,
 ) -> tuple[RunFolder, str, int]:
     """Disturb a run while it measures; see that no slot from before is other afterwards."""
-    process, said = begin(host, shared, *words, *lasts, f"--out={out}", "--no-report")
+    process, said = begin(host, shared, *words, *lasts, f"--output={out}", "--no-report")
     wait_until(lambda: loading(shared, out), "nothing came")
     before = (shared / out / "slots.jsonl").read_bytes()
     disturb()

@@ -123,7 +123,7 @@ def test_a_secret_reaches_a_container_and_no_file(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
-    run_rounds(1, "duel", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
+    run_rounds(1, "compare", "image:.", "image:.", "--env=SAYS=${env:MINE}", *FEW, folder=home)
     records = RunFolder.open(home / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     assert {it.body_start for its in preflight.responses.values() for it in its} == {"…hidden…"}
@@ -163,7 +163,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
         subprocess.run(["git", *words], cwd=home, check=True)
     with (home / "Dockerfile").open("a") as file:
         file.write("ENV CHANGED=yes\n")
-    told = run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=home)
+    told = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=home)
     assert told.count("building rev:") == 2, "each once, without the time for it in any figure"
     assert statuses(home) == {"200"}
     run = RunFolder.open(home / "run")
@@ -178,7 +178,7 @@ def test_two_images_that_listen_on_the_same_port_and_one_of_a_compose_file(home:
         '  data:\n    build: .\n    environment: ["PORT=82"]\n'
     )
     told = run_rounds(
-        1, "duel", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
+        1, "compare", "image:compose.yaml", "image:Dockerfile", "--env=PORT=81", *FEW, folder=home
     )
     assert "excluded: web.restart" in told
     records = RunFolder.open(home / "run").records()
@@ -216,7 +216,7 @@ def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str)
     if by == "image":
         with (home / "Dockerfile").open("a") as file:
             file.write('HEALTHCHECK CMD ["/server", "is-there", "/shared/done"]\n')
-    run_rounds(1, "duel", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
+    run_rounds(1, "compare", "image:compose.yaml#web", "image:Dockerfile", *FEW, folder=home)
     assert statuses(home) == {"200"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from e2e.commands import QUICK, run_rounds, webdyno_here
 from variants import further
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ("express", "go", *map(further, ("fastapi", "flask", "rack")))
@@ -38,6 +38,8 @@ def test_an_example_is_built_and_asked_everything(tmp_path: Path) -> None:
     if shutil.which("puma") is None:
         pytest.skip("there is no puma here")
     app = made("rack", tmp_path)
-    run_rounds(1, "duel", "rev:slower", "rev:start", "--set=load.connections=4", *QUICK, folder=app)
+    run_rounds(
+        1, "compare", "rev:slower", "rev:start", "--set=load.connections=4", *QUICK, folder=app
+    )
     report = webdyno_here("report", "run", folder=app)
     assert "/search" in report.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 
@@ -86,11 +86,11 @@ def _commit(folder: Path, tag: str) -> None:
 @pytest.mark.measures
 def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
     # Its other endpoint would take as long again; several are told apart in judge/test_gate.py.
-    asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--write=ci", "--out=run")
-    done = webdyno(*asked, *QUICK, "--worse-than=20%", folder=repository)
+    asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--output=run")
+    done = webdyno(*asked, *QUICK, "--fail-if=cpu > +20%", folder=repository)
     assert done.returncode == Exit.WORSE, done.stdout + done.stderr
     assert "FAIL   more than 20% slower: /slow server CPU time per request" in done.stdout
-    answer = json.loads((repository / "ci/gate.json").read_text())
+    answer = json.loads((repository / "run/gate.json").read_text())
     worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
     assert worse == {"/slow"}
     assert left_behind(repository) == []
@@ -133,7 +133,7 @@ def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Pat
 
 
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
-    asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--out=run", *QUICK)
+    asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--output=run", *QUICK)
     done = webdyno(*asked, folder=repository)
     assert done.returncode == Exit.INVALID, done.stdout + done.stderr
     assert "NO ANSWER   /nowhere: " in done.stdout

@@ -23,7 +23,7 @@ OPEN = (
 def test_an_instruments_run_is_kept_judged_and_leaves_nothing(
     name: str, load: tuple[str, ...], tmp_path: Path
 ) -> None:
-    arguments = ["run", *QUICK, *load, f"--generator={name}", "--out=run"]
+    arguments = ["run", *QUICK, *load, f"--generator={name}", "--output=run"]
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(
             tmp_path / "run/slots.jsonl", lines=3

@@ -69,7 +69,7 @@ def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Pat
     manners, says = HOSTILE[name]
     with serving(manners) as port, serving(saying(HELLO)) as other:
         variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
-        done = webdyno("duel", *variants, "--yes", "--out=out", *FEW, folder=open_folder)
+        done = webdyno("compare", *variants, "--yes", "--output=out", *FEW, folder=open_folder)
     assert done.returncode == 3, done
     (message,) = [line for line in done.stderr.splitlines() if line.startswith("webdyno: ")]
     assert f"127.0.0.1:{port}" in message
@@ -81,7 +81,7 @@ def test_a_hostile_server_is_told_and_not_waited_for(name: str, open_folder: Pat
 def test_a_server_with_early_hints_is_measured(open_folder: Path) -> None:
     with serving(saying(HINT + HELLO)) as port, serving(saying(HELLO)) as other:
         variants = (f"url:http://127.0.0.1:{port}", f"url:http://127.0.0.1:{other}")
-        done = webdyno("duel", *variants, "--yes", "--out=out", *FEW, folder=open_folder)
+        done = webdyno("compare", *variants, "--yes", "--output=out", *FEW, folder=open_folder)
     assert (open_folder / "out/slots.jsonl").stat().st_size
     assert "103" not in done.stderr
     assert "webdyno: " not in done.stderr
@@ -104,7 +104,7 @@ http.server.test(http.server.SimpleHTTPRequestHandler, port=int(sys.argv[1]), bi
 def test_folders_of_a_server_that_are_very_deep_are_removed(open_folder: Path) -> None:
     (open_folder / "deep.py").write_text(DEEP)
     variant = f"cmd:{sys.executable} {open_folder}/deep.py $PORT {scratch(open_folder)}"
-    done = webdyno("duel", variant, "nginx", "--yes", "--out=out", *FEW, folder=open_folder)
+    done = webdyno("compare", variant, "nginx", "--yes", "--output=out", *FEW, folder=open_folder)
     assert "Traceback" not in done.stderr
     assert "defect" not in done.stderr
     assert any(
@@ -120,7 +120,7 @@ def test_a_full_disk_ends_a_run_with_one_message(open_folder: Path) -> None:
     small.mkdir()
     with serving(saying(HELLO)) as one, serving(saying(HELLO)) as other:
         variants = [f"url:http://127.0.0.1:{port}" for port in (one, other)]
-        words = ["duel", *variants, "--yes", "--out", "small/out", "--no-report", *FEW]
+        words = ["compare", *variants, "--yes", "--output", "small/out", "--no-report", *FEW]
         mounted = 'mount -t tmpfs -o size=48k tmpfs small && exec "$@"'
         done = subprocess.run(
             ["/usr/bin/unshare", "--mount", "/bin/sh", "-c", mounted, "sh", WEBDYNO, *words],

@@ -11,7 +11,7 @@ import pytest
 from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
 from e2e.own import SERVER
 from variants import further
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.run.folder import RunFolder
 
 
@@ -36,12 +36,12 @@ def test_a_folder_of_pages_gets_an_answer_from_its_gate(tmp_path: Path) -> None:
     repository(tmp_path, {"public/index.html": "<h1>Hello</h1>\n", "public/style.css": ""})
     assert webdyno("init", folder=tmp_path).returncode == Exit.OK
     (tmp_path / "public/style.css").write_text("h1 { color: red }\n")
-    asked = ("gate", "--base=HEAD", "--worse-than=rate=off", "--worse-than=p99=off", "--write=ci")
-    done = webdyno(*asked, "--out=run", *QUICK, folder=tmp_path)
+    asked = ("gate", "--base=HEAD", "--fail-if=cpu > +5%")
+    done = webdyno(*asked, "--output=run", *QUICK, folder=tmp_path)
     told = done.stdout + done.stderr
     assert done.returncode in {Exit.OK, Exit.INCONCLUSIVE}, told
     assert "listen queue" not in told
-    (claim,) = json.loads((tmp_path / "ci/gate.json").read_text())["claims"]
+    (claim,) = json.loads((tmp_path / "run/gate.json").read_text())["claims"]
     assert claim["worse"]
     assert left_behind(tmp_path) == []
 
@@ -58,7 +58,7 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     made = webdyno("init", folder=open_folder)
     assert made.returncode == Exit.OK, made.stderr
     (open_folder / "nginx.conf").write_text(NGINX.replace("listen", "gzip on; listen"))
-    told = run_rounds(1, "duel", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
+    told = run_rounds(1, "compare", "rev:.", "rev:HEAD", *QUICK, folder=open_folder)
     assert "rev:HEAD, as nginx runs it here:" in told
     assert "excluded: user nginx" in told
     assert statuses(open_folder) == {"200"}
@@ -122,7 +122,7 @@ def test_what_init_writes_for_a_tool_builds_and_starts(
     repository(tmp_path, {**files, "server.py": SERVER})
     made = webdyno("init", folder=tmp_path)
     assert made.returncode == Exit.OK, made.stderr
-    run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
+    run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=tmp_path)
     assert statuses(tmp_path) == {"200"}
 
 
@@ -135,7 +135,7 @@ def test_revisions_that_a_server_may_not_read_are_told(
     closed = open_folder / ".cache"
     closed.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_CACHE_HOME", str(closed))
-    done = webdyno_here("duel", "rev:HEAD", "rev:HEAD", folder=open_folder)
+    done = webdyno_here("compare", "rev:HEAD", "rev:HEAD", folder=open_folder)
     assert done.returncode == Exit.USER_ERROR
     assert f"as whom its server runs, may not enter {closed}" in done.stderr
     assert "none: there is no such folder" in done.stderr

@@ -1,4 +1,4 @@
-"""`webdyno duel … --testbed netns`: two stacks over a link of our own."""
+"""`webdyno compare … --testbed netns`: two stacks over a link of our own."""
 
 import shutil
 import signal
@@ -34,7 +34,7 @@ SOON = "--set=load.timeout_s=1"
 
 @pytest.mark.measures
 def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
-    run_rounds(1, "duel", *OVER_A_LINK, *LARGE, *QUICK, folder=tmp_path)
+    run_rounds(1, "compare", *OVER_A_LINK, *LARGE, *QUICK, folder=tmp_path)
     done = webdyno("report", "run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "link-limited" in done.stdout
@@ -49,7 +49,14 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     with started_webdyno(
-        "duel", *OVER_A_LINK, *SMALL, SOON, "--delay=5ms", *QUICK, "--out=run", folder=tmp_path
+        "compare",
+        *OVER_A_LINK,
+        *SMALL,
+        SOON,
+        "--delay=5ms",
+        *QUICK,
+        "--output=run",
+        folder=tmp_path,
     ) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=3)
         process.send_signal(signal.SIGKILL)
@@ -61,7 +68,7 @@ def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_needs_namespaces_is_told(tmp_path: Path) -> None:
-    done = webdyno_here("duel", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
+    done = webdyno_here("compare", "nginx", "apache-event", "--link=100mbit", folder=tmp_path)
     assert done.returncode == 2
     assert "--testbed netns" in done.stderr
     done = webdyno_here("run", "--testbed=netns", "--delay=soon", folder=tmp_path)

@@ -21,7 +21,7 @@ def test_up_serves_until_it_is_told_to_end(blow: signal.Signals, tmp_path: Path)
         url = process.stdout.readline().split()[-1]
         with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 (our own server)
             assert response.read() == b"Hello, World!"
-        load = webdyno("load", url, "-c", "4", "-d", "300ms", "--json", folder=tmp_path)
+        load = webdyno("load", url, "-c", "4", "--time=300ms", "--format=json", folder=tmp_path)
         assert load.returncode == 0, load.stderr
         assert json.loads(load.stdout)["requests"]["completed"] > 0
         process.send_signal(blow)
@@ -42,8 +42,8 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
 
 
 def test_stacks_and_doctor_tell_what_there_is(tmp_path: Path) -> None:
-    assert "apache-prefork" in webdyno_here("stacks", folder=tmp_path).stdout
-    assert "keepalive_timeout_s" in webdyno_here("stacks", "nginx", folder=tmp_path).stdout
+    assert "apache-prefork" in webdyno_here("list", "stacks", folder=tmp_path).stdout
+    assert "keepalive_timeout_s" in webdyno_here("list", "nginx", folder=tmp_path).stdout
     doctor = webdyno("doctor", folder=tmp_path)
     assert doctor.returncode == 0
     assert "processor" in doctor.stdout
@@ -66,7 +66,7 @@ def test_somebody_elses_catalogue_is_not_run_unasked(tmp_path: Path) -> None:
     text = (service / "service.toml").read_text()
     line = next(line for line in text.splitlines() if line.startswith("command") and "-V" in line)
     (service / "service.toml").write_text(text.replace(line, version))
-    done = webdyno("duel", "nginx", "nginx", "--catalog=mine", "--out=run", folder=tmp_path)
+    done = webdyno("compare", "nginx", "nginx", "--catalog=mine", "--output=run", folder=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "touch /tmp/webdyno-was-run" in done.stderr
     assert "add --yes" in done.stderr

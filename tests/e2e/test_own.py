@@ -41,7 +41,7 @@ def test_a_second_port_that_is_fixed_is_named_as_the_cause(home: Path) -> None:
     more = f'import socket; s = socket.create_server(("127.0.0.1", {port}))\n'
     fails = f"print('listen on 127.0.0.1:{port}: address already in use', flush=True); raise"
     (home / "server.py").write_text(f"try:\n    {more}except OSError:\n    {fails}\n{SERVER}")
-    done = webdyno("duel", CMD, CMD, *FEW, "--out=run", folder=home)
+    done = webdyno("compare", CMD, CMD, *FEW, "--output=run", folder=home)
     assert done.returncode == 3
     assert f"it wants port {port} as well as $PORT" in done.stderr
     assert "started again with another port" not in done.stderr
@@ -68,7 +68,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
         f"[variants.inner]\nstack = {json.dumps(CMD.replace('server.py', '../server.py'))}\n"
         'dir = "inner"\nready = "/ready"\nready_within = "30s"\nenvironment.SAYS = "hello"\n'
     )
-    with started_webdyno("run", "two.toml", *QUICK, "--out=run", folder=home) as process:
+    with started_webdyno("run", "two.toml", *QUICK, "--output=run", folder=home) as process:
         wait_for(home / "run/slots.jsonl", 6)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -99,7 +99,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
 def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
     home: Path, stack: str, says: str
 ) -> None:
-    done = webdyno("duel", stack, CMD, "--ready-within=5s", "--out=run", folder=home)
+    done = webdyno("compare", stack, CMD, "--ready-within=5s", "--output=run", folder=home)
     check_refusal(home, done, says)
     assert left_behind(home) == []
 
@@ -121,7 +121,7 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
 def test_what_names_no_system_is_told_before_anything_starts(
     home: Path, stack: str, says: str
 ) -> None:
-    check_refusal(home, webdyno_here("duel", stack, CMD, "--out=run", folder=home), says)
+    check_refusal(home, webdyno_here("compare", stack, CMD, "--output=run", folder=home), says)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become somebody else")
@@ -134,13 +134,13 @@ def test_a_command_runs_as_who_called_or_owns_the_folder(
         monkeypatch.setenv("SUDO_UID", str(user.pw_uid))
     else:
         os.chown(open_folder, user.pw_uid, user.pw_gid)
-    done = webdyno("duel", "cmd:id", "cmd:id -u; exit 3", folder=open_folder)
+    done = webdyno("compare", "cmd:id", "cmd:id -u; exit 3", folder=open_folder)
     assert f"as {user.pw_name}); what it said last:\n    {user.pw_uid}" in done.stderr
 
 
 def test_two_answers_that_differ_are_refused(home: Path) -> None:
     other = CMD.replace("cmd:", "cmd:SAYS=something-else ")
-    done = webdyno("duel", other, CMD, *FEW, folder=home)
+    done = webdyno("compare", other, CMD, *FEW, folder=home)
     assert done.returncode == 1
     told = " ".join(done.stdout.split())
     assert "different bodies: 100 and 280 bytes" in told
@@ -148,9 +148,9 @@ def test_two_answers_that_differ_are_refused(home: Path) -> None:
     assert "+ something-else" in told
     assert "or say by --ignore what may differ" in told
     same = (other, CMD, "--ignore=(hello|something-else)+", *FEW)
-    run_rounds(1, "duel", *same, folder=home)
+    run_rounds(1, "compare", *same, folder=home)
     assert slots(RunFolder.open(home / "run"))
-    wrong = webdyno("duel", other, CMD, "--ignore=$.a[", folder=home)
+    wrong = webdyno("compare", other, CMD, "--ignore=$.a[", folder=home)
     assert wrong.returncode == 2
     assert "--ignore $.a[: '$.a[' is no path in JSON" in wrong.stderr
 
@@ -173,9 +173,11 @@ def test_what_runs_already_is_watched_and_left_alone(
     process, port = running
     time.sleep(0.5)
     url = f"url:http://127.0.0.1:{port}"
-    run_rounds(1, "duel", url, CMD, *FEW, folder=home)
+    run_rounds(1, "compare", url, CMD, *FEW, folder=home)
     assert process.poll() is None
-    watched = [it for it in slots(RunFolder.open(home / "run")) if it.variant == url]
+    watched = [
+        it for it in slots(RunFolder.open(home / "run")) if it.variant == f"127.0.0.1:{port}"
+    ]
     assert watched
     assert all(it.servers.cpu_s > 0 and it.servers.means == "procfs" for it in watched)
     services = [it.readings.services["web"] for it in watched if it.readings]
@@ -214,10 +216,10 @@ Server(sys.argv[1], Hello).serve_forever()
 def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     (home / "unix.py").write_text(UNIX)
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"
-    run_rounds(1, "duel", by_socket, CMD, *FEW, folder=home)
+    run_rounds(1, "compare", by_socket, CMD, *FEW, folder=home)
     assert statuses(home) == {"200"}
     elsewhere = CMD.replace("$PORT", "18124 $SOCKET")
-    done = webdyno("duel", elsewhere, CMD, "--ready-within=1s", folder=home)
+    done = webdyno("compare", elsewhere, CMD, "--ready-within=1s", folder=home)
     assert "listens on 127.0.0.1:18124 and not on /" in done.stderr
 
 
@@ -247,13 +249,13 @@ def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "{start}"\n')
     commit(repository)
     secure = (*FEW, "--set=load.protocol=https")
-    run_rounds(1, "duel", f"cmd:{start}", "rev:main", *secure, folder=repository)
+    run_rounds(1, "compare", f"cmd:{start}", "rev:main", *secure, folder=repository)
     assert statuses(repository) == {"200"}
-    done = webdyno("duel", CMD, f"cmd:{start}", "--ready-within=1s", *secure, folder=repository)
+    done = webdyno("compare", CMD, f"cmd:{start}", "--ready-within=1s", *secure, folder=repository)
     assert done.returncode == 3
     assert "speaks http on its port, and not https as load.protocol asks for" in done.stderr
     done = webdyno(
-        "duel", CMD, CMD, "--ready-within=1s", "--set=load.protocol=h2c", folder=repository
+        "compare", CMD, CMD, "--ready-within=1s", "--set=load.protocol=h2c", folder=repository
     )
     assert re.search("speaks http on its port, and not h2c", done.stderr)
 
@@ -268,7 +270,7 @@ def test_what_runs_already_is_asked_over_tls(home: Path, open_folder: Path) -> N
         try:
             time.sleep(0.5)
             url = f"url:https://127.0.0.1:{port}"
-            run_rounds(1, "duel", url, url, *FEW, "--set=load.protocol=https", folder=home)
+            run_rounds(1, "compare", url, url, *FEW, "--set=load.protocol=https", folder=home)
         finally:
             process.kill()
     assert statuses(home) == {"200"}

@@ -127,7 +127,7 @@ def test_a_configuration_is_moved_and_measured(
     served = f"http {{ server {{ listen 80; root {home}/public; }} }}"
     (home / "other.conf").write_text(f"events {{}} {served}")
     root = () if name == "haproxy" else ("--root=public",)
-    words = ("duel", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
+    words = ("compare", "conf:mine.conf", "conf:nginx:other.conf", *root, *FEW)
     told = run_rounds(1, *words, folder=home)
     assert f"conf:mine.conf, as {name} runs it here:" in told
     for change in says:
@@ -169,7 +169,7 @@ def test_a_configuration_is_measured_over_tls(open_folder: Path, name: str, prot
     (home / "mine.conf").write_text(SECURE[name])
     root = () if name == "haproxy" else ("--root=public",)
     variant = f"conf:{name}:mine.conf"
-    words = ("duel", variant, variant, *root, *FEW, f"--set=load.protocol={protocol}")
+    words = ("compare", variant, variant, *root, *FEW, f"--set=load.protocol={protocol}")
     told = run_rounds(1, *words, folder=home)
     assert "(the run's own)" in told
     assert statuses(home) == {"200"}
@@ -186,7 +186,7 @@ def test_a_certificate_that_can_be_read_is_kept(open_folder: Path, name: str) ->
     made = certificates.certificate("192.0.2.1", "ec")
     (home / "mine.pem").write_text(made.certificate + made.key)
     variant, root = f"conf:{name}:mine.conf", ("--root=public",) if name == "caddy" else ()
-    words = ("duel", variant, variant, *root, *FEW, "--set=load.protocol=https")
+    words = ("compare", variant, variant, *root, *FEW, "--set=load.protocol=https")
     assert "the run's own" not in run_rounds(1, *words, folder=home)
     assert statuses(home) == {"200"}
 
@@ -197,7 +197,7 @@ def test_a_secret_in_a_caddyfile_is_filled_in_by_caddy(
     monkeypatch.setenv("MINE", "s3cr3t-0f-mine")
     (open_folder / "Caddyfile").write_text(':80 {\n    respond "{$SAYS}"\n}\n')
     variant = "conf:caddy:Caddyfile"
-    run_rounds(1, "duel", variant, variant, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
+    run_rounds(1, "compare", variant, variant, "--env=SAYS=${env:MINE}", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     assert {it.body_start for its in preflight.responses.values() for it in its} == {"…hidden…"}
@@ -219,7 +219,7 @@ server { listen 80; listen 443 ssl http2; server_name shop.example;
     [
         (("--host=shop.example",), "shop.example "),
         further(("--set=load.headers.Host=shop.example:81",), "shop.example "),
-        further(("--curl=curl -H 'Host: shop.example' http://x/",), "shop.example "),
+        further(("--traffic=curl -H 'Host: shop.example' http://x/",), "shop.example "),
         further(("--host=shop.example", "--set=load.protocol=https"), "shop.example shop.example"),
         (("--host=shop.example", "--set=load.protocol=h2"), "shop.example shop.example"),
     ],
@@ -230,7 +230,7 @@ def test_the_host_that_is_asked_for_is_the_one_measured(
 ) -> None:
     (open_folder / "nginx.conf").write_text(BY_NAME)
     variant = "conf:nginx.conf"
-    run_rounds(1, "duel", variant, variant, *flags, *FEW, folder=open_folder)
+    run_rounds(1, "compare", variant, variant, *flags, *FEW, folder=open_folder)
     assert statuses(open_folder) == {"200"}
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
@@ -242,7 +242,7 @@ def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) ->
     (open_folder / "private/public").mkdir(parents=True)
     (open_folder / "private").chmod(0o700)
     (open_folder / "mine.conf").write_text(NGINX)
-    words = ("duel", "conf:mine.conf", "conf:mine.conf", "--root=private/public")
+    words = ("compare", "conf:mine.conf", "conf:mine.conf", "--root=private/public")
     done = webdyno(*words, folder=open_folder)
     assert done.returncode == 2
     assert re.search(r"as whom it runs, may not enter .*/private; allow it", done.stderr)
@@ -282,6 +282,6 @@ def test_a_configuration_that_is_wrong_is_told_in_the_servers_words(
     variant: str, written: str, code: int, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / variant.rpartition(":")[2]).write_text(written)
-    done = webdyno("duel", variant, variant, folder=tmp_path)
+    done = webdyno("compare", variant, variant, folder=tmp_path)
     assert done.returncode == code
     assert re.search(said, done.stderr)

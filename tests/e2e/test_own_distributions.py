@@ -325,7 +325,7 @@ def test_what_a_distribution_gives_is_measured(
     }
     file = files[server]()
     root = () if "haproxy" in server else ("--root=public",)
-    words = ("duel", f"conf:{file}", f"conf:{file}", *root, *FEW)
+    words = ("compare", f"conf:{file}", f"conf:{file}", *root, *FEW)
     run_rounds(1, *words, f"--set=load.protocol={protocol}", folder=home)
     assert statuses(home) == {"200"}
 
@@ -339,7 +339,7 @@ def test_a_host_with_php_runs_it(open_folder: Path) -> None:
         "</VirtualHost>\n"
     )
     variant = "conf:site.conf"
-    run_rounds(1, "duel", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
+    run_rounds(1, "compare", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
     records = RunFolder.open(open_folder / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     bodies = {it.body_start for its in preflight.responses.values() for it in its}
@@ -352,6 +352,6 @@ def test_a_php_file_is_never_measured_as_its_source(open_folder: Path) -> None:
         f"events {{}} http {{ server {{ listen 80; root {open_folder}; }} }}"
     )
     variant = "conf:nginx.conf"
-    done = webdyno("duel", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
+    done = webdyno("compare", variant, variant, "--path=/hello.php", *FEW, folder=open_folder)
     assert done.returncode == 1
     assert "with the source of a program" in " ".join(done.stdout.split())

@@ -65,26 +65,26 @@ def command(home: Path, program: str, arguments: str = "$PORT") -> str:
 
 
 def test_who_listens_on_ipv6_alone_is_told_to_listen_at_host(home: Path) -> None:
-    done = webdyno("duel", command(home, ONLY_IPV6), CMD, "--out=run", folder=home)
+    done = webdyno("compare", command(home, ONLY_IPV6), CMD, "--output=run", folder=home)
     check_refusal(home, done, r"listens on \[::1\]:\d+ and not on 127.0.0.1:\d+: have it .* \$HOST")
 
 
 def test_who_listens_on_another_port_is_told_to_listen_on_port(home: Path) -> None:
-    done = webdyno("duel", command(home, ONLY_IPV6, "18126"), CMD, "--out=run", folder=home)
+    done = webdyno("compare", command(home, ONLY_IPV6, "18126"), CMD, "--output=run", folder=home)
     check_refusal(home, done, r"listens on \[::1\]:18126 and not on .* \$PORT")
 
 
 def test_who_ends_connections_without_an_answer_is_told_so(home: Path) -> None:
-    done = webdyno("duel", command(home, CLOSING), CMD, "--out=run", folder=home)
+    done = webdyno("compare", command(home, CLOSING), CMD, "--output=run", folder=home)
     check_refusal(home, done, "ends connections without a response to http")
 
 
 def test_only_what_will_be_asked_has_to_be_answered(home: Path) -> None:
     wanted = command(home, UNASKED)
     cookie = ("--path=/items", "--set=load.headers.Cookie=a=b")
-    run_rounds(1, "duel", wanted, wanted, *cookie, *FEW, folder=home)
+    run_rounds(1, "compare", wanted, wanted, *cookie, *FEW, folder=home)
     assert statuses(home) == {"200"}
-    done = webdyno("duel", wanted, wanted, "--path=/other", "--out=other", folder=home)
+    done = webdyno("compare", wanted, wanted, "--path=/other", "--output=other", folder=home)
     assert done.returncode == 3
     assert "/other with status 502" in done.stderr
     assert "--ready" in done.stderr
@@ -99,9 +99,9 @@ def test_a_running_system_may_listen_at_the_loopback_address_of_ipv6(home: Path)
             if server.poll() is not None:
                 pytest.skip("no IPv6 here")
             here = f"url:http://[::1]:{port}"
-            run_rounds(1, "duel", here, here, *FEW, folder=home)
+            run_rounds(1, "compare", here, here, *FEW, folder=home)
             assert statuses(home) == {"200"}
-            done = webdyno("duel", f"url:http://localhost:{port}", here, *FEW, folder=home)
+            done = webdyno("compare", f"url:http://localhost:{port}", here, *FEW, folder=home)
             assert f"give url:http://[::1]:{port}" in done.stderr
         finally:
             server.terminate()
@@ -110,7 +110,7 @@ def test_a_running_system_may_listen_at_the_loopback_address_of_ipv6(home: Path)
 
 def test_what_can_be_known_before_measuring_is_known_before_the_pilots(home: Path) -> None:
     missing = CMD.replace("cmd:", "cmd:STATUS=302 ")
-    done = webdyno("duel", missing, CMD, "--budget=5s", "--out=run", folder=home)
+    done = webdyno("compare", missing, CMD, "--time=5s", "--output=run", folder=home)
     assert done.returncode == 1, done.stderr
     assert "answered 302 to /" in " ".join(done.stdout.split())
     assert "few-rounds" not in done.stdout
@@ -124,9 +124,9 @@ def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path
     git(repository, "tag", "before")
     (repository / "server.py").write_text(SERVER.replace('"hello"', '"something else"'))
     commit(repository)
-    both = ("duel", "rev:HEAD", "rev:before")
+    both = ("compare", "rev:HEAD", "rev:before")
     run_rounds(1, *both, *FEW, folder=repository)
-    done = webdyno(*both, "--same-bodies", "--out=strict", *FEW, folder=repository)
+    done = webdyno(*both, "--same-bodies", "--output=strict", *FEW, folder=repository)
     assert done.returncode == 1
     assert "different bodies" in " ".join(done.stdout.split())
 

@@ -18,11 +18,11 @@ def test_the_file_of_a_project_says_how_it_is_measured(repository: Path) -> None
         file.write('[load]\npaths = ["/a", "/b"]\nconnections = 3\n')
     inside = repository / "inside"
     inside.mkdir()
-    run_rounds(1, "duel", "rev:.", "rev:main", *QUICK, folder=inside)
+    run_rounds(1, "compare", "rev:.", "rev:main", *QUICK, folder=inside)
     load = RunFolder.open(inside / "run").head.experiment.load
     assert (load.paths, load.connections) == (["/a", "/b"], 3)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[load]\nconections = 3\n')
-    done = webdyno_here("duel", "rev:main", "rev:main", folder=inside)
+    done = webdyno_here("compare", "rev:main", "rev:main", folder=inside)
     assert re.search(r"webdyno\.toml:4: unknown key load\.conections", done.stderr), done.stderr
 
 
@@ -32,7 +32,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     inside = repository / "inside"
     inside.mkdir()
     before = git(repository, "status", "--porcelain")
-    told = run_rounds(1, "duel", "rev:.", "rev:main", *FEW, folder=inside)
+    told = run_rounds(1, "compare", "rev:.", "rev:main", *FEW, folder=inside)
     assert told.count("building rev:") == 2
     assert (inside / "run/slots.jsonl").is_file()
     assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
@@ -41,18 +41,18 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert kept["rev:main"] == {"web": head}
     assert kept["rev:."]["web"].endswith(" with changes")
     shutil.rmtree(inside / "run")
-    again = run_rounds(1, "duel", "rev:.", "rev:HEAD", *FEW, folder=inside)
+    again = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=inside)
     assert "building" not in again
     assert "rev:HEAD excludes the changes of the working tree" in again
     shutil.rmtree(inside / "run")
-    twice = run_rounds(1, "duel", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
+    twice = run_rounds(1, "compare", "rev:HEAD", "rev:HEAD", *FEW, folder=inside)
     assert twice.count("rev:HEAD excludes the changes") == 1
 
 
 def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> None:
     app = '[app]\nstart = "date >orders.db; exec {} server.py $PORT"\n'
     (repository / "webdyno.toml").write_text(app.format(sys.executable))
-    asked = ("duel", "rev:HEAD", "rev:HEAD", *FEW)
+    asked = ("compare", "rev:HEAD", "rev:HEAD", *FEW)
     assert "wrote into its build" not in run_rounds(1, *asked, folder=repository)
     shutil.rmtree(repository / "run")
     again = run_rounds(1, *asked, folder=repository)
@@ -87,7 +87,7 @@ def test_a_revision_that_cannot_be_had_is_told(
         file.unlink()
     elif app:
         file.write_text(app)
-    done = webdyno_here("duel", stack, CMD, "--out=run", folder=repository)
+    done = webdyno_here("compare", stack, CMD, "--output=run", folder=repository)
     check_refusal(repository, done, says)
 
 
@@ -100,7 +100,7 @@ def test_how_many_threads_our_libraries_have_is_no_variable_of_builds_and_server
     (repository / "webdyno.toml").write_text(
         f"[app]\nbuild = '{build} >built'\nstart = 'cat built; {start}; exit 3'\n"
     )
-    done = webdyno("duel", "rev:.", CMD, folder=repository)
+    done = webdyno("compare", "rev:.", CMD, folder=repository)
     assert re.search("\n +built none\n +started none", done.stderr), done.stderr
 
 
@@ -116,8 +116,8 @@ start = "{sys.executable} server.py $PORT"
 environment.SAYS = "${{env:MINE}}"
 """
     (repository / "webdyno.toml").write_text(app)
-    words = ("duel", "rev:.", CMD, "--env=SAYS=${env:MINE}", *FEW)
-    lacking = webdyno("duel", "rev:.", "rev:.", "--out=run", folder=repository)
+    words = ("compare", "rev:.", CMD, "--env=SAYS=${env:MINE}", *FEW)
+    lacking = webdyno("compare", "rev:.", "rev:.", "--output=run", folder=repository)
     check_refusal(repository, lacking, "the environment has no MINE; export MINE=… first")
     assert "building" not in lacking.stderr
     monkeypatch.setenv("MINE", secret)
@@ -154,7 +154,7 @@ def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
     build = "test -f .env && grep -q hello lib/hello.py"
     (repository / "webdyno.toml").write_text(f"{app}build = '{build}'\n")
     commit(repository)
-    lacking = webdyno("duel", "rev:main", CMD, folder=repository)
+    lacking = webdyno("compare", "rev:main", CMD, folder=repository)
     assert lacking.returncode == 3
     assert "revisions lack what Git ignores" in lacking.stderr
     assert 'cp "$REPOSITORY/.env" .' in lacking.stderr
@@ -162,12 +162,12 @@ def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
         f"""{app}build = 'cp "$REPOSITORY/.env" . && {build}'"""
     )
     commit(repository)
-    run_rounds(1, "duel", "rev:main", CMD, *FEW, folder=repository)
+    run_rounds(1, "compare", "rev:main", CMD, *FEW, folder=repository)
     git(repository, "update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
     git(repository, "commit", "-q", "-m", "a commit that nobody has")
-    done = webdyno("duel", "rev:HEAD", CMD, folder=repository)
+    done = webdyno("compare", "rev:HEAD", CMD, folder=repository)
     assert done.returncode == 3
     assert "submodule lib has no commit 1111111111 here" in done.stderr
     git(repository, "submodule", "deinit", "-q", "--force", "lib")
-    without = webdyno("duel", "rev:HEAD~1", CMD, folder=repository)
+    without = webdyno("compare", "rev:HEAD~1", CMD, folder=repository)
     assert "rev:HEAD~1 is built without its submodule lib" in without.stderr

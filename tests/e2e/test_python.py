@@ -10,7 +10,7 @@ import pytest
 
 from e2e.commands import INTERRUPTED, PATIENCE_S, environment, left_behind, wait_for
 from webdyno import open_run
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.run.child import words_of
 
 PAGE = Path(__file__).parents[2] / "docs/reference/python.md"
@@ -29,7 +29,7 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
     assert found
     script = found[1]
     assert script.count("\n") <= 15
-    quick = script.replace('budget="1m"', f'budget=1, settings={SETTINGS}, out="run"')
+    quick = script.replace('time="1m"', f'time=1, settings={SETTINGS}, output="run"')
     assert quick != script
     done = run([sys.executable, "-c", quick], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -44,8 +44,8 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
 
 
 def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> None:
-    asked = {"system": "nginx", "baseline": "apache-event", "budget": 1, "settings": SETTINGS}
-    done = run(words_of("compare", {**asked, "out": tmp_path / "run", "report": True}), tmp_path)
+    asked = {"system": "nginx", "baseline": "apache-event", "time": 1, "settings": SETTINGS}
+    done = run(words_of("compare", {**asked, "output": tmp_path / "run", "report": True}), tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     assert done.stdout.strip() == open_run(tmp_path / "run").headline
     assert (tmp_path / "run/report.html").is_file()
@@ -58,7 +58,7 @@ def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> N
 
 @pytest.mark.timeout(120)
 def test_ctrl_c_ends_a_call_with_what_there_is(tmp_path: Path) -> None:
-    words = words_of("run_experiment", {"experiment": "static-hello", "out": tmp_path / "run"})
+    words = words_of("run_experiment", {"experiment": "static-hello", "output": tmp_path / "run"})
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE, text=True
     ) as process:

@@ -1,4 +1,4 @@
-"""`webdyno league` and `webdyno tune`, on real servers."""
+"""`webdyno compare` and `webdyno tune`, on real servers."""
 
 import signal
 from pathlib import Path
@@ -45,7 +45,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Mortal).serve_f
 def test_a_ranking_gives_places_and_its_variants_leave_it(tmp_path: Path) -> None:
     stacks = ("nginx", "apache-prefork", "lighttpd")
     done = webdyno(
-        *("league", *stacks, *SHORT, "--budget=1s", "--out=run", "--no-report"), folder=tmp_path
+        *("compare", *stacks, *SHORT, "--time=1s", "--output=run", "--no-report"), folder=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert "rank" in done.stdout
@@ -66,11 +66,11 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("Hello")
     alive = "python3 -m http.server --bind 127.0.0.1 $PORT"
     (tmp_path / "mortal.py").write_text(DIES_UNDER_LOAD)
-    mortal = "cmd:python3 mortal.py $PORT"
-    stacks = [f"cmd:{alive}", f"cmd:exec {alive}", mortal]
+    mortal = "mortal"
+    stacks = [f"cmd:{alive}", f"other=cmd:exec {alive}", f"{mortal}=cmd:python3 mortal.py $PORT"]
     done = webdyno(
-        *("league", *stacks, "--path=/index.html", "--set=load.connections=4"),
-        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--budget=6s", "--out=run", "--no-report"),
+        *("compare", *stacks, "--path=/index.html", "--set=load.connections=4"),
+        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--time=6s", "--output=run", "--no-report"),
         folder=tmp_path,
     )
     assert "the run goes on without it" in done.stderr
@@ -89,9 +89,11 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("league", "nginx", "node"), "a ranking has 3 stacks at least"),
-        (("league", "--site", "nowhere"), "there is no site named 'nowhere'"),
-        (("league", "nginx", "node", "rdis"), "rdis"),
+        (("compare", "nginx"), "two systems or more"),
+        (("compare", "nginx", "--all"), "--all: "),
+        (("compare", "a=nginx", "a=node"), "a is the name of another one"),
+        (("compare", "--all", "--site", "nowhere"), "there is no site named 'nowhere'"),
+        (("compare", "nginx", "node", "rdis"), "rdis"),
         (
             ("tune", "haproxy-front", "--set=variants.haproxy-front.settings.threads=wide"),
             "threads",
@@ -100,7 +102,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
         (("tune", "nginx", "--slo=p99<1s", "--set=load.loop=closed"), "--set load.loop=closed: "),
         (("capacity", "nginx", "node", "--set=load.loop=closed"), "an open loop by itself; leave"),
         (("tune", "nginx", "--vary", "load.connections=1,2"), "--vary"),
-        (("tune", "nginx", "--each", "soon"), "--each"),
+        (("tune", "nginx", "--time", "soon"), "--time"),
     ],
 )
 def test_what_can_be_neither_ranked_nor_tuned_is_told(
@@ -113,13 +115,13 @@ def test_what_can_be_neither_ranked_nor_tuned_is_told(
 
 
 def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
-    command = ("tune", "nginx", "--each=1s", "--budget=1s", *SHORT, "--out=t")
+    command = ("tune", "nginx", "--time=4s", *SHORT, "--output=t")
     with started_webdyno(*command, folder=tmp_path) as process:
         wait_for(tmp_path / "t/nginx-01/slots.jsonl", 12)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, told
-    assert "the same command with --out t goes on" in told
+    assert "the same command with -o t continues" in told
     assert "Unconfirmed: no final comparison was run yet" in told
     assert "How nginx was tuned so far" in told
     done = webdyno(*command, "--no-report", folder=tmp_path)

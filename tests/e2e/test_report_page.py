@@ -254,7 +254,7 @@ def test_a_phone_gets_a_chart_of_its_width_and_paper_whole_tables(
 
 def test_a_report_is_printed(tmp_path: Path) -> None:
     runs.decided().stored(tmp_path / "run")
-    done = webdyno_here("report", "run", "--pdf", "report.pdf", folder=tmp_path)
+    done = webdyno_here("report", "run", "--format=pdf", "-o", "report.pdf", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     printed = (tmp_path / "report.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")
@@ -281,7 +281,7 @@ def test_a_fleet_of_many_machines_fits_folded_and_unfolded(
     browser: Browser, tmp_path: Path
 ) -> None:
     page = tmp_path / "fleet.html"
-    page.write_text(fleet_page(FLEETS_RUN.head, fleet_of(200), {}, "webdyno fleet"))
+    page.write_text(fleet_page(FLEETS_RUN.head, fleet_of(200), {}, "webdyno report"))
     screens: list[tuple[int, Scheme]] = [(1280, "light"), (400, "dark")]
     for width, scheme in screens:
         visit = Visit(browser, page, width, scheme)

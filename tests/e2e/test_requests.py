@@ -11,7 +11,7 @@ from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
 
 ECHO = ("--catalog", str(Path(__file__).parent / "echo"), "--yes")
-DUEL = ("duel", "echo", "echo", "--site=own", *ECHO, *QUICK, "--set=load.connections=1")
+DUEL = ("compare", "echo", "echo", "--site=own", *ECHO, *QUICK, "--set=load.connections=1")
 SECRET = "s3cr3t-Zq8vW1"  # noqa: S105
 ORDERS = """
 title = "Orders"
@@ -45,7 +45,7 @@ def test_requests_of_all_kinds_are_made_and_secrets_stay_out_of_the_folder(
 ) -> None:
     monkeypatch.setenv("SHOP_TOKEN", SECRET)
     (tmp_path / "orders.toml").write_text(ORDERS)
-    done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
+    done = webdyno("run", "orders.toml", *ECHO, *QUICK, "--output=r", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     records = RunFolder.open(tmp_path / "r").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
@@ -69,14 +69,14 @@ def test_a_secret_that_is_not_there_is_told_before_anything_starts(
 ) -> None:
     monkeypatch.delenv("SHOP_TOKEN", raising=False)
     (tmp_path / "orders.toml").write_text(ORDERS)
-    done = webdyno_here("run", "orders.toml", *ECHO, *QUICK, "--out=r", folder=tmp_path)
+    done = webdyno_here("run", "orders.toml", *ECHO, *QUICK, "--output=r", folder=tmp_path)
     assert done.returncode == 2
     assert "the environment has no SHOP_TOKEN; export SHOP_TOKEN=… first" in done.stderr
     assert not (tmp_path / "r").exists()
 
 
 def test_what_a_curl_command_asks_is_measured(tmp_path: Path) -> None:
-    curl = "--curl=curl -X POST x/a -d b=1"
+    curl = "--traffic=curl -X POST x/a -d b=1"
     run_rounds(1, *DUEL, curl, folder=tmp_path)
     slots = [it for it in RunFolder.open(tmp_path / "run").records() if it.kind == "slot"]
     assert {code for it in slots for code in it.load.by_status} == {"201"}
@@ -88,7 +88,7 @@ def test_another_answer_than_the_expected_one_ends_the_run_before_the_load(tmp_p
     lacking = {"path": "/b", "contains": "Welcome"}
     for entry, told in ((wrong, "201 to POST /, 200 was"), (lacking, "without 'Welcome'")):
         file.write_text(json.dumps(entry))
-        done = webdyno(*DUEL, f"--requests={file}", f"--out={told[:3]}", folder=tmp_path)
+        done = webdyno(*DUEL, f"--traffic={file}", f"--output={told[:3]}", folder=tmp_path)
         assert done.returncode == 1, done.stdout + done.stderr
         assert told in " ".join(done.stdout.split()), done.stdout
 
@@ -100,12 +100,20 @@ def test_the_request_that_costs_more_is_named(
     monkeypatch.setenv("SHOP_TOKEN", SECRET)
     (tmp_path / "orders.toml").write_text(ORDERS)
     slower = ("--set=variants.after.settings.order_us=1000", "--set=measure.min_rounds=8")
-    limit = "--fail-on=after.server_cpu_us > 10%"
+    limit = "--fail-if=after.cpu > +10%"
     done = webdyno(
-        "run", "orders.toml", *ECHO, *QUICK, *slower, limit, "--out=r", "--report", folder=tmp_path
+        "run",
+        "orders.toml",
+        *ECHO,
+        *QUICK,
+        *slower,
+        limit,
+        "--output=r",
+        "--report",
+        folder=tmp_path,
     )
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "--fail-on 'after.server_cpu_us > 10%' is true" in done.stderr
+    assert "--fail-if 'after.cpu > +10%' is true" in done.stderr
     with (tmp_path / "r/summary.csv").open(encoding="utf-8") as file:
         ratios = {it["endpoint"]: it for it in csv.DictReader(file) if it["kind"] == "ratio"}
     assert ratios["order"]["verdict"] == "slower", done.stdout

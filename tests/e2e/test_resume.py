@@ -74,8 +74,8 @@ def test_a_run_killed_again_and_again_ends_like_an_uninterrupted_one(
     moments = seeded("moments of kills")
     (calm := tmp_path / "calm").mkdir()
     (rough := tmp_path / "rough").mkdir()
-    with started_webdyno("run", *SIX, "--out=run", folder=calm) as uninterrupted:
-        arguments = ["run", *SIX, "--out=run"]
+    with started_webdyno("run", *SIX, "--output=run", folder=calm) as uninterrupted:
+        arguments = ["run", *SIX, "--output=run"]
         for _ in range(kills):
             with started_webdyno(*arguments, folder=rough) as process:
                 wait_for(rough / "run/slots.jsonl", lines=1)
@@ -97,7 +97,7 @@ def test_a_run_killed_again_and_again_ends_like_an_uninterrupted_one(
 
 @pytest.mark.parametrize("looks", [further(0), 1])
 def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None:
-    with started_webdyno("run", *SIX, "--soak=4s", "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *SIX, "--soak=4s", "--output=run", folder=tmp_path) as process:
         wait_for_kind(tmp_path, "stop", 1)
         wait_for_kind(tmp_path, "long-look", looks)
         os.kill(process.pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def finished_rounds(folder: Path) -> list[int]:
 
 
 def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -> None:
-    with started_webdyno("run", *SIX, "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *SIX, "--output=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 12)
         for pid in master_processes(tmp_path, b"nginx: master"):
             os.kill(pid, signal.SIGKILL)
@@ -180,7 +180,7 @@ def test_an_engine_that_ends_once_costs_its_round_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 1, monkeypatch)
-    done = webdyno("run", *SIX, "--out=run", folder=tmp_path)
+    done = webdyno("run", *SIX, "--output=run", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert "ended unexpectedly (exit code 7); round 1 is begun again" in done.stderr
     (incident,) = incidents(tmp_path)
@@ -192,7 +192,7 @@ def test_an_engine_that_always_ends_is_told_with_what_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 9, monkeypatch)
-    done = webdyno("run", *SIX, "--out=run", folder=tmp_path)
+    done = webdyno("run", *SIX, "--output=run", folder=tmp_path)
     assert done.returncode == 3
     assert "ended unexpectedly (exit code 7)" in done.stderr
     assert "nothing was measured yet" in done.stderr
@@ -209,7 +209,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     shutil.copytree(BUILT_IN / "stacks/nginx", own / "stacks/odd")
     stack = own / "stacks/odd/stack.toml"
     stack.write_text(stack.read_text().replace('service = "nginx"', 'service = "odd"'))
-    arguments = (f"--catalog={own}", "--set=variants.nginx.stack=odd", "--out=my run", "--yes")
+    arguments = (f"--catalog={own}", "--set=variants.nginx.stack=odd", "--output=my run", "--yes")
     with started_webdyno("run", *SIX, *arguments, folder=tmp_path) as process:
         wait_for(tmp_path / "my run/slots.jsonl", 5)
         process.send_signal(signal.SIGINT)
@@ -228,7 +228,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     assert refused.returncode == 2
     assert "cpu_model: another one before" in refused.stderr
     again = shlex.split(refused.stderr.splitlines()[-1].partition("again: ")[2])[1:]
-    with started_webdyno(*again, "--out=again", "--yes", folder=tmp_path) as process:
+    with started_webdyno(*again, "--output=again", "--yes", folder=tmp_path) as process:
         wait_for(tmp_path / "again/slots.jsonl", 4)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
@@ -238,12 +238,12 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
     # Two that are equal: a ratio far from 1 would be known well enough.
     equal = ("--set=variants.apache-event.stack=nginx", "--set=measure.precision=0.0001")
-    quick = (*short(6, 7), *equal, "--budget=1s")
-    assert webdyno("run", *quick, "--out=run", folder=tmp_path).returncode in {0, 1}
+    quick = (*short(6, 7), *equal, "--time=1s")
+    assert webdyno("run", *quick, "--output=run", folder=tmp_path).returncode in {0, 1}
     before = len(finished_rounds(tmp_path))
     again = webdyno_here("resume", "run", folder=tmp_path)
     assert "has come to its end" in again.stderr
     assert len(finished_rounds(tmp_path)) == before
-    more = webdyno("resume", "run", "--budget=5m", folder=tmp_path)
+    more = webdyno("resume", "run", "--time=5m", folder=tmp_path)
     assert more.returncode in {0, 1}, more.stderr
     assert len(finished_rounds(tmp_path)) == before + 1

@@ -42,7 +42,7 @@ CAUSED_BY_NEIGHBOURS = {
 
 @pytest.mark.measures
 def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", *QUICK, "--out=run", "--report", folder=tmp_path)
+    done = webdyno("run", "static-hello", *QUICK, "--output=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     records = folder.records()
     rounds = [record for record in records if isinstance(record, RoundRecord)]
@@ -79,7 +79,7 @@ def test_the_first_duel_ends_with_a_verdict_and_a_report(tmp_path: Path) -> None
 
 def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path) -> None:
     setting = '--set=variants.apache-event.paths=["/missing.txt"]'
-    done = webdyno("run", *QUICK, setting, "--out=run", folder=tmp_path)
+    done = webdyno("run", *QUICK, setting, "--output=run", folder=tmp_path)
     assert done.returncode == 1
     told = " ".join(done.stdout.split())
     assert "INVALID" in told
@@ -97,12 +97,12 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
         (["run", "--set=variants.nginx.stack=ngnix"], "nginx"),
         (["run", "--set=variants.nginx.settings.worker=1"], "workers"),
         (["run", "--set=variants.nginx.settings.workers=0"], "between 1 and 1024"),
-        (["run", "--budget=soon"], "--budget soon"),
+        (["run", "--time=soon"], "--time soon"),
         (["run", "/nowhere/mine.toml"], "/nowhere/mine.toml"),
         (["up", "nginxx"], "nginx"),
         (["report", "nowhere"], "nowhere"),
         (["resume", "nowhere"], "nowhere"),
-        (["resume", ".", "--budget=soon"], "--budget soon"),
+        (["resume", ".", "--time=soon"], "--time soon"),
     ],
 )
 def test_mistakes_are_told_with_what_would_be_right(
@@ -119,7 +119,7 @@ def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -
     shutil.copytree(BUILT_IN / "stacks/nginx", tmp_path / "mine/stacks/nginx")
     template = tmp_path / "mine/services/nginx/nginx.conf.j2"
     template.write_text("nonsense on;\n" + template.read_text())
-    done = webdyno("run", *QUICK, "--catalog=mine", "--yes", "--out=run", folder=tmp_path)
+    done = webdyno("run", *QUICK, "--catalog=mine", "--yes", "--output=run", folder=tmp_path)
     assert done.returncode == 3
     assert 'unknown directive "nonsense"' in done.stderr
     assert "Traceback" not in done.stderr
@@ -132,7 +132,7 @@ def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
 ) -> None:
     moments = seeded("moment of the blow")
     with started_webdyno(
-        "run", *QUICK, "--set=measure.min_rounds=30", "--out=run", folder=tmp_path
+        "run", *QUICK, "--set=measure.min_rounds=30", "--output=run", folder=tmp_path
     ) as process:
         wait_for(tmp_path / "run/slots.jsonl", lines=9)
         time.sleep(moments.uniform(0, 0.3))

@@ -58,7 +58,7 @@ def test_every_point_is_measured_on_one_host_though_it_was_interrupted(
 ) -> None:
     head, other = hosts
     out = shared / "sweep"
-    process = head.popen(WEBDYNO, "run", *SWEEP, "--out=sweep", log=shared / "begun")
+    process = head.popen(WEBDYNO, "run", *SWEEP, "--output=sweep", log=shared / "begun")
     wait_for_slots(out, head, other)
     head.signal("bin/webdyno run", signal.SIGINT)
     told = (shared / "begun").read_text
@@ -88,7 +88,7 @@ def test_every_point_is_measured_on_one_host_though_it_was_interrupted(
 
 def test_another_host_takes_the_point_of_a_lost_one(hosts: list[TestHost], shared: Path) -> None:
     head, lost = hosts
-    process = head.popen(WEBDYNO, "run", *SWEEP, "--out=lost", log=shared / "told")
+    process = head.popen(WEBDYNO, "run", *SWEEP, "--output=lost", log=shared / "told")
     wait_for_slots(shared / "lost", lost)
     lost.kill()
     code, told = process.wait(PATIENCE_S * 2), (shared / "told").read_text()

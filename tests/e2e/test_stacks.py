@@ -360,7 +360,7 @@ def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
 ) -> None:
     open_folder.chmod(0o777)
     stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with pytest.raises(OperationError, match=r"can change .*; root writes its logs only .* --out"):
+    with pytest.raises(OperationError, match=r"can change .*; root writes its logs .* --output"):
         start_stack(stack, {}, site, folder=open_folder / "run", testbed=testbed)
     assert list(open_folder.iterdir()) == []
 

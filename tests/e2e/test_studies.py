@@ -1,4 +1,4 @@
-"""`webdyno studies`: lists, repeats and judges."""
+"""Studies: listed, repeated, judged."""
 
 import re
 import signal
@@ -13,14 +13,14 @@ from webdyno.model.records import StopRecord
 
 
 def test_studies_are_listed(tmp_path: Path) -> None:
-    done = webdyno_here("studies", folder=tmp_path)
+    done = webdyno_here("list", "studies", folder=tmp_path)
     assert done.returncode == 0
     assert "deathmatch" in done.stdout
     assert "heroku-wordpress" in done.stdout
 
 
 def test_an_unknown_study_is_told_with_those_there_are(tmp_path: Path) -> None:
-    done = webdyno_here("studies", "deathmach", folder=tmp_path)
+    done = webdyno_here("run", "study:deathmach", folder=tmp_path)
     assert done.returncode == 2
     assert "deathmatch" in done.stderr
     assert "Traceback" not in done.stderr
@@ -28,9 +28,9 @@ def test_an_unknown_study_is_told_with_those_there_are(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = webdyno_here("studies", "deathmatch", "--out=file/s", folder=tmp_path)
+    done = webdyno_here("run", "study:deathmatch", "--output=file/s", folder=tmp_path)
     assert done.returncode == 2
-    assert "--out file/s: can't be made: Not a directory" in done.stderr
+    assert "-o file/s: can't be made: Not a directory" in done.stderr
 
 
 def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     ended = StopRecord(round=8, stopped_at=START, reason="budget", why="for a test")
     simulated.records.append(ended)
     simulated.stored(tmp_path / "s/hdm-front-proxy")
-    done = webdyno_here("studies", "hdm-front-proxy", "--out=s", folder=tmp_path)
+    done = webdyno_here("run", "study:hdm-front-proxy", "--output=s", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 × not judged" in done.stdout
     *_, row = (tmp_path / "s/claims.md").read_text().splitlines()
@@ -54,7 +54,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
 
 
 def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Path) -> None:
-    arguments = ("studies", "deathmatch", "--budget=30s", "--out=s")
+    arguments = ("run", "study:deathmatch", "--time=30s", "--output=s")
     slots = tmp_path / "s/deathmatch-ab/slots.jsonl"
     with started_webdyno(*arguments, folder=tmp_path) as process:
         wait_for(slots, lines=2)
@@ -63,7 +63,7 @@ def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Pa
     assert process.returncode == 130, told
     assert re.search(r"\d × not judged", told)
     assert "interrupted; to measure what is missing: " in told
-    assert "studies deathmatch --budget 30s --out s" in told
+    assert "run study:deathmatch --time 30s -o s" in told
     assert (tmp_path / "s/claims.md").exists()
     assert left_behind(tmp_path) == []
     before = slots.read_bytes()
@@ -82,7 +82,7 @@ def test_a_study_whose_experiments_all_fail_ends_with_3(
     broken.write_text(f'#!/bin/sh\n[ "$1" = serve ] && exit 7\nexec {find_loadgen()} "$@"\n')
     broken.chmod(0o755)
     monkeypatch.setenv("WEBDYNO_LOADGEN", str(broken))
-    done = webdyno("studies", "hdm-front-proxy", "--budget=30s", "--out=s", folder=tmp_path)
+    done = webdyno("run", "study:hdm-front-proxy", "--time=30s", "--output=s", folder=tmp_path)
     assert done.returncode == 3, done.stderr
     assert "failed: hdm-front-proxy; to measure what is missing: " in done.stderr
     assert "ended unexpectedly" in (tmp_path / "s/claims.md").read_text()

@@ -23,7 +23,7 @@ VARIED = (
 
 @pytest.mark.measures
 def test_a_sweep_ends_with_a_verdict_at_every_point(tmp_path: Path) -> None:
-    done = webdyno("run", "static-hello", *VARIED, "--out=run", "--report", folder=tmp_path)
+    done = webdyno("run", "static-hello", *VARIED, "--output=run", "--report", folder=tmp_path)
     folder = RunFolder.open(tmp_path / "run")
     sweep = judge_sweep(folder.data())
     assert all(6 <= at.judgement.rounds <= 6 + SPARE_ROUNDS for at in sweep.points)

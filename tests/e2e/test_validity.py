@@ -40,7 +40,7 @@ LONGER_SLOTS = (
     "--set=measure.slot_s=0.3",
     "--set=measure.warmup_s=0.1",
     "--set=measure.slots_per_variant=4",
-    "--budget=1s",
+    "--time=1s",
 )
 """In the place of QUICK."""
 QUOTA_US, PERIOD_US = 10_000, 100_000
@@ -73,7 +73,7 @@ def odd_nginx(folder: Path, right: str, odd: str) -> list[str]:
 
 def test_a_server_that_closes_kept_connections(tmp_path: Path) -> None:
     odd = odd_nginx(tmp_path, "keepalive_requests 1000000000;", "keepalive_requests 10;")
-    done = webdyno("run", *QUICK, *odd, "--out=run", folder=tmp_path)
+    done = webdyno("run", *QUICK, *odd, "--output=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     (warning,) = found_in(tmp_path)["keep-alive"]
     assert (warning.variant, warning.severity) == ("nginx", "invalid")
@@ -148,7 +148,7 @@ def test_a_client_held_to_a_tenth_of_a_core(
 
 
 def test_a_server_killed_in_the_middle(tmp_path: Path) -> None:
-    with started_webdyno("run", *LONGER_SLOTS, "--out=run", folder=tmp_path) as process:
+    with started_webdyno("run", *LONGER_SLOTS, "--output=run", folder=tmp_path) as process:
         wait_for(tmp_path / "run/slots.jsonl", 3)
         masters = master_processes(tmp_path, b"nginx: master")
         assert masters

@@ -59,7 +59,7 @@ def test_wrong_answers_under_load(fault: str, rule: str, said: str, tmp_path: Pa
 def test_a_wrong_answer_ends_the_run_before_any_load(
     fault: str, rule: str, said: str, tmp_path: Path
 ) -> None:
-    done = webdyno("run", *QUICK, *faulty(fault), "--out=run", folder=tmp_path)
+    done = webdyno("run", *QUICK, *faulty(fault), "--output=run", folder=tmp_path)
     assert done.returncode == 1, done.stderr
     assert left_behind(tmp_path) == []
     warning = found_of("apache-event", tmp_path)[rule]
@@ -71,7 +71,7 @@ def test_a_wrong_answer_ends_the_run_before_any_load(
 def test_a_memory_limit_that_is_reached(tmp_path: Path) -> None:
     limit = "--set=variants.apache-event.memory=32MB"
     # The kernel may kill the server in its first slot, which ends the run: then that is told.
-    webdyno("run", *QUICK, *faulty("memory"), limit, "--out=run", folder=tmp_path)
+    webdyno("run", *QUICK, *faulty("memory"), limit, "--output=run", folder=tmp_path)
     assert left_behind(tmp_path) == []
     found = found_of("apache-event", tmp_path)
     killed = "memory-limit" not in found

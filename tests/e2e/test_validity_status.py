@@ -57,7 +57,7 @@ def test_somebody_else_asks_the_server(tmp_path: Path) -> None:
 def test_requests_wait_for_the_children_of_php_fpm(tmp_path: Path) -> None:
     variants = ("nginx-phpfpm", "apache-event-phpfpm", "--site=hello-php")
     few = "--set=variants.nginx-phpfpm.settings.children=2"
-    told = run_rounds(1, "duel", *variants, *QUICK, few, folder=tmp_path)
+    told = run_rounds(1, "compare", *variants, *QUICK, few, folder=tmp_path)
     notes = notes_on("nginx-phpfpm", tmp_path)
     assert "workers-all-busy" in notes, told
     note = notes["workers-all-busy"]

@@ -11,7 +11,7 @@ from variants import further
 from webdyno.cli import app
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
 from webdyno.stack.starting import start_stack
@@ -30,7 +30,7 @@ SIZES = {
 @pytest.mark.parametrize("stack", ["nginx", *map(further, ("apache-event", "caddy"))])
 def test_every_path_of_the_log_is_answered(stack: str, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("".join(line(it, size=SIZES[it]) for it in SIZES))
-    given = ("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
+    given = ("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
     words = [str(it) for it in given]
     assert app()(words, result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
@@ -57,7 +57,7 @@ def test_pages_of_the_log_are_made_and_cost_cpu_time(stack: str, tmp_path: Path)
         for it in PAGES_MS
     )
     (tmp_path / "a.log").write_text(pages + line("/style.css", size=70) + line("/a/", size=80))
-    given = ("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
+    given = ("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin")
     assert app()([str(it) for it in given], result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
     site = catalogue.site("twin")
@@ -85,16 +85,16 @@ def test_a_log_is_asked_again_as_it_was_of_all_variants_alike(tmp_path: Path) ->
     told = [line(f"/{second % 10}", time_s=BEGIN_S + second) * 300 for second in range(60)]
     (tmp_path / "a.log").write_text("".join(told))
     given = ("a.log", "-o", "t.toml", "--twin", "twin", "--replay", "t.replay", "--speed", "10")
-    done = webdyno("workload", *given, folder=tmp_path)
+    done = webdyno("traffic", *given, folder=tmp_path)
     assert "--vary load.arrivals=poisson,replay" in done.stderr
     words = (
         "--catalog=twin",
         "--site=twin",
-        "--requests=t.toml",
+        "--traffic=t.toml",
         "--set=load.arrivals=replay",
         "--yes",
     )
-    said = run_rounds(1, "duel", "nginx", "apache-event", *words, *QUICK, folder=tmp_path)
+    said = run_rounds(1, "compare", "nginx", "apache-event", *words, *QUICK, folder=tmp_path)
     assert "round 1" in said
     records = [it for it in RunFolder.open(tmp_path / "run").records() if it.kind == "slot"]
     slots = [it for it in records if isinstance(it, SlotRecord) and it.round == 1]
@@ -109,6 +109,6 @@ def test_a_log_is_asked_again_as_it_was_of_all_variants_alike(tmp_path: Path) ->
 
 def test_a_log_that_is_not_there_is_told_before_what_would_be_written(tmp_path: Path) -> None:
     (tmp_path / "traffic.toml").write_text("")
-    done = webdyno_here("workload", "access.log", folder=tmp_path)
+    done = webdyno_here("traffic", "access.log", folder=tmp_path)
     assert done.returncode == Exit.USER_ERROR
     assert "access.log: there is no such file" in done.stderr

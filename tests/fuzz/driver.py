@@ -14,7 +14,7 @@ import pytest
 import webdyno.cli
 from webdyno.definitions import catalogue
 from webdyno.definitions.catalogue import BUILT_IN
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 
 BUSY_S, HANGS_AFTER_S = 20, 120
@@ -100,10 +100,10 @@ def nothing_starts() -> Iterator[list[Experiment]]:
         raise Accepted
 
     with pytest.MonkeyPatch.context() as patch:
-        for command in ("run", "duel"):
+        for command in ("run", "compare"):
             patch.setattr(f"webdyno.cli.{command}.measure_and_show", measure)
         patch.setattr("webdyno.lab.studies.measure_anew", accept)
-        patch.setattr("webdyno.cli.up.agree_to_catalogues", accept)
+        patch.setattr("webdyno.lab.consent.agree_to_catalogues", accept)
         patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)
         yield found
 

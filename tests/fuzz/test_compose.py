@@ -11,7 +11,7 @@ from fuzz import nasty
 from fuzz.child import read
 from fuzz.driver import check_end, each_case, sweep
 from fuzz.moving import damaged
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.own.compose import ComposeService, compose_services
 
 GOOD = """

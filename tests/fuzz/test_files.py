@@ -159,7 +159,9 @@ def har(folder: Path, random: Random) -> list[str]:
         text = nasty.bent(text, random)
     (folder / "mine.har").write_text(text, encoding="utf-8", errors="surrogatepass")
     _perhaps_no_file(folder / "mine.har", random)
-    return random.choice([["run", "static-hello", "--har", "mine.har"], ["workload", "mine.har"]])
+    return random.choice(
+        [["run", "static-hello", "--traffic", "mine.har"], ["traffic", "mine.har"]]
+    )
 
 
 def log(folder: Path, random: Random) -> list[str]:
@@ -174,7 +176,7 @@ def log(folder: Path, random: Random) -> list[str]:
         packed = packed[: random.randrange(len(packed) + 1)]
     (folder / name).write_bytes(packed)
     _perhaps_no_file(folder / name, random)
-    return ["workload", name, *random.choice([[], ["--twin"], ["-o", "out.toml"]])]
+    return ["traffic", name, *random.choice([[], ["--twin"], ["-o", "out.toml"]])]
 
 
 def audit(folder: Path, random: Random) -> list[str]:
@@ -185,7 +187,7 @@ def audit(folder: Path, random: Random) -> list[str]:
         text = nasty.bent(text, random) or " "
     (folder / "mine.txt").write_text(text, encoding="utf-8", errors="surrogatepass")
     _perhaps_no_file(folder / "mine.txt", random, pipes=False)  # it waits for what comes of one
-    return ["audit", "mine.txt", *random.choice([[], ["--json"]])]
+    return ["audit", "mine.txt", *random.choice([[], ["--format=json"]])]
 
 
 def project(folder: Path, random: Random) -> list[str]:
@@ -203,7 +205,12 @@ def project(folder: Path, random: Random) -> list[str]:
     for words in (["init", "-q"], ["add", "-f", "server"], [*IDENTITY, "commit", "-qm", "x"]):
         subprocess.run(["/usr/bin/git", *words], cwd=folder, check=True)
     return random.choice(
-        [["up", "rev:.", "--yes"], ["duel", "rev:.", "rev:.", "--yes"], ["gate", "--yes"], ["init"]]
+        [
+            ["up", "rev:.", "--yes"],
+            ["compare", "rev:.", "rev:.", "--yes"],
+            ["gate", "--yes"],
+            ["init"],
+        ]
     )
 
 

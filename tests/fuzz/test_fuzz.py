@@ -22,9 +22,9 @@ import tomli_w
 from fuzz import nasty
 from fuzz.driver import Said, check_end, each_case, no_hang, says, seeds, sweep
 from webdyno.definitions.catalogue import BUILT_IN, Catalogue
-from webdyno.lab.ending import Exit
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
@@ -214,7 +214,7 @@ PLAUSIBLE = {
 }
 """Settings that are right by themselves, and wrong only together."""
 FLAGS_WITH_VALUES = [
-    *("--budget", "--precision", "--generator", "--testbed", "--server-cores", "--link", "--delay"),
+    *("--time", "--precision", "--generator", "--testbed", "--server-cores", "--link", "--delay"),
     "--loss",
 ]
 OTHER_COMMANDS = [
@@ -222,22 +222,22 @@ OTHER_COMMANDS = [
     ["up", "nginx", "--port", "{}"],
     ["up", "{}"],
     ["up", "nginx", "--site", "{}"],
-    ["duel", "nginx", "apache-event", "--path", "{}"],
-    ["duel", "nginx", "{}"],
-    ["duel", "nginx", "nginx", "--site", "{}"],
-    ["calibrate", "--connections", "{}"],
-    ["calibrate", "--body", "{}"],
-    ["calibrate", "--budget", "{}"],
-    ["stacks", "{}"],
+    ["compare", "nginx", "apache-event", "--path", "{}"],
+    ["compare", "nginx", "{}"],
+    ["compare", "nginx", "nginx", "--site", "{}"],
+    ["doctor", "--calibrate", "--connections", "{}"],
+    ["doctor", "--calibrate", "--body", "{}"],
+    ["doctor", "--calibrate", "--time", "{}"],
+    ["list", "{}"],
     ["run", "{}"],
     ["run", "static-hello", "--catalog", "{}"],
     ["audit", "{}"],
     ["report", "{}"],
-    ["studies", "{}"],
-    ["studies", "deathmatch", "--budget", "{}"],
-    ["workload", "{}"],
+    ["run", "study:{}"],
+    ["run", "study:deathmatch", "--time", "{}"],
+    ["traffic", "{}"],
     *(
-        ["workload", "nothing.log", flag, "{}"]
+        ["traffic", "nothing.log", flag, "{}"]
         for flag in ("--speed", "--from", "--to", "--methods", "--loop", "-o", "--twin")
     ),
     ["{}"],
@@ -334,7 +334,7 @@ def test_catalogues(
         try:
             words = random.choice(
                 [
-                    ["stacks", "nginx-phpfpm"],
+                    ["list", "nginx-phpfpm"],
                     ["up", "nginx", "--site", "static"],
                     ["up", "nginx"],
                     ["run", "static-hello", "--yes"],

@@ -8,7 +8,7 @@ import pytest
 
 from fuzz.child import MOST_BYTES, alone, read, typed
 from fuzz.driver import DEFECT, Said, check_end
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +34,7 @@ def test_an_exception_that_nobody_foresaw_is_a_finding(
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr("webdyno.run.folder.RunFolder.open", broken)
-    said = typed(["why", "x"], tmp_path)
+    said = typed(["explain", "x"], tmp_path)
     assert DEFECT in said.printed
     with pytest.raises(AssertionError):
         check_end(said)

@@ -17,9 +17,14 @@ from fuzz.driver import check_end, each_case, sweep
 HEAD, RECORDS, FLEET = "run.json", "slots.jsonl", "fleet/fleet.json"
 KEYS = ["kind", "load", "round", "variant", "format", "experiment", "runs", "members", "hosts"]
 COMMANDS = [
-    *(["report", "bad"], ["compare", "bad", "whole"], ["compare", "whole", "bad"], ["why", "bad"]),
-    *(["export", "bad"], ["fleet", "bad", "whole"], ["fleet", "fleet"], ["resume", "bad"]),
-    *(["report", "fleet"], ["compare", "fleet/a", "bad"]),
+    *(["report", "bad"], ["diff", "bad", "whole"], ["diff", "whole", "bad"], ["explain", "bad"]),
+    *(
+        ["report", "bad", "--format=parquet"],
+        ["report", "bad", "whole"],
+        ["report", "fleet"],
+        ["resume", "bad"],
+    ),
+    *(["report", "fleet"], ["diff", "fleet/a", "bad"]),
 ]
 
 

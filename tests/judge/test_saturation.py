@@ -9,9 +9,9 @@ from judge.searches import Variant, searched
 from judge.validity.broken import quiet_readings
 from webdyno.judge import judge
 from webdyno.judge.saturation import what_was_full
+from webdyno.model.explain import CountedResource, Saturation
 from webdyno.model.readings import CpuUse, MemoryLimitUse, ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.model.why import CountedResource, Saturation
 
 RATE, OTHER = 2_000, Variant(6_000)
 Change = Callable[[SlotRecord], SlotRecord]

@@ -9,9 +9,9 @@ from judge.validity.broken import readings_with
 from webdyno.judge import Stop, decide, next_variants
 from webdyno.judge.stop import OUTNUMBERED, seconds_for_a_variant
 from webdyno.model.experiment import Experiment
+from webdyno.model.explain import Advice
 from webdyno.model.measure import Measure
 from webdyno.model.records import SlotRecord
-from webdyno.model.why import Advice
 
 EQUAL = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
 APART = {"nginx": SimulatedVariant(), "apache": SimulatedVariant(throughput_rps=10_000)}
@@ -254,7 +254,8 @@ def test_what_more_rounds_can_not_narrow_stops_and_says_so() -> None:
     assert found is not None
     assert found.reason == "bounds"
     assert found.why.startswith(
-        "more rounds would not help: looks faster, but interference could explain all of it: "
+        "more rounds would not tell more: by the sampling CI it is faster, but interference may "
+        "explain it: it would need "
     )
 
 

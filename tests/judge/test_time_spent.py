@@ -7,10 +7,10 @@ from judge.validity.broken import quiet_readings
 from webdyno.judge import judge
 from webdyno.judge.time_spent import explain, explanation_sentence, what_waits, where_time_goes
 from webdyno.model.base import Interval
+from webdyno.model.explain import Explanation, Waiting
 from webdyno.model.judgement import Judgement
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import Record, ServerUse, SlotRecord
-from webdyno.model.why import Explanation, Waiting
 
 VARIANTS = {
     "nginx": SimulatedVariant(server_cpu_us=10.0),

@@ -43,8 +43,8 @@ def test_two_systems_are_an_experiment_with_its_settings(asked: list[Experiment]
     result = webdyno.compare(
         "nginx",
         "apache-event",
-        path="/100KB.txt",
-        budget="2m",
+        paths=["/100KB.txt"],
+        time="2m",
         settings={"load.connections": 16},
         vary={"load.keepalive": ["always", "never"]},
     )
@@ -86,7 +86,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"load.conections": 16}}, r"settings\['load.conections'\]: unknown key"),
     ({"settings": {"load.": 16}}, "no dotted key"),
     ({"site": "nowhere"}, "there is no site named 'nowhere'"),
-    ({"budget": "soon"}, "budget='soon': "),
+    ({"time": "soon"}, "time='soon': "),
     ({"own": {"dir": "x"}}, "is for a system of your own"),
 ]
 

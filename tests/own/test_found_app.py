@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from webdyno.cli import run_command_line
 from webdyno.cli.init import app_toml
-from webdyno.lab.ending import Exit
+from webdyno.model.exit_codes import Exit
 from webdyno.own.found import FoundApp
 from webdyno.own.found_app import find_app
 

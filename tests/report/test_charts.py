@@ -123,9 +123,9 @@ def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn
     with_ceiling = readings_with(ceiling=ceiling)
     records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
     found = figures(SimulatedRun(run.head, records))["slots"]
-    assert "webdyno calibrate" in found.caption
+    assert "webdyno doctor --calibrate" in found.caption
     assert any('stroke-dasharray="6,4"' in panel.svg for panel in found.panels) == drawn
-    assert "webdyno calibrate" not in figures(run)["slots"].caption
+    assert "webdyno doctor --calibrate" not in figures(run)["slots"].caption
 
 
 def test_slots_that_do_not_count_are_marked() -> None:

@@ -102,7 +102,7 @@ def page_of_claims(folder: Path) -> Path:
     """Write the page of a study of which one experiment was measured, with a hostile title."""
     page = folder / "claims.html"
     measured = {"x": runs.decided().head}
-    page.write_text(claims_page([STUDY], ROWS, measured, "webdyno studies deathmatch"))
+    page.write_text(claims_page([STUDY], ROWS, measured, "webdyno list studies deathmatch"))
     return page
 
 
@@ -112,5 +112,5 @@ def test_the_page_has_claims_outcomes_and_reports_and_no_markup_of_others(tmp_pa
     assert "<b>A title" not in page
     assert '<a href="x/report.html">x</a>' in page
     assert 'href="y/report.html"' not in page
-    assert '<pre tabindex="0"><code>webdyno studies deathmatch</code></pre>' in page
+    assert '<pre tabindex="0"><code>webdyno list studies deathmatch</code></pre>' in page
     assert page.count("<h2>Machine</h2>") == 1

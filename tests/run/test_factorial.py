@@ -10,11 +10,11 @@ from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.explain import Design
 from webdyno.model.measure import Measure
 from webdyno.model.run import RunHead
-from webdyno.model.why import Design
+from webdyno.run.explain import interventions, limits_experiment
 from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level_design
-from webdyno.run.why import interventions, limits_experiment
 
 
 def experiment(**variants: Variant) -> Experiment:

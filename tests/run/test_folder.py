@@ -219,7 +219,7 @@ def test_a_killed_process_leaves_its_records_and_no_lock(tmp_path: Path) -> None
 
 def test_a_folder_with_something_in_it_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"not empty.*--out"):
+    with pytest.raises(UserError, match=r"not empty.*--output"):
         RunFolder.create(tmp_path, RUN.head)
 
 

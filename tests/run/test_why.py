@@ -18,12 +18,12 @@ from webdyno.judge.questions.interventions import (
 )
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.explain import Advice
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.setting import SettingValue
-from webdyno.model.why import Advice
-from webdyno.run.why import advice_experiment, advice_for
+from webdyno.run.explain import advice_experiment, advice_for
 
 CATALOGUE = Catalogue.load()
 SHOWN = AdviceEvidence(response_bytes=13, keeps_connections=True, busy=1.0)
@@ -139,7 +139,7 @@ def test_a_gain_from_too_few_rounds_is_not_called_none() -> None:
         PointData.of(made.head, [it for it in made.records if (it.round or 0) <= 3])
     ).gains
     (told,) = what_settings_are_worth(found)
-    assert told.startswith("a: more time (--budget) would tell of cache = false (2.9")
+    assert told.startswith("a: more time (--time) would tell of cache = false (2.9")
 
 
 def test_a_gain_in_what_is_better_low_is_above_one() -> None:

@@ -356,7 +356,7 @@ def test_packed_logs_are_known_by_what_they_begin_with(tmp_path: Path, packed: o
 
 
 def test_what_is_no_regular_file_is_refused() -> None:
-    with pytest.raises(UserError, match="/dev/zero: is no regular file; `webdyno workload -`"):
+    with pytest.raises(UserError, match="/dev/zero: is no regular file; `webdyno traffic -`"):
         _logs(Path("/dev/zero"))
 
 

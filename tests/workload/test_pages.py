@@ -80,7 +80,7 @@ def test_a_twin_of_files_alone_can_be_asked_for(
     (tmp_path / "a.log").write_text(SHOP)
     for kind, pages in (("pages", 4), ("files", 0)):
         out, twin = tmp_path / f"{kind}.toml", tmp_path / kind
-        words = ["workload", tmp_path / "a.log", "-o", out, "--twin", twin, "--twin-of", kind]
+        words = ["traffic", tmp_path / "a.log", "-o", out, "--twin", twin, "--twin-of", kind]
         assert app()([str(it) for it in words], result_action="return_value") == 0
         table = (twin / "sites/twin/app/pages.json").read_text(encoding="utf-8")
         assert len(json.loads(table)) == pages

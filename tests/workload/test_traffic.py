@@ -25,7 +25,7 @@ BARE = {
 
 
 def experiment_with(file: Path, *set_: str) -> Experiment:
-    flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(requests=file), set_=set_))
+    flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(traffic=[str(file)]), set_=set_))
     return read_experiment(CommandLine(BARE, {}), flags.overrides(), Catalogue.load())
 
 
@@ -44,7 +44,7 @@ def zipf_log(requests: int = 20_000) -> str:
 def test_a_log_becomes_an_experiment_s_load(tmp_path: Path) -> None:
     log, out = tmp_path / "access.log", tmp_path / "traffic.toml"
     log.write_text(zipf_log())
-    assert webdyno("workload", log, "-o", out, "--speed", 5) == 0
+    assert webdyno("traffic", log, "-o", out, "--speed", 5) == 0
     experiment = experiment_with(out, "load.connections=7")
     assert experiment.load.loop == "open"
     assert experiment.load.rate_per_s == pytest.approx(50, rel=0.001)
@@ -142,21 +142,21 @@ def test_other_toml_files_are_no_traffic(tmp_path: Path, text: str, message: str
 def test_wrong_flags_are_told(tmp_path: Path, flags: list[str], message: str) -> None:
     (tmp_path / "a.log").write_text(line())
     with pytest.raises(UserError, match=message):
-        webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", *flags)
+        webdyno("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", *flags)
 
 
 def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(line())
     (tmp_path / "t.toml").write_text("mine")
     with pytest.raises(UserError, match="is there already"):
-        webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml")
+        webdyno("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml")
 
 
 def test_the_table_says_what_was_excluded_and_hidden(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.log").write_text(line("/a?b=c") * 3 + "\x1b[31mbad\n")
-    assert webdyno("workload", tmp_path / "a.log", "-o", tmp_path / "t.toml") == 0
+    assert webdyno("traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml") == 0
     out, err = capfd.readouterr()
     assert "3 queries" in out
     assert "1 lines that are no request" in out
@@ -170,7 +170,7 @@ def test_notes_on_the_log_and_several_files_reach_the_terminal(
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text(line() * 15)
     logs = (tmp_path / "a.log", tmp_path / "b.log")
-    assert webdyno("workload", *logs, "-o", tmp_path / "t.toml", "--speed", 2) == 0
+    assert webdyno("traffic", *logs, "-o", tmp_path / "t.toml", "--speed", 2) == 0
     out, err = capfd.readouterr()
     assert "requests     30 in" in out
     assert "note: all 30 requests come from one address" in err
@@ -181,9 +181,9 @@ def test_a_load_of_few_requests_names_the_speed_of_more(
 ) -> None:
     log, load = tmp_path / "a.log", tmp_path / "t.toml"
     log.write_text("".join(line(time_s=BEGIN_S + 10 * each) for each in range(31)))
-    assert webdyno("workload", log, "-o", load) == 0
+    assert webdyno("traffic", log, "-o", load) == 0
     (proposed,) = re.findall(r"--speed (\d+) asks for 100", capfd.readouterr().err)
-    assert webdyno("workload", log, "-o", load, "--force", "--speed", proposed) == 0
+    assert webdyno("traffic", log, "-o", load, "--force", "--speed", proposed) == 0
     assert "--speed" not in capfd.readouterr().err
     assert 95 < tomllib.loads(load.read_text())["load"]["rate_per_s"] < 105
 
@@ -192,6 +192,6 @@ def test_standard_input_is_a_log_and_an_unknown_flag_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line().encode())))
-    assert webdyno("workload", "-", "-o", tmp_path / "t.toml") == 0
-    with pytest.raises(UserError, match="Unknown option: --ouptut"):
-        webdyno("workload", "-", "--ouptut", tmp_path / "t.toml")
+    assert webdyno("traffic", "-", "-o", tmp_path / "t.toml") == 0
+    with pytest.raises(UserError, match="traffic has no flag --ouptut"):
+        webdyno("traffic", "-", "--ouptut", tmp_path / "t.toml")

@@ -55,7 +55,7 @@ def test_what_is_no_plain_file_becomes_one_of_another_name(tmp_path: Path) -> No
 
 def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(PLAIN + ODD)
-    given = ["workload", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
+    given = ["traffic", tmp_path / "a.log", "-o", tmp_path / "t.toml", "--twin", tmp_path / "twin"]
     words = [str(it) for it in given]
     assert app()(words, result_action="return_value") == 0
     catalogue = Catalogue.load([tmp_path / "twin"])
@@ -65,7 +65,9 @@ def test_the_twin_is_a_site_that_stacks_serve(tmp_path: Path) -> None:
         "site": "twin",
         "variants": {"a": {"stack": "nginx"}, "b": {"stack": "apache-event"}},
     }
-    flags = ExperimentFlags(setup=SetupFlags(traffic=TrafficFlags(requests=tmp_path / "t.toml")))
+    flags = ExperimentFlags(
+        setup=SetupFlags(traffic=TrafficFlags(traffic=[str(tmp_path / "t.toml")]))
+    )
     experiment = read_experiment(CommandLine(data, {}), flags.overrides(), catalogue)
     for request in experiment.requests:
         assert catalogue.site("twin").page(request.path).body_bytes is not None

@@ -6,19 +6,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
-from webdyno.lab.ending import Exit, end_by_signals, leave_matrices_one_thread, told_end
-from webdyno.model.command import COMMANDS_FOR
+from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.model.command import COMMANDS, COMMANDS_FOR
+from webdyno.model.exit_codes import Exit
 
 STDOUT, STANDARD_STREAMS = 1, 3
-
-EPILOGUE = """
-Exit codes: 0 done · 1 the measurement can't be believed (verdict invalid) · 2 a mistake in the
-command, a file or a setting · 3 a server, a tool or the disk failed on this machine · 4 worse than
-before, or as --fail-on names · 5 inconclusive (both of compare, fleet, gate and --fail-on)
-· 130 interrupted · 141 nobody read the output to its end.
-"""
+PLACES = {"list": "listing:list_known"}
+"""Of commands that aren't called like their file and function: Python uses that name."""
+HELP = ("--help", "-h", "--help-all")
 
 
 def main() -> None:
@@ -41,42 +38,26 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="replace")
 
 
-def app(called: str | None = None) -> App:
-    """Give the command line; a command is imported when it is called.
-
-    The command that is `called` tells of itself in full, with examples; the others in a sentence.
-    """
+def app() -> App:
+    """Give the command line; a command is imported when it is called."""
     app = App(
         name="webdyno",
-        help="A dynamometer for web stacks: which one is faster, by how much, how sure, and why.",
-        help_epilogue=EPILOGUE,
         version_flags=["--version"],
-        default_parameter=Parameter(negative=(), show_default=_default_in_words),
+        help_flags=[],
+        default_parameter=Parameter(negative=()),
     )
-    for place, (wanted, commands) in enumerate(COMMANDS_FOR.items()):
-        group = Group(wanted, sort_key=place)
-        for rank, (name, does) in enumerate(commands.items()):
-            path = f"webdyno.cli.{name}:{name}"
-            told = {} if name == called else {"help": does}
-            app.command(path, name=name, group=group, sort_key=rank, **told)
+    for commands in COMMANDS_FOR.values():
+        for name in commands:
+            place = PLACES.get(name, f"{name}:{name}")
+            app.command(f"webdyno.cli.{place}", name=name)
     return app
-
-
-def _default_in_words(value: object) -> str | None:
-    """Say in a command's help what counts where a flag isn't given; None where it is nothing."""
-    if not value or isinstance(value, bool):
-        return None
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def run_command_line(words: Sequence[str]) -> int:
     """Run a command line without its first word; give the exit code that fits."""
+    name = next(iter(words), "")
     try:
-        if words and words[0] == "load":  # the engine reads its own flags, --help among them
-            import_module("webdyno.cli.load").load(*words[1:])
-        code: int = app(next(iter(words), None))(
-            words, result_action="return_int_as_exit_code_else_zero"
-        )
+        code = _run(list(words), name)
         if sys.stdout:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -89,8 +70,39 @@ def run_command_line(words: Sequence[str]) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (a script takes 1 for a verdict)
         if isinstance(error, OSError):
             _drop_what_cannot_be_printed()
-        return told_end(error, next(iter(words), ""))
+        return told_end(error, name)
     return code
+
+
+def _run(words: list[str], name: str) -> int:
+    if name == "--completion":
+        return Exit(import_module("webdyno.cli.completion").print_completion(app(), words[1:]))
+    if not words or name in HELP:
+        return _print_help(app(), "", everything=False)
+    before_end = words[: words.index("--")] if "--" in words else words
+    if name in COMMANDS and (asked := [it for it in before_end if it in HELP]):
+        return _print_help(app(), name, everything="--help-all" in asked)
+    called = app()
+    try:
+        code: int = called(
+            words,
+            result_action="return_int_as_exit_code_else_zero",
+            exit_on_error=False,
+            print_error=False,
+            help_on_error=False,
+        )
+    except CycloptsError as error:
+        from webdyno.cli.misunderstood import in_our_words
+
+        raise in_our_words(error, name) from None
+    return code
+
+
+def _print_help(app: App, name: str, *, everything: bool) -> int:
+    from webdyno.cli.help import help_page
+
+    print(help_page(app, name, everything=everything), end="")  # noqa: T201
+    return Exit.OK
 
 
 def _unread() -> Exit:

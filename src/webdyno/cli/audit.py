@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console
-from webdyno.lab.ending import Exit
+from webdyno.cli.flags import TEXT, Format, is_json
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:
     from webdyno.audit.judge import Audit
@@ -25,32 +26,33 @@ def audit(
     file: Annotated[
         str,
         Parameter(
-            help="A text with outputs of load generators; - reads standard input.",
+            help="FILE: a text with outputs of load generators; - reads standard input.",
             allow_leading_hyphen=True,
         ),
     ],
     *,
-    json: Annotated[bool, Parameter(help="Print the warnings as JSON.")] = False,
+    format_: Format = TEXT,
 ) -> Exit:
-    """Say what can't be believed about a benchmark, why, and how to measure it instead.
+    """Find what can't be believed in a benchmark's output, and why.
 
     Reads outputs of ab, autobench, autocannon, bombardier, Gatling, ghz, h2load, hey, httperf,
     JMeter, k6, Locust, oha, plow, redis-benchmark, rewrk, siege, vegeta, wrk, wrk2 and zrk.
     Several of them may stand in one text, with prose and tables between them.
-    The exit code is 1 when something is seriously wrong, and 2 when nothing is but something
-    that looks like a result wasn't read.
+    Exit code 1: something is seriously wrong; 2: nothing is, but something that looks like a result
+    wasn't read.
 
     For example
 
         ab -k -c 50 -n 100000 http://127.0.0.1:8080/ | webdyno audit -
 
-        webdyno audit article.txt --json
+        webdyno audit article.txt --format json
     """
     from webdyno.audit.judge import audit_lines
     from webdyno.audit.show import WIDTH, audit_shown
     from webdyno.readers.lines import read_lines
     from webdyno.readers.tools import READABLE
 
+    as_json = is_json(format_)
     name = "standard input" if file == STANDARD_INPUT else file
     with _opened(file, name) as stream:
         try:
@@ -60,7 +62,7 @@ def audit(
     if nothing := _nothing_to_judge(found):
         raise UserError(f"{name}: {nothing}. webdyno audit reads what {READABLE} print")
     with _output_that_may_fail():
-        if json:
+        if as_json:
             print(found.model_dump_json(indent=2), flush=True)  # noqa: T201
         else:
             console = plain_console()

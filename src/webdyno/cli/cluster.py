@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from webdyno.cli.console import plain_console, print_table, tell
-from webdyno.lab.dispatch import cluster_hosts
-from webdyno.lab.ending import Exit
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
-from webdyno.model.format import count, number, significant, size
+from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import CheckedHost
@@ -26,33 +24,25 @@ TOKEN_BYTES = 32
 def cluster(
     what: Annotated[
         Literal["check", "up", "down"],
-        Parameter(help="check: look at all hosts and links; up, down: start or stop the nodes."),
+        Parameter(help="WHAT: check (all hosts and links), up (start nodes), down (stop them)."),
     ],
     *hosts: Annotated[
         str,
         Parameter(
-            help="up, down: the hosts as ssh takes them, the head first; check: the head, such as "
-            "10.0.0.1:6379, else RAY_ADDRESS."
+            help="HOST: up, down: as ssh takes them, the head first; check: HOST:PORT of the head."
         ),
     ],
-    port: Annotated[int, Parameter(help="up: where the head listens.")] = PORT,
+    port: Annotated[int, Parameter(help="NUMBER: up: where the head listens.")] = PORT,
     python: Annotated[
         str | None,
-        Parameter(help="up, down: the hosts' Python that has webdyno; the path of this one else."),
+        Parameter(help="PATH: up, down: the hosts' Python that has webdyno."),
     ] = None,
 ) -> Exit:
-    """Start, look at and stop a Ray cluster: its hosts, and what lies between them.
+    """Start, check and stop a Ray cluster of load and server hosts.
 
-    `up` starts Ray's head on the first host and nodes on the others, by SSH, for whoever has the
-    token RAY_AUTH_TOKEN, which is drawn unless it is set; `down` stops them, and sees that nothing
-    stays. On every host there is the same webdyno, in the same Python.
-
-    `check` tells of each host's CPUs, memory and kernel, of a byte's way to the first host and
-    back, and of what one connection carries to it in a second; then in what the machines differ.
-    Hosts that can't measure beside the others are named, with the reason.
-
-    The exit code is 3 where a host didn't do what it was told, or fewer than two can measure. More
-    in docs/how-to/several-machines.md.
+    `up` starts Ray's head on the first host and nodes on the others, by SSH, for those who have the
+    token RAY_AUTH_TOKEN. `check` shows each host's CPUs, memory and kernel, round-trip time and
+    single-connection bandwidth to the head. Every host has the same webdyno, in the same Python.
 
     For example
 
@@ -77,6 +67,8 @@ def cluster(
 def _check(head: str | None) -> Exit:
     """Look at all hosts and links."""
     from webdyno.cluster.host import checked_hosts, measure_links
+    from webdyno.lab.dispatch import cluster_hosts
+    from webdyno.model.format import count
 
     with cluster_hosts(head) as hosts:
         looked = checked_hosts(hosts)
@@ -157,6 +149,8 @@ COLUMNS = ("host", "CPUs", "memory", "kernel", "to the first and back", "a conne
 
 
 def _row(looked: "CheckedHost") -> tuple[str, ...]:
+    from webdyno.model.format import number, significant, size
+
     machine, link = looked.machine, looked.link
     return (
         looked.host.name,

@@ -1,58 +1,94 @@
-"""`webdyno compare`: two runs of one experiment, such as before and after an upgrade."""
+"""`webdyno compare`: two systems and a verdict, or several and their ranks."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console
-from webdyno.cli.flags import Json
-from webdyno.lab.ending import Exit
-from webdyno.model.judgement import Verdict
-from webdyno.run.folder import RunFolder
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
+from webdyno.cli.flags import PLAIN_NEW_RUN, ExplainToo, NewRunFlags, Output
+from webdyno.model.command import command
+from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 
-EXITS = {
-    Verdict.FASTER: Exit.OK,
-    Verdict.EQUIVALENT: Exit.OK,
-    Verdict.SLOWER: Exit.WORSE,
-    Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
-    Verdict.INVALID: Exit.INVALID,
-    Verdict.INCOMPLETE: Exit.INCONCLUSIVE,
-    Verdict.MEASURED: Exit.OK,
-}
+USUAL_SITE = "static"
 
 
 def compare(
-    before: Annotated[Path, Parameter(help="The folder of the earlier run.")],
-    after: Annotated[
-        Path, Parameter(help="The folder of the later run: is it faster than the earlier one?")
+    *systems: Annotated[
+        str,
+        Parameter(
+            help="SYSTEM: a stack (nginx), or your own: cmd:COMMAND, rev:REVISION, conf:FILE, "
+            "image:NAME, url:URL. NAME=SYSTEM names it. The last one is the baseline."
+        ),
     ],
-    *,
-    json: Json = False,
+    all_: Annotated[
+        bool, Parameter(name="--all", help="Every stack that can serve the site.")
+    ] = False,
+    asked: AskedFlags = NOTHING_SAID,
+    explain: ExplainToo = False,
+    output: Output = None,
+    run: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
-    """Say what changed between two runs of the same experiment; nothing is measured.
-
-    The exit code is for scripts, by the deciding metric of all variants: 0 no change or better, 4
-    worse, 5 too close to call, 1 one of the runs can't be believed or they aren't the same
-    experiment.
+    """Compare systems under the same load: a verdict for two, ranks for more.
 
     For example
 
-        webdyno run static-hello --out before
+        webdyno compare nginx apache-event
 
-        webdyno run static-hello --out after
+        webdyno compare rev:. rev:main --path /api/items     # your app, by webdyno.toml
 
-        webdyno compare before after
+        webdyno compare 'cmd:gunicorn app:app -b :$PORT' 'cmd:uvicorn app:app --port $PORT'
+
+        webdyno compare new=conf:new.conf old=conf:old.conf --root public
+
+        webdyno compare nginx lighttpd caddy apache-event --path /100KB.txt
+
+        webdyno compare --all --site hello-php --time 30m
     """
-    from webdyno.judge.runs import compare_sweeps
-    from webdyno.report.run_comparison import comparison_document
-    from webdyno.report.terminal import print_document
+    from webdyno.cli.explain import explain_afterwards
+    from webdyno.cli.progress import at_terminal
+    from webdyno.cli.result import measure_and_show
+    from webdyno.definitions import Catalogue
+    from webdyno.lab.systems import arranged, race_of
 
-    runs = [RunFolder.open(path) for path in (before, after)]
-    compared = compare_sweeps(*(run.data() for run in runs))
-    console = plain_console()
-    if json:
-        console.out(compared.model_dump_json(indent=2), highlight=False)
-    else:
-        print_document(console, comparison_document(runs[1].head, compared))
-    return EXITS[compared.verdict]
+    known = Catalogue.load(run.catalog)
+    named = list(systems)
+    if all_:
+        if named:
+            raise UserError(f"--all: names every stack; omit {', '.join(named)}")
+        served = known.site(asked.site or USUAL_SITE)
+        named = [it.name for it in known.stacks.values() if served in known.sites_for(it)]
+        asked = replace(asked, site=served.name)
+    _refuse_too_few(named)
+    more = race_of(named)
+    if more.data and explain:
+        raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
+    name, experiment, catalogue = arranged(
+        named if more.data else named[::-1], asked.read(), known, at_terminal(run.how), more
+    )
+    afterwards = explain_afterwards(experiment, run.how) if explain else None
+    return measure_and_show(
+        name, experiment, catalogue, output, run.how, fail_if=run.fail_if, afterwards=afterwards
+    )
+
+
+def _refuse_too_few(systems: Sequence[str]) -> None:
+    """Raise UserError for what can't be compared, with the command that was meant."""
+    from webdyno.run.folder import HEAD_FILE
+
+    runs = [it for it in systems if (Path(it) / HEAD_FILE).exists()]
+    if len(runs) == 2 == len(systems):
+        diff = command("diff", *runs)
+        raise UserError(f"{' and '.join(runs)} are runs: compare them with {diff}")
+    if runs:
+        raise UserError(f"{runs[0]} is a run's folder; compare takes systems, and diff two runs")
+    if not systems:
+        raise UserError("compare takes two systems or more, such as nginx apache-event; or --all")
+    if len(systems) == 1:
+        alone = command("capacity", systems[0])
+        raise UserError(
+            f"compare takes two systems or more; how much {systems[0]} can take, {alone} shows"
+        )

@@ -1,29 +1,25 @@
-"""`webdyno completion`: what lets a shell complete webdyno's commands and flags."""
+"""`webdyno --completion SHELL`: what lets a shell complete webdyno's commands and flags.
 
-from typing import Annotated, Literal
+webdyno --completion bash >~/.local/share/bash-completion/completions/webdyno
+webdyno --completion zsh >"${fpath[1]}/_webdyno"
+webdyno --completion fish >~/.config/fish/completions/webdyno.fish
+"""
 
-from cyclopts import Parameter
+from collections.abc import Sequence
+from typing import Literal, get_args
 
-from webdyno.lab.ending import Exit
+from cyclopts import App
+
+from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
+
+Shell = Literal["bash", "zsh", "fish"]
 
 
-def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"] | None,
-        Parameter(help="For which shell; the one that is used unless given."),
-    ] = None,
-) -> Exit:
-    """Print what lets a shell complete commands and flags.
-
-    For example
-
-        webdyno completion bash >~/.local/share/bash-completion/completions/webdyno
-
-        webdyno completion zsh >"${fpath[1]}/_webdyno"
-
-        webdyno completion fish >~/.config/fish/completions/webdyno.fish
-    """
-    from webdyno.cli import app
-
-    print(app().generate_completion(shell=shell))  # noqa: T201 (a script, as it is)
-    return Exit.OK
+def print_completion(app: App, words: Sequence[str]) -> Exit:
+    """Print the script for a shell; raise UserError for another one."""
+    for shell in get_args(Shell):
+        if list(words) == [shell]:
+            print(app.generate_completion(shell=shell))  # noqa: T201 (a script, as it is)
+            return Exit.OK
+    raise UserError(f"--completion takes one of {', '.join(get_args(Shell))}")

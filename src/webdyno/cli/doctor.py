@@ -1,134 +1,93 @@
-"""`webdyno doctor`: what this machine offers, and what that means for results."""
+"""`webdyno doctor`: what this machine offers; calibrates it, and installs what stacks need."""
 
-import os
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from rich.text import Text
+from cyclopts import Parameter
 
-from webdyno.cli.console import print_table
-from webdyno.cli.flags import CatalogDirs
-from webdyno.definitions import Catalogue
+from webdyno.cli.experiment_flags import THIS_TESTBED, TestbedFlags
+from webdyno.cli.flags import (
+    TEXT,
+    USUAL_TIME,
+    CatalogDirs,
+    Format,
+    RunFlags,
+    TimeFlag,
+    Yes,
+    is_json,
+)
 from webdyno.model.errors import UserError
-from webdyno.model.machine import Machine
 
-ENOUGH_FILES = 20_000
-"""Open files that suffice for the largest number of connections which people ask about."""
-ENOUGH_BACKLOG = 1024
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Catalogue
 
-
-class Check(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    found: str
-    meaning: str
-    good: bool = True
+BODIES = ("100B", "10KB", "100KB", "1MB")
+CONNECTIONS = ("64",)
+CALIBRATION_S = 60.0
 
 
-def doctor(*, catalog: CatalogDirs = ()) -> None:
-    """Look at this machine: cores, limits, packages, and what they mean for results."""
-    from webdyno.host.this_machine import Testbed
+def doctor(
+    *stacks: Annotated[
+        str, Parameter(help="STACK: with --install: only what these need [default: all]")
+    ],
+    calibrate: Annotated[
+        bool,
+        Parameter(help="Measure what the load generator reaches here at most, and the noise."),
+    ] = False,
+    install: Annotated[
+        bool, Parameter(help="Install the packages that stacks, and all their sites, need.")
+    ] = False,
+    body: Annotated[
+        Sequence[str], Parameter(help="SIZE: with --calibrate: length of responses.")
+    ] = BODIES,
+    connections: Annotated[
+        Sequence[str],
+        Parameter(name=["-c", "--connections"], help="COUNT: with --calibrate: connections."),
+    ] = CONNECTIONS,
+    time: TimeFlag = USUAL_TIME,
+    testbed: TestbedFlags = THIS_TESTBED,
+    format_: Format = TEXT,
+    catalog: CatalogDirs = (),
+    yes: Yes = False,
+) -> None:
+    """Look at this machine: cores, limits, packages, and what they mean for results.
 
-    testbed = Testbed()
-    machine = testbed.describe()
-    checks = [
-        *_cpu_checks(machine),
-        *_limit_checks(machine),
-        _server_user(testbed.user.name if testbed.user else None),
-        _cpu_accounting(),
-        _engine(),
-        *_package_checks(Catalogue.load(catalog)),
-    ]
-    good, bad = Text("ok", "green"), Text("!", "yellow")
-    rows = [(good if it.good else bad, it.what, it.found, it.meaning) for it in checks]
-    print_table(("", "what", "found", "what that means"), rows)
+    Later runs know from --calibrate when the client or the link was the limit. It takes a minute.
 
+    For example
 
-def _cpu_checks(machine: Machine) -> Iterator[Check]:
-    split = machine.split
-    cores = f"{len(machine.cpus)} CPUs, {machine.cpu_model}"
-    if split.shared:
-        yield Check("processor", cores, "servers and client share it: indicative only", good=False)
+        webdyno doctor
+
+        webdyno doctor --calibrate --testbed netns --link 100mbit
+
+        webdyno doctor --install nginx-phpfpm apache-prefork-modphp
+    """
+    from webdyno.definitions import Catalogue
+
+    as_json = is_json(format_)
+    if stacks and not install:
+        raise UserError(f"{stacks[0]}: stacks are for --install, which was not given")
+    if calibrate and install:
+        raise UserError("--calibrate and --install: one after the other; leave one of them out")
+    if calibrate:
+        from webdyno.cli.calibration import calibrate as measure
+
+        measure(body, connections, time.seconds or CALIBRATION_S, testbed, as_json=as_json)
+    elif install:
+        _install(stacks, Catalogue.load(catalog), yes=yes)
     else:
-        yield Check(
-            "processor",
-            cores,
-            f"servers on CPU {_listed(split.servers)}, client on {_listed(split.client)}",
-        )
-    if machine.virtualisation:
-        yield Check(
-            "machine",
-            machine.virtualisation,
-            "neighbors can interfere: expect wider intervals, more rounds",
-            good=False,
-        )
-    if machine.governor not in {None, "performance"}:
-        yield Check(
-            "frequency",
-            f"governor {machine.governor}",
-            "clock rates follow the load: set the governor to performance for steadier results",
-            good=False,
-        )
+        from webdyno.cli.machine_checks import look_at_machine
+
+        look_at_machine(Catalogue.load(catalog), as_json=as_json)
 
 
-def _limit_checks(machine: Machine) -> Iterator[Check]:
-    files = machine.open_files_limit
-    yield Check(
-        "open files",
-        f"{files} per process",
-        "connections are limited only by this"
-        if files >= ENOUGH_FILES
-        else f"about {max(files - 100, 0)} connections at most; raise it with ulimit -n",
-        good=files >= ENOUGH_FILES,
-    )
-    backlog = machine.listen_backlog_limit
-    if backlog is not None:
-        yield Check(
-            "listen queue",
-            f"net.core.somaxconn {backlog}",
-            "bursts of new connections fit"
-            if backlog >= ENOUGH_BACKLOG
-            else "bursts of new connections overflow it; raise it with sysctl",
-            good=backlog >= ENOUGH_BACKLOG,
-        )
+def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
+    """Install what stacks and their sites need, ahead of any run."""
+    from webdyno.cli.console import plain_console
+    from webdyno.cli.progress import at_terminal
+    from webdyno.lab.consent import provide_packages
 
-
-def _server_user(name: str | None) -> Check:
-    if name is None:
-        return Check("user", f"uid {os.geteuid()}", "servers run as the same user")
-    return Check("user", "root", f"servers run as {name}")
-
-
-def _cpu_accounting() -> Check:
-    from webdyno.host.control_group import ControlGroup
-
-    if not ControlGroup.possible():
-        return Check("CPU time", "from /proc", "of ended processes only to 10 ms; root does better")
-    return Check("CPU time", "from cgroup-v2", "exact, processes that have ended included")
-
-
-def _engine() -> Check:
-    from webdyno.generator.loadgen import find_loadgen
-
-    try:
-        return Check("load engine", str(find_loadgen()), "built")
-    except UserError as error:
-        return Check("load engine", "missing", str(error), good=False)
-
-
-def _package_checks(catalogue: Catalogue) -> Iterator[Check]:
-    from webdyno.stack.needs import missing_packages
-
-    for stack in catalogue.stacks.values():
-        missing = missing_packages([stack])
-        yield Check(
-            f"stack {stack.name}",
-            f"missing: {', '.join(missing)}" if missing else "installed",
-            "webdyno asks to install them when they are needed" if missing else stack.title,
-            good=not missing,
-        )
-
-
-def _listed(cpus: Sequence[int]) -> str:
-    return ", ".join(map(str, cpus))
+    wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
+    sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
+    provide_packages(wanted, list(sites.values()), [], at_terminal(RunFlags(yes=yes)))
+    plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")

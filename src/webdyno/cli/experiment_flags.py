@@ -2,30 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import tell
-from webdyno.cli.flags import (
-    NOTHING_OF_OWN,
-    USUAL_TIME,
-    BudgetFlag,
-    Ignore,
-    Overrides,
-    OwnFlags,
-    SameBodies,
-    compared_bodies,
-)
-from webdyno.definitions import Override, factors, read_overrides
-from webdyno.definitions.validation import build, written_value
-from webdyno.generator.interface import programs
-from webdyno.lab.systems import AskedSystems
-from webdyno.lab.traffic import AskedTraffic
+from webdyno.cli.flags import NOTHING_OF_OWN, USUAL_TIME, Overrides, OwnFlags, Paths, TimeFlag
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import OWN_GENERATOR
-from webdyno.model.testbed import TestbedSettings
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Override
+    from webdyno.lab.systems import AskedSystems
+    from webdyno.lab.traffic import AskedTraffic
+    from webdyno.model.testbed import TestbedSettings
 
 
 @Parameter(name="*")
@@ -35,39 +23,43 @@ class TestbedFlags:
 
     testbed: Annotated[
         Literal["this-machine", "netns", "cluster"] | None,
-        Parameter(
-            help="netns: client and servers in network namespaces, joined by a link. cluster: on "
-            "hosts of a Ray cluster."
-        ),
+        Parameter(help="KIND: this-machine, netns (with a link) or cluster."),
     ] = None
     server_cores: Annotated[
         str | None,
-        Parameter(help="Cores for the servers; the client has the others. Half unless given."),
+        Parameter(help="NUMBER: cores for the servers [default: half of them]"),
     ] = None
     link: Annotated[
-        str | None, Parameter(help="With --testbed netns: what the link carries, such as 100mbit.")
+        str | None, Parameter(help="RATE: bandwidth of the link in netns, such as 100mbit.")
     ] = None
     delay: Annotated[
-        str | None, Parameter(help="With --testbed netns: added to a round trip, such as 20ms.")
+        str | None, Parameter(help="DURATION: added to a round trip in netns, such as 20ms.")
     ] = None
     loss: Annotated[
-        str | None, Parameter(help="With --testbed netns: packets lost each way, such as 0.1%.")
+        str | None, Parameter(help="PERCENT: packets lost each way in netns, such as 0.1%.")
     ] = None
 
-    def overrides(self) -> list[Override]:
+    def overrides(self) -> "list[Override]":
         """Give the flags as settings of the experiment."""
+        from webdyno.definitions import Override
+
         return [
             Override(("testbed", key), value, self._flag(key))
             for key, value in self._given().items()
         ]
 
-    def settings(self) -> TestbedSettings:
+    def settings(self) -> "TestbedSettings":
         """Give the settings of a testbed on this machine; raise UserError, naming the flag."""
+        from webdyno.definitions.validation import build
+        from webdyno.model.testbed import TestbedSettings
+
         if self.testbed == "cluster":
             raise UserError("--testbed cluster: that is for runs; this one is about this machine")
         return build(TestbedSettings, self._given(), lambda where: self._flag(*where))
 
     def _given(self) -> dict[str, object]:
+        from webdyno.definitions.validation import written_value
+
         cores = self.server_cores
         flags: dict[str, object] = {
             "kind": self.testbed,
@@ -89,29 +81,45 @@ THIS_TESTBED = TestbedFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TrafficFlags:
-    """What is requested, instead of what the experiment says: docs/requests.md."""
+    """What is requested, instead of what the experiment says, and how responses are compared."""
 
-    curl: Annotated[
+    traffic: Annotated[
         Sequence[str],
-        Parameter(
-            help="A curl command, as browsers copy it: what is requested, instead of paths; may be "
-            "given again."
-        ),
+        Parameter(help="FILE: HAR, .http, JSON lines, curl, `webdyno traffic`."),
     ] = ()
-    har: Annotated[
-        Path | None, Parameter(help="A HAR file that a browser saved: what is requested.")
-    ] = None
-    requests: Annotated[
-        Path | None,
+    connections: Annotated[
+        str | None,
         Parameter(
-            help="A .http file, one with a JSON object a line, or what `webdyno workload` wrote: "
-            "what is requested."
+            name=["-c", "--connections"], help="COUNT: connections of the load [default: 64]"
         ),
     ] = None
+    ignore: Annotated[
+        Sequence[str],
+        Parameter(help="PATTERN: what may differ in bodies: regex, '$.items[*].id'."),
+    ] = ()
+    same_bodies: Annotated[
+        bool, Parameter(help="Refuse revisions whose responses have other bodies.")
+    ] = False
 
-    def read(self) -> AskedTraffic:
-        """Give what they say."""
-        return AskedTraffic(self.curl, self.har, self.requests)
+    def read(self) -> "AskedTraffic":
+        """Give what they ask for."""
+        from webdyno.lab.traffic import AskedTraffic
+
+        return AskedTraffic(self.traffic)
+
+    def of_load(self) -> "Iterator[Override]":
+        """Give what they set of the load, and of how bodies are compared."""
+        from webdyno.definitions import Override
+        from webdyno.definitions.validation import written_value
+
+        if self.connections is not None:
+            flag = f"-c {self.connections}"
+            yield Override(("load", "connections"), written_value(self.connections, flag), flag)
+        if self.ignore:
+            said = " ".join(f"--ignore {each}" for each in self.ignore)
+            yield Override(("ignore",), list(self.ignore), said)
+        if self.same_bodies:
+            yield Override(("same_bodies",), True, "--same-bodies")
 
 
 NO_TRAFFIC = TrafficFlags()
@@ -120,24 +128,24 @@ NO_TRAFFIC = TrafficFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class SetupFlags:
-    """Where something is measured, what is requested, how responses are compared, what is set."""
+    """Where something is measured, what is requested, what is set."""
 
     testbed: TestbedFlags = THIS_TESTBED
     traffic: TrafficFlags = NO_TRAFFIC
     set_: Overrides = ()
-    ignore: Ignore = ()
-    same_bodies: SameBodies = False
 
-    def overrides(self, more: Sequence[Override] = ()) -> list[Override]:
+    def overrides(self, more: "Sequence[Override]" = ()) -> "list[Override]":
         """Give the flags as settings of the experiment; raise UserError where one is none.
 
         Those that are given as `more` count before what a file of traffic says.
         """
-        own = [*read_overrides(self.set_), *more]
+        from webdyno.cli.console import tell
+        from webdyno.definitions import read_overrides
+
+        own = [*read_overrides(self.set_), *self.traffic.of_load(), *more]
         return [
             *self.testbed.overrides(),
             *self.traffic.read().overrides(own, tell),
-            *compared_bodies(self.ignore, same=self.same_bodies),
             *own,
         ]
 
@@ -150,51 +158,42 @@ AS_SET_UP = SetupFlags()
 class ExperimentFlags:
     """What of an experiment can be said on the command line."""
 
-    budget: BudgetFlag = USUAL_TIME
+    time: TimeFlag = USUAL_TIME
     precision: Annotated[
         str | None,
-        Parameter(help="Stop when the ratio is known this well, such as 2% (or 0.02) either way."),
+        Parameter(help="PERCENT: stop at this half-width of the CI [default: 2%]"),
     ] = None
     soak: Annotated[
         str | None,
-        Parameter(
-            help="Load each variant for so long without a break afterwards, such as 10m: stalls, "
-            "drifts and leaks show."
-        ),
+        Parameter(help="DURATION: then load each without a break: stalls, leaks."),
     ] = None
     question: Annotated[
         str | None,
-        Parameter(
-            help="Ask one thing of each variant, and stop when it is answered: 'faster', or "
-            "'not-slower-by 5%'."
-        ),
+        Parameter(help="QUESTION: one-sided: 'faster' or 'not-slower-by 5%'."),
     ] = None
     generator: Annotated[
         str | None,
-        Parameter(
-            help="What makes the load: webdyno's own loadgen, or an instrument of older studies: "
-            + ", ".join(name for name in programs() if name != OWN_GENERATOR)
-            + "."
-        ),
+        Parameter(help="NAME: ab, httperf or wrk instead of webdyno's own."),
     ] = None
     setup: SetupFlags = AS_SET_UP
     vary: Annotated[
         Sequence[str],
-        Parameter(
-            help="KEY=LEVEL,LEVEL…: compare at each of these levels of a setting; with several, "
-            "at every combination."
-        ),
+        Parameter(help="KEY=A,B: measure at each value; all combinations of several."),
     ] = ()
 
-    def overrides(self) -> list[Override]:
+    def overrides(self) -> "list[Override]":
         """Give the flags as settings of the experiment; raise UserError where one is none."""
+        from webdyno.definitions import factors
+
         return [
-            *self.budget.overrides(),
+            *self.time.overrides(),
             *self._measuring(),
             *self.setup.overrides(factors(self.vary)),
         ]
 
-    def _measuring(self) -> Iterator[Override]:
+    def _measuring(self) -> "Iterator[Override]":
+        from webdyno.definitions import Override
+
         if self.generator is not None:
             yield Override(("generator",), self.generator, f"--generator {self.generator}")
         if self.precision is not None:
@@ -213,22 +212,22 @@ AS_WRITTEN = ExperimentFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class AskedFlags:
-    """What systems that are named on the command line serve, and what they are asked for."""
+    """What systems that are named on the command line serve, and what is requested of them."""
 
     site: Annotated[
-        str | None, Parameter(help="What all of them serve; else the first that all can serve.")
+        str | None, Parameter(help="NAME: what all serve [default: the first that all can]")
     ] = None
-    path: Annotated[
-        str | None, Parameter(help="The path that is requested; else the site's first.")
-    ] = None
+    path: Paths = ()
     own: OwnFlags = NOTHING_OF_OWN
     flags: ExperimentFlags = AS_WRITTEN
 
-    def read(self) -> AskedSystems:
+    def read(self) -> "AskedSystems":
         """Read the flags; raise UserError where one is none."""
+        from webdyno.lab.systems import AskedSystems
+
         return AskedSystems(
             site=self.site,
-            path=self.path,
+            paths=self.path,
             own=self.own.keys(),
             load=self.own.load,
             traffic=self.flags.setup.traffic.read().words,

@@ -1,121 +1,89 @@
-"""Flags that several commands have, each described once, and how their values are read."""
+"""Flags that several commands have, each described once. Nothing heavy is imported for `--help`.
+
+A description begins with what is wanted, in capitals: `DURATION: time to measure`. `cli/help.py`
+has the group that each flag stands in.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from pydantic import TypeAdapter
 
-from webdyno.definitions import Override
-from webdyno.definitions.validation import read_value, written_value
 from webdyno.model.errors import UserError
-from webdyno.model.load import Connections
-from webdyno.model.quantities import Budget, Size
 
-_BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
-_SIZE: TypeAdapter[int] = TypeAdapter(Size)
-_CONNECTIONS: TypeAdapter[int] = TypeAdapter(Connections)
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Override
 
 CatalogDirs = Annotated[
     Sequence[Path],
-    Parameter(
-        name="--catalog", help="A folder with services, stacks, sites or experiments of your own."
-    ),
+    Parameter(name="--catalog", help="DIR: your own services, stacks, sites, experiments."),
 ]
 Yes = Annotated[
     bool,
-    Parameter(
-        name="--yes",
-        help="Agree to all that would be asked: missing packages, catalogues of other people.",
-    ),
+    Parameter(name="--yes", help="Answer yes to all prompts (packages, catalogs)."),
 ]
 LoadsOtherMachines = Annotated[
     bool,
     Parameter(
-        help="Measure configurations (conf:) that pass requests on to other machines, which then "
-        "are loaded, too; --yes doesn't agree to that.",
+        name="--loads-other-machines",
+        help="Allow configurations that load other machines.",
     ),
-]
-StackSettings = Annotated[
-    Sequence[str],
-    Parameter(name="--set", help="SETTING=VALUE: change a setting; may be given again."),
-]
-Out = Annotated[
-    Path | None,
-    Parameter(name="--out", help="Folder of the run, new or empty; else one under runs/."),
-]
-
-Cluster = Annotated[
-    str | None, Parameter(help="The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS.")
 ]
 Overrides = Annotated[
     Sequence[str],
     Parameter(
-        name="--set", help="KEY=VALUE: change a setting of the experiment; may be given again."
+        name="--set",
+        help="KEY=VALUE: a setting: nginx.workers=2, load.timeout_s=1.",
     ),
 ]
-FailOn = Annotated[
+Output = Annotated[
+    Path | None,
+    Parameter(name=["-o", "--output"], help="DIR: folder of the run [default: one in runs/]"),
+]
+Cluster = Annotated[
+    str | None,
+    Parameter(name="--cluster", help="HOST:PORT: head of the cluster [default: $RAY_ADDRESS]"),
+]
+FailIf = Annotated[
     Sequence[str],
     Parameter(
-        name="--fail-on",
-        help="'VARIANT.METRIC > +5%': exit code 4 if that variant has that much more of a metric "
-        "than the baseline (95% confidence), 5 if inconclusive; may be given again.",
+        name="--fail-if",
+        help="LIMIT: such as 'p99 > +5%': exit 4, or 5 if inconclusive.",
     ),
 ]
-
-
 Report = Annotated[
     bool,
-    Parameter(
-        name="--report",
-        negative="--no-report",
-        help="Draw the report; without, `webdyno report` draws it later.",
-    ),
+    Parameter(name="--report", negative="--no-report", help="Write report.html at the end."),
 ]
-Json = Annotated[bool, Parameter(name="--json", help="Print everything as JSON.")]
-Why = Annotated[
+Format = Annotated[str, Parameter(name="--format", help="FORMAT: text or json")]
+ExplainToo = Annotated[
     bool,
-    Parameter(
-        name="--why", help="Afterwards find what limits each variant, as `webdyno why` does."
-    ),
+    Parameter(name="--explain", help="Find the bottleneck of each afterwards."),
 ]
-Ignore = Annotated[
-    Sequence[str],
-    Parameter(
-        help="What may differ between the variants' responses: a regular expression, or a place in "
-        "JSON such as '$.items[*].id'; may be given again."
-    ),
+Paths = Annotated[
+    Sequence[str], Parameter(name="--path", help="PATH: what is requested [default: first of site]")
 ]
+TEXT, JSON = "text", "json"
+STUDY = "study:"
+"""How the name of a study begins, where it stands for an experiment."""
 
 
-SameBodies = Annotated[
-    bool,
-    Parameter(
-        help="Refuse to compare revisions whose responses have other bodies; else that is reported."
-    ),
-]
-
-
-def compared_bodies(patterns: Sequence[str], *, same: bool) -> list[Override]:
-    """Give how bodies are compared as settings of the experiment: what may differ, and how much."""
-    said = " ".join(f"--ignore {each}" for each in patterns)
-    return [
-        *([Override(("ignore",), list(patterns), said)] if patterns else []),
-        *([Override(("same_bodies",), True, "--same-bodies")] if same else []),
-    ]
+def is_json(format_: str) -> bool:
+    """Whether JSON is requested; raise UserError for what is neither that nor text."""
+    if format_ not in {TEXT, JSON}:
+        raise UserError(f"--format {format_}: should be {TEXT} or {JSON}")
+    return format_ == JSON
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Telling:
-    """How much is told while a run goes on."""
+class Verbosity:
+    """How much is printed while a run goes on."""
 
-    quiet: Annotated[bool, Parameter(help="Tell nothing but the answer, and what goes wrong.")] = (
-        False
-    )
-    verbose: Annotated[bool, Parameter(help="Tell of each slot as well.")] = False
+    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False
+    verbose: Annotated[bool, Parameter(help="Also print each measurement.")] = False
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -123,31 +91,34 @@ class Telling:
             raise UserError("--quiet and --verbose: leave one of them out")
 
 
-AS_USUAL = Telling()
+AS_USUAL = Verbosity()
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class BudgetFlag:
+class TimeFlag:
     """How long is measured: what it is for, and how long without it, each command says."""
 
     given: Annotated[
-        str | None, Parameter(name="--budget", help="Time for measuring, such as 90s or 5m.")
+        str | None,
+        Parameter(name="--time", help="DURATION: time to measure, in total, such as 90s or 5m."),
     ] = None
 
     @property
     def seconds(self) -> float | None:
         """How long; None where it isn't given. Raise UserError for what is no time."""
-        return None if self.given is None else parse_duration_s(self.given, "--budget")
+        return None if self.given is None else parse_duration_s(self.given, "--time")
 
-    def overrides(self) -> list[Override]:
+    def overrides(self) -> "list[Override]":
         """Give it as a setting of the experiment."""
+        from webdyno.definitions import Override
+
         if self.given is None:
             return []
-        return [Override(("measure", "budget_s"), self.given, f"--budget {self.given}")]
+        return [Override(("measure", "budget_s"), self.given, f"--time {self.given}")]
 
 
-USUAL_TIME = BudgetFlag()
+USUAL_TIME = TimeFlag()
 
 
 @Parameter(name="*")
@@ -159,7 +130,7 @@ class RunFlags:
     loads_other_machines: LoadsOtherMachines = False
     report: Report = True
     cluster: Cluster = None
-    telling: Telling = AS_USUAL
+    verbosity: Verbosity = AS_USUAL
 
 
 PLAIN_RUN = RunFlags()
@@ -171,7 +142,7 @@ class NewRunFlags:
     """Where the parts of a run that begins are, on what it fails, and how it goes on."""
 
     catalog: CatalogDirs = ()
-    fail_on: FailOn = ()
+    fail_if: FailIf = ()
     how: RunFlags = PLAIN_RUN
 
 
@@ -181,38 +152,29 @@ PLAIN_NEW_RUN = NewRunFlags()
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnFlags:
-    """What is said of systems of the user's own: of both, if both are."""
+    """What is said of systems of the user's own: of all that are."""
 
-    dir: Annotated[
-        Path | None, Parameter(help="Where the commands of a system of your own run; else here.")
-    ] = None
-    env: Annotated[
-        Sequence[str],
-        Parameter(help="NAME=VALUE: a variable for its commands; may be given again."),
-    ] = ()
+    dir: Annotated[Path | None, Parameter(help="DIR: where commands of your own run.")] = None
+    env: Annotated[Sequence[str], Parameter(help="NAME=VALUE: a variable for its commands.")] = ()
     service: Annotated[
         Sequence[str],
-        Parameter(
-            help="ROLE=NAME, such as db=mariadb: a service of the catalogue behind a command or "
-            "revision, which finds it by $DB_HOST, $DB_PORT and so on; may be given again."
-        ),
+        Parameter(help="ROLE=NAME: a service behind it: db=mariadb ($DB_HOST, …)."),
     ] = ()
     prepare: Annotated[
-        str | None, Parameter(help="A line of shell that fills those services before each start.")
+        str | None, Parameter(help="COMMAND: fills those services before each start.")
     ] = None
     ready: Annotated[
-        str | None, Parameter(help="The path that it answers with 2xx or 3xx once it is ready.")
+        str | None, Parameter(help="PATH: answers 2xx or 3xx once the system is ready.")
     ] = None
     ready_within: Annotated[
-        str | None, Parameter(help="How long it has until then, such as 60s; 20s unless given.")
+        str | None, Parameter(help="DURATION: how long that may take [default: 20s]")
     ] = None
     root: Annotated[
-        Path | None, Parameter(help="With conf: the document root, instead of the file's.")
+        Path | None, Parameter(help="DIR: document root of conf:, instead of the file's.")
     ] = None
 
     host: Annotated[
-        str | None,
-        Parameter(help="The host that is requested, such as example.com (Host header, TLS's SNI)."),
+        str | None, Parameter(help="NAME: the Host header (and TLS's SNI) of requests.")
     ] = None
 
     @property
@@ -246,14 +208,32 @@ def _pair(flag: str, form: str, text: str) -> tuple[str, str]:
 
 def parse_duration_s(text: str, flag: str) -> float:
     """Read `90s`, `1.5m`, `2h` or a bare number of seconds; raise UserError naming the flag."""
-    return read_value(_BUDGET, text, flag)
+    from pydantic import TypeAdapter
+
+    from webdyno.definitions.validation import read_value
+    from webdyno.model.quantities import Budget
+
+    budget: TypeAdapter[float] = TypeAdapter(Budget)
+    return read_value(budget, text, flag)
 
 
 def parse_size(text: str, flag: str) -> int:
     """Read `512MB`, `1GiB` or a bare number of bytes; raise UserError naming the flag."""
-    return read_value(_SIZE, text, flag)
+    from pydantic import TypeAdapter
+
+    from webdyno.definitions.validation import read_value
+    from webdyno.model.quantities import Size
+
+    size: TypeAdapter[int] = TypeAdapter(Size)
+    return read_value(size, text, flag)
 
 
 def parse_connections(text: str, flag: str) -> int:
     """Read how many connections; raise UserError naming the flag."""
-    return read_value(_CONNECTIONS, written_value(text, f"{flag} {text}"), flag)
+    from pydantic import TypeAdapter
+
+    from webdyno.definitions.validation import read_value, written_value
+    from webdyno.model.load import Connections
+
+    connections: TypeAdapter[int] = TypeAdapter(Connections)
+    return read_value(connections, written_value(text, f"{flag} {text}"), flag)

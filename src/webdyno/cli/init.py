@@ -9,36 +9,38 @@ import tomli_w
 from cyclopts import Parameter
 
 from webdyno.cli.console import tell
-from webdyno.lab.ending import Exit
-from webdyno.model.app import PROJECT_FILE as FILE
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:
     from webdyno.own.found import FoundApp
 
 
+FILE = "webdyno.toml"
+
+
 def init(
-    folder: Annotated[Path, Parameter(help="The folder of the application.")] = Path(),
+    folder: Annotated[Path, Parameter(help="DIR: folder of the application.")] = Path(),
     *,
     start: Annotated[
         str | None,
-        Parameter(help="How it starts, such as './server --port $PORT'; found out unless given."),
+        Parameter(help="COMMAND: how it starts, such as './server --port $PORT'."),
     ] = None,
     image: Annotated[
         str | None,
-        Parameter(help="Its container instead: '.' (a Dockerfile), 'compose.yaml#web', a name."),
+        Parameter(help="IMAGE: its container: '.' (a Dockerfile), 'compose.yaml#web', a name."),
     ] = None,
     build: Annotated[
         str | None,
-        Parameter(help="How it is built, such as 'make release'; found out unless given."),
+        Parameter(help="COMMAND: how it is built, such as 'make release'."),
     ] = None,
     yes: Annotated[
-        bool, Parameter(name="--yes", help="Ask nothing: of several take the first.")
+        bool, Parameter(name="--yes", help="Answer yes to all prompts; of several take the first.")
     ] = False,
     force: Annotated[bool, Parameter(help=f"Write over a {FILE} that is there.")] = False,
 ) -> Exit:
-    """Look at a folder and write a webdyno.toml that says how its application starts.
+    """Write a webdyno.toml that says how the application in a folder starts.
 
     It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, Cargo.toml,
     pom.xml, build.gradle, config.ru, Dockerfile, Compose files, nginx.conf and HTML pages, in this
@@ -62,8 +64,8 @@ def init(
     told = _told(start, image)
     found = find_app(folder)
     if not told and (folder / "nginx.conf").is_file() and not (found and found.conf):
-        duel = command("duel", "conf:nginx.conf", "conf:OTHER.conf")
-        tell(f"nginx.conf is compared without a file: {duel}")
+        compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
+        tell(f"nginx.conf is compared without a file: {compare}")
     app = _as_told(found, *told) if told else _asked(folder, found, yes)
     if build is not None:
         app = replace(app, build=build or None)

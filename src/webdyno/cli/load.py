@@ -1,11 +1,246 @@
-"""`webdyno load`: the engine's own command line for people, `loadgen run`."""
+"""`webdyno load`: load on a URL by the load generator, with flags and exit codes of webdyno."""
 
-import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
 
-from webdyno.generator.loadgen import find_loadgen
+from cyclopts import Parameter
+
+from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
+
+ENGINES = {
+    "count": "requests",
+    "exclude_saturated": "leave-out-client-limited",
+    "ramp_up": "ramp-up",
+    "send_delay": "send-lag-budget",
+    "think_spread": "think-distribution",
+    "time": "duration",
+    "traffic": "request-file",
+}
+"""Flags that the load generator calls otherwise."""
+METRICS = {"throughput": "rate"}
+CODES = {
+    0: Exit.OK,
+    1: Exit.INVALID,  # requests failed, or none was answered
+    2: Exit.USER_ERROR,
+    3: Exit.INVALID,  # the client was the limit
+    4: Exit.FAILED,  # what was measured could not be written
+}
+CROSSED = " is true: it is "
+"""What the load generator says of a limit that is crossed."""
+LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*")
+LINES = {".jsonl", ".ndjson", ".json"}
+END_WITHIN_S = 10.0
 
 
-def load(*arguments: str) -> None:
-    """Put load on a URL; flags are the engine's, see `webdyno load --help`."""
-    engine = find_loadgen()
-    os.execv(engine, [str(engine), "run", *arguments])
+@Parameter(name="*")
+@dataclass(frozen=True)
+class LoadFlags:
+    """The load, as the load generator takes it."""
+
+    connections: Annotated[
+        int, Parameter(name=["-c", "--connections"], help="COUNT: connections of the load")
+    ] = 64
+    time: Annotated[str | None, Parameter(help="DURATION: length of the load [default: 10s]")] = (
+        None
+    )
+    count: Annotated[int | None, Parameter(help="COUNT: requests to send [default: no limit]")] = (
+        None
+    )
+    rate: Annotated[
+        float | None, Parameter(help="RATE: arrivals per second [default: closed loop]")
+    ] = None
+    method: Annotated[str | None, Parameter(help="NAME: method [default: GET]")] = None
+    header: Annotated[
+        Sequence[str], Parameter(help="FIELD: a header, such as 'Accept: text/html'.")
+    ] = ()
+    data: Annotated[str | None, Parameter(help="TEXT: body of each request, or @FILE.")] = None
+    traffic: Annotated[Path | None, Parameter(help="FILE: requests, one JSON object a line.")] = (
+        None
+    )
+    expect_status: Annotated[
+        Sequence[int], Parameter(help="STATUS: valid ones [default: any 2xx]")
+    ] = ()
+    expect_bytes: Annotated[int | None, Parameter(help="BYTES: length of a valid body.")] = None
+    expect_sha256: Annotated[str | None, Parameter(help="HEX: SHA-256 of a valid body.")] = None
+    ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
+    threads: Annotated[int | None, Parameter(help="COUNT: threads [default: 1]")] = None
+    cpus: Annotated[str | None, Parameter(help="LIST: CPUs to run on, such as 0,2-3.")] = None
+    keepalive: Annotated[
+        str | None, Parameter(help="HOW: requests per connection: always, never, a number.")
+    ] = None
+    timeout: Annotated[
+        str | None, Parameter(help="DURATION: longest wait for a response [default: 5s]")
+    ] = None
+    think: Annotated[
+        str | None, Parameter(help="DURATION: pause before the next request, closed loop.")
+    ] = None
+    think_spread: Annotated[
+        str | None, Parameter(help="HOW: constant or exponential pauses [default: constant]")
+    ] = None
+    seed: Annotated[int | None, Parameter(help="NUMBER: of all random choices [default: 0]")] = None
+    stage: Annotated[
+        Sequence[str], Parameter(help="STAGE: LENGTH:RATE or LENGTH:FROM-TO, as 1m:0-1000.")
+    ] = ()
+    times: Annotated[
+        Path | None, Parameter(help="FILE: moments of requests, in seconds, one a line.")
+    ] = None
+    conn_rate: Annotated[float | None, Parameter(help="RATE: new connections per second.")] = None
+    requests_per_conn: Annotated[
+        int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
+    ] = None
+    poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
+    send_delay: Annotated[
+        str | None, Parameter(help="DURATION: send so much later, several at once, at most.")
+    ] = None
+    max_backlog: Annotated[
+        int | None, Parameter(help="COUNT: that wait for a connection [default: 100000]")
+    ] = None
+    zipf: Annotated[
+        float | None, Parameter(help="EXPONENT: popularity of requests by Zipf's law.")
+    ] = None
+    replay: Annotated[Path | None, Parameter(help="FILE: access log to replay.")] = None
+    replay_speed: Annotated[
+        float | None, Parameter(help="FACTOR: how much faster than it was.")
+    ] = None
+    cookies: Annotated[bool, Parameter(help="Send back the cookies that are set.")] = False
+    exclude_saturated: Annotated[
+        bool, Parameter(help="Exclude windows with a saturated client.")
+    ] = False
+    window: Annotated[str | None, Parameter(help="DURATION: of windows [default: 1s]")] = None
+    source: Annotated[
+        Sequence[str], Parameter(help="ADDRESS: local ones to connect from, in turn.")
+    ] = ()
+    idle: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = None
+    slow_readers: Annotated[int | None, Parameter(help="COUNT: slow readers as well.")] = None
+    slow_rate: Annotated[
+        int | None, Parameter(help="BYTES: per second of a slow reader [default: 1000]")
+    ] = None
+    allow_remote: Annotated[bool, Parameter(help="Allow other machines as targets.")] = False
+    http2: Annotated[bool, Parameter(help="Speak HTTP/2.")] = False
+    streams: Annotated[
+        int | None, Parameter(help="COUNT: requests at a time per HTTP/2 connection.")
+    ] = None
+    cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
+    insecure: Annotated[bool, Parameter(help="Accept any certificate.")] = False
+    tls_resumption: Annotated[
+        str | None, Parameter(help="HOW: on or off: resume TLS sessions [default: on]")
+    ] = None
+
+    def words(self) -> Iterator[str]:
+        """Give them as the load generator's own flags."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            flag = f"--{ENGINES.get(field.name, field.name.replace('_', '-'))}"
+            if value is True:
+                yield flag
+            elif value is not None and value is not False:
+                several = value if isinstance(value, tuple | list) else [value]
+                yield from (f"{flag}={each}" for each in several)
+
+
+AS_USUAL = LoadFlags()
+
+
+def load(
+    *urls: Annotated[str, Parameter(help="URL: http://, https:// or http+unix://.")],
+    flags: LoadFlags = AS_USUAL,
+    fail_if: Annotated[
+        Sequence[str],
+        Parameter(help="LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4."),
+    ] = (),
+    format_: Annotated[
+        str, Parameter(name="--format", help="FORMAT: text, json, csv (windows) or hdr (latency)")
+    ] = "text",
+    output: Annotated[
+        Path | None, Parameter(name=["-o", "--output"], help="FILE: for csv and hdr.")
+    ] = None,
+    quiet: Annotated[bool, Parameter(help="Print only the result and errors.")] = False,
+) -> Exit:
+    """Put load on a URL and print what was measured.
+
+    The loop is closed (each connection sends again when it has its response) unless throughput is
+    given: then latency counts from when requests were scheduled. Exit code 1: requests failed, or
+    the client was saturated.
+
+    For example
+
+        webdyno load http://127.0.0.1:8080/ --time 30s
+
+        webdyno load http://127.0.0.1:8080/ --rate 2000 --fail-if 'p99 > 50ms'
+
+        webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
+    """
+    from webdyno.generator.loadgen import find_loadgen
+
+    if not urls and flags.traffic is None:
+        raise UserError("load lacks URL: such as http://127.0.0.1:8080/")
+    if flags.traffic is not None and flags.traffic.suffix not in LINES:
+        raise UserError(f"--traffic {flags.traffic}: load takes lines of JSON, a .jsonl file")
+    words = [
+        *flags.words(),
+        *(f"--fail-on={_limit(text)}" for text in fail_if),
+        *_output(format_, output),
+        *(["--quiet"] if quiet else []),
+        *urls,
+    ]
+    return _run([str(find_loadgen()), "run", *words], watched=bool(fail_if))
+
+
+def _limit(text: str) -> str:
+    """Give a limit as the load generator has it; raise UserError where it is none."""
+    found = LIMIT.fullmatch(text)
+    if found is None:
+        relative = ": there is no baseline here" if "%" in text else ""
+        raise UserError(f"--fail-if '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0'")
+    metric, sign, amount = found.groups()
+    return f"{METRICS.get(metric, metric)}{sign}{amount}"
+
+
+def _output(format_: str, output: Path | None) -> list[str]:
+    if format_ in {"csv", "hdr"}:
+        if output is None:
+            raise UserError(f"--format {format_}: name its file with -o FILE")
+        return [f"--{format_}={output}"]
+    if output is not None:
+        raise UserError(f"-o {output}: is for --format csv and hdr; else the shell's > FILE")
+    if format_ not in {"text", "json"}:
+        raise UserError(f"--format {format_}: should be text, json, csv or hdr")
+    return ["--json"] if format_ == "json" else []
+
+
+def _run(words: Sequence[str], *, watched: bool) -> Exit:
+    """Run the load generator; where it is `watched`, tell limits from other failures by its words.
+
+    A Ctrl-C reaches it as well, so its result is waited for.
+    """
+    from webdyno.host.children import ending_with_us, interrupt
+
+    crossed = interrupted = False
+    try:
+        engine = subprocess.Popen(
+            [*ending_with_us("TERM"), *words],
+            stderr=subprocess.PIPE if watched else None,
+        )
+    except OSError as error:
+        raise OperationError(f"{words[0]} can't be started: {error.strerror}") from error
+    with engine:
+        try:
+            for line in engine.stderr or ():
+                said = line.decode(errors="replace")
+                crossed |= CROSSED in said
+                print(said, end="", file=sys.stderr, flush=True)  # noqa: T201
+            engine.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            interrupt(engine, END_WITHIN_S)
+    if interrupted:
+        return Exit.INTERRUPTED
+    return Exit.WORSE if crossed else CODES.get(engine.returncode, Exit.FAILED)

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webdyno.cli.console import plain_console, tell
-from webdyno.cli.flags import RunFlags, Telling
+from webdyno.cli.flags import RunFlags, Verbosity
 from webdyno.lab.caller import Caller
 from webdyno.lab.lines import LineProgress
 from webdyno.model.format import count, duration, level, percent
@@ -42,12 +42,12 @@ def at_terminal(how: RunFlags) -> Caller:
     """Give who sits at the terminal, or has left it to a script, and called with these flags."""
     return Caller(
         tell=tell,
-        progress=partial(_progress, telling=how.telling),
+        progress=partial(_progress, verbosity=how.verbosity),
         asks=_ask if sys.stdin.isatty() else None,
         yes=how.yes,
         loads_other_machines=how.loads_other_machines,
         cluster=how.cluster,
-        quiet=how.telling.quiet,
+        quiet=how.verbosity.quiet,
     )
 
 
@@ -55,10 +55,10 @@ def _ask(question: str, *, usual: bool) -> bool:
     return Confirm.ask(question, default=usual, console=plain_console(stderr=True))
 
 
-def _progress(head: RunHead, telling: Telling) -> LineProgress:
-    if plain_console(stderr=True).is_terminal and not telling.quiet:
-        return LiveProgress(head, verbose=telling.verbose)
-    return LineProgress(head, tell, quiet=telling.quiet, verbose=telling.verbose)
+def _progress(head: RunHead, verbosity: Verbosity) -> LineProgress:
+    if plain_console(stderr=True).is_terminal and not verbosity.quiet:
+        return LiveProgress(head, verbose=verbosity.verbose)
+    return LineProgress(head, tell, quiet=verbosity.quiet, verbose=verbosity.verbose)
 
 
 class LiveProgress(LineProgress):

@@ -1,103 +1,198 @@
-"""`webdyno report`: verdict and report made again from a run's folder."""
+"""`webdyno report`: verdict and files made again from the folders of runs."""
 
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import tell
-from webdyno.cli.result import show_result
-from webdyno.host.children import run_program
-from webdyno.lab.ending import Exit
-from webdyno.model.cluster import SPREAD_FILE
+from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.files import writing
-from webdyno.model.run import PAGE_FILE
-from webdyno.run.folder import RunFolder
+from webdyno.model.exit_codes import Exit
 
-if TYPE_CHECKING:  # numpy takes a while to import
+if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.report.view import JudgedRun
+    from webdyno.run.folder import RunFolder
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PRINTED_WITHIN_S = 120.0
+FORMATS = {
+    "html": "report.html",
+    "md": "report.md",
+    "json": "report.json",
+    "csv": "summary.csv",
+    "parquet": "slots.parquet",
+    "pdf": "report.pdf",
+    "charts": "charts",
+    "autobench": "autobench.csv",
+}
+"""What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
+OF_SEVERAL = ("html", "json")
+"""Forms that several machines together have."""
 
 
 def report(
-    run: Annotated[Path, Parameter(help="The run's folder, as named at the end of the run.")],
-    *,
-    markdown: Annotated[
-        Path | None, Parameter(help="Write a summary for a pull request or a wiki to this file.")
-    ] = None,
-    json: Annotated[
-        Path | None, Parameter(help="Write the judgement of each point to this file.")
-    ] = None,
-    charts: Annotated[
-        Path | None, Parameter(help="Write each chart as SVG and PNG to this folder.")
-    ] = None,
-    pdf: Annotated[
+    *runs: Annotated[
+        Path,
+        Parameter(help="RUN: folder of a run; several: one experiment on several machines."),
+    ],
+    format_: Annotated[
+        str,
+        Parameter(
+            name="--format",
+            help=f"FORMAT,…: what is written: {', '.join(FORMATS)}.",
+        ),
+    ] = "",
+    output: Annotated[
         Path | None,
-        Parameter(help="Print the report to this file, by the Chromium that is installed."),
+        Parameter(
+            name=["-o", "--output"],
+            help="FILE: for several formats a folder [default: in the run's folder; JSON of "
+            "several machines is printed]",
+        ),
     ] = None,
+    verbose: Annotated[bool, Parameter(help="Also print what else is known.")] = False,
 ) -> Exit:
-    """Judge a run again and write its report again; nothing is measured.
+    """Judge runs again and write reports; nothing is measured.
 
-    Of points that were spread over hosts (`run --spread`) each is told with its machine.
+    Runs of several machines are judged together, each machine once: the average ratio, the range
+    for another machine of this kind, and on how many the verdict is the same.
 
     For example
 
         webdyno report runs/2026-11-21-093000-static-hello
 
-        webdyno report runs/2026-11-21-093000-static-hello --pdf report.pdf --charts figures
+        webdyno report runs/2026-11-21-093000-static-hello --format md -o summary.md
 
-        webdyno report runs/2026-11-21-093000-static-hello --markdown summary.md --json result.json
+        webdyno report runs/2026-11-21-093000-static-hello --format pdf,csv,charts -o for-my-boss
+
+        webdyno report machine-a machine-b machine-c --format html -o fleet.html
     """
-    if (run / SPREAD_FILE).exists():
-        if markdown or json or charts or pdf:
-            raise UserError(f"{run} has a run for each point: give the folder of one of them")
-        from webdyno.cli.fleet import show_spread
+    from webdyno.cli.machines import show_spread
+    from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
+    from webdyno.run.folder import RunFolder
 
-        return show_spread(run)
+    if not runs:
+        raise UserError("report takes the folder of a run; they are named at the end of each run")
+    formats = _formats(format_)
+    if output is not None and not formats:
+        raise UserError(f"-o {output}: say with --format what is written, such as --format html")
+    if len(runs) > 1 or (runs[0] / FLEET_FILE).exists():
+        return _of_machines(runs, formats, output)
+    if (runs[0] / SPREAD_FILE).exists():
+        if formats:
+            raise UserError(f"{runs[0]} has a run for each point: give the folder of one of them")
+        return show_spread(runs[0])
+    return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
+
+
+def _formats(given: str) -> list[str]:
+    formats = [it for it in given.lower().split(",") if it]
+    for name in formats:
+        if name not in FORMATS:
+            raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
+    return list(dict.fromkeys(formats))
+
+
+def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
+    from webdyno.cli.machines import FLEET_PAGE, machines_in, show_fleet
+
+    if unable := [it for it in formats if it not in OF_SEVERAL]:
+        can = " and ".join(OF_SEVERAL)
+        raise UserError(f"--format {unable[0]}: several machines together are written as {can}")
+    if len(formats) > 1 and output is not None:
+        raise UserError(f"-o {output}: is one file; give one --format with it")
+    file = output or (runs[0] / FLEET_PAGE if len(runs) == 1 else Path(FLEET_PAGE))
+    again = command("report", *runs, "--format", "html", "-o", file)
+    page, json = (file if "html" in formats else None), "json" in formats
+    json_file = output if json else None
+    return show_fleet(machines_in(runs), page, again, json=json, json_file=json_file)
+
+
+def _of_run(
+    folder: "RunFolder", formats: Sequence[str], output: Path | None, *, verbose: bool
+) -> Exit:
+    from webdyno.cli.console import tell
+    from webdyno.cli.result import show_result
+    from webdyno.model.files import writing
     from webdyno.report.view import see
 
-    folder = RunFolder.open(run)
     seen = see(folder.data())
-    code = show_result(folder, seen=seen)
-    written: list[Path] = []
-    if markdown or charts or json:
-        written += _write(seen, markdown, json, charts)
-    if pdf is not None:
-        _print(run / PAGE_FILE, pdf)
-        written.append(pdf)
-    for file in written:
-        tell(f"written: {file}")
+    in_folder = output is not None and (len(formats) > 1 or output.is_dir())
+    code = show_result(folder, seen=seen, verbose=verbose)
+    for name in formats:
+        default = (output if in_folder and output else folder.path) / FORMATS[name]
+        file = default if in_folder or output is None else output
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        for written in WRITERS[name](folder, seen, file):
+            tell(f"written: {written}")
     return code
 
 
-def _write(
-    seen: "JudgedRun", markdown: Path | None, json: Path | None, charts: Path | None
-) -> list[Path]:
+def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
+    def write(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
+        from webdyno.model.files import writing
+
+        with writing(file):
+            file.write_text(make(seen), encoding="utf-8")
+        return [file]
+
+    return write
+
+
+def _markdown(seen: "JudgedRun") -> str:
     from webdyno.report.result import summary
+
+    return summary(seen.view)
+
+
+def _summary_csv(seen: "JudgedRun") -> str:
+    from webdyno.report.csv_files import summary_csv
+
+    return summary_csv(seen.view)
+
+
+def _html(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.model.files import writing
+
+    page = folder.path / FORMATS["html"]
+    with writing(file):
+        if file.resolve() != page.resolve():
+            shutil.copyfile(page, file)
+    return [file]
+
+
+def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
     from webdyno.report.result_page import write_charts
 
-    judged, view = seen
-    written = []
-    if markdown is not None:
-        with writing(markdown):
-            markdown.write_text(summary(view), encoding="utf-8")
-        written.append(markdown)
-    if json is not None:
-        with writing(json):
-            json.write_text(judged.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        written.append(json)
-    if charts is not None:
-        written += write_charts(charts, view)
-    return written
+    return write_charts(file, seen.view)
 
 
-def _print(page: Path, pdf: Path) -> None:
+def _parquet(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.run.parquet import write_parquet
+
+    write_parquet(folder.records(), file)
+    return [file]
+
+
+def _autobench(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
+    from webdyno.model.files import writing
+    from webdyno.report.csv_files import autobench_sheet
+
+    with writing(file):
+        file.write_text(autobench_sheet(folder.data()), encoding="utf-8")
+    return [file]
+
+
+def _pdf(folder: "RunFolder", _: "JudgedRun", pdf: Path) -> Sequence[Path]:
     """Have a browser print the page; raise OperationError where there is none, or it doesn't."""
+    from webdyno.host.children import run_program
+    from webdyno.model.files import writing
+
+    page = folder.path / FORMATS["html"]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise OperationError(
@@ -116,3 +211,17 @@ def _print(page: Path, pdf: Path) -> None:
         done = run_program(words, within_s=PRINTED_WITHIN_S)
     if not pdf.exists():
         raise OperationError(f"{browser} didn't print {page}: {done.stderr.strip()[-300:]}")
+    return [pdf]
+
+
+Writer = Callable[["RunFolder", "JudgedRun", Path], Sequence[Path]]
+WRITERS: Mapping[str, Writer] = {
+    "html": _html,
+    "md": _text(_markdown),
+    "json": _text(lambda seen: seen.judged.model_dump_json(indent=2) + "\n"),
+    "csv": _text(_summary_csv),
+    "parquet": _parquet,
+    "pdf": _pdf,
+    "charts": _charts,
+    "autobench": _autobench,
+}

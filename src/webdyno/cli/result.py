@@ -9,7 +9,6 @@ from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
-from webdyno.lab.ending import Exit
 from webdyno.lab.measure import (
     Measured,
     has_enough,
@@ -20,10 +19,11 @@ from webdyno.lab.measure import (
 )
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
-from webdyno.model.limits import Limit, limit_answers, read_limit
+from webdyno.model.limits import Limit, limit_answers, read_limits
 from webdyno.model.run import PAGE_FILE
 from webdyno.run.folder import RunFolder
 
@@ -44,12 +44,12 @@ def measure_and_show(
     out: Path | None,
     how: RunFlags,
     *,
-    fail_on: Sequence[str] = (),
+    fail_if: Sequence[str] = (),
     show: Show | None = None,
     afterwards: Afterwards | None = None,
 ) -> Exit:
     """Run an experiment from its first round on, and show what came of it."""
-    limits = _limits(fail_on, experiment)
+    limits = _limits(fail_if, experiment)
     measured = measure_anew(name, experiment, catalogue, out, at_terminal(how))
     show = show or showing(how, limits)
     return show_measured(measured, show, afterwards)
@@ -82,7 +82,7 @@ def show_measured(measured: Measured, show: Show, afterwards: Afterwards | None 
 
 def showing(how: RunFlags, limits: Sequence[Limit] = ()) -> Show:
     """Give what shows a result as these flags have it."""
-    return partial(show_result, fail_on=limits, report=how.report, verbose=how.telling.verbose)
+    return partial(show_result, fail_if=limits, report=how.report, verbose=how.verbosity.verbose)
 
 
 def sweeps_afterwards(how: RunFlags) -> Afterwards:
@@ -108,15 +108,15 @@ def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:
     limits = []
     for text in texts:
         try:
-            limits.append(read_limit(text, experiment))
+            limits += read_limits(text, experiment)
         except ValueError as error:
-            raise UserError(f"--fail-on '{text}': {error}") from None
+            raise UserError(f"--fail-if '{text}': {error}") from None
     return limits
 
 
 def show_result(
     folder: RunFolder,
-    fail_on: Sequence[Limit] = (),
+    fail_if: Sequence[Limit] = (),
     *,
     report: bool = True,
     verbose: bool = False,
@@ -140,9 +140,9 @@ def show_result(
     below = [("Report", page), *next_steps(view, folder.path)]
     print_document(plain_console(), digest(view) if verbose else brief(view), below)
     if view.gate:
-        code = GATE_EXITS[view.gate.answer]
+        code = exit_of_gate(view.gate.answer)
     else:
-        code = _exit(fail_on, [at.judgement for at in judged.points])
+        code = _exit(fail_if, [at.judgement for at in judged.points])
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
     if report:
@@ -152,20 +152,22 @@ def show_result(
     return code
 
 
-def _exit(fail_on: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
+def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
     if any(it.verdict is Verdict.INVALID for it in judged):
         return Exit.INVALID
-    found = limit_answers(fail_on, judged)
+    found = limit_answers(fail_if, judged)
     for it in found:
         words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[it.holds]
-        tell(f"--fail-on '{it.limit.text}' {words}{f': {it.ratio}' if it.ratio else ''}")
+        tell(f"--fail-if '{it.limit.text}' {words}{f': {it.ratio}' if it.ratio else ''}")
     held = {it.holds for it in found}
     return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
 
 
-GATE_EXITS = {
-    GateAnswer.PASS: Exit.OK,
-    GateAnswer.FAIL: Exit.WORSE,
-    GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
-    GateAnswer.INVALID: Exit.INVALID,
-}
+def exit_of_gate(answer: GateAnswer) -> Exit:
+    """Give the exit code of a gate's answer."""
+    return {
+        GateAnswer.PASS: Exit.OK,
+        GateAnswer.FAIL: Exit.WORSE,
+        GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
+        GateAnswer.INVALID: Exit.INVALID,
+    }[answer]

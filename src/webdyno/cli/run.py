@@ -6,67 +6,62 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from webdyno.cli.experiment_flags import AS_WRITTEN, ExperimentFlags
-from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Out, Why
-from webdyno.cli.progress import at_terminal
-from webdyno.cli.result import measure_and_show, sweeps_afterwards
-from webdyno.cli.why import why_afterwards
-from webdyno.definitions import Catalogue, Draft
-from webdyno.definitions.toml_file import TomlFile
-from webdyno.lab.ending import Exit
-from webdyno.lab.measure import within_budget
-from webdyno.lab.systems import Arranged, checked_with_own
+from webdyno.cli.flags import PLAIN_NEW_RUN, STUDY, ExplainToo, NewRunFlags, Output
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 
 
 def run(
     experiment: Annotated[
-        str, Parameter(help="Name of an experiment in the catalogue, or a TOML file.")
+        str, Parameter(help="EXPERIMENT: a TOML file, a name of the catalog, or study:NAME.")
     ] = "static-hello",
     *,
     flags: ExperimentFlags = AS_WRITTEN,
     full: Annotated[
         bool,
-        Parameter(
-            help="Measure at all levels of the experiment's factors, however long it takes; "
-            "else at as many as the budget allows."
-        ),
+        Parameter(help="Measure all levels of its factors, however long it takes."),
     ] = False,
-    why: Why = False,
+    explain: ExplainToo = False,
     replicates: Annotated[
         int | None,
-        Parameter(help="Run all of it on so many hosts of a cluster, and judge them together."),
+        Parameter(help="COUNT: run all of it on so many hosts of a cluster, judged together."),
     ] = None,
     spread: Annotated[
         bool,
-        Parameter(
-            help="Measure each point of the experiment on one host of a cluster, many at once."
-        ),
+        Parameter(help="Measure each point on one host of a cluster, many at once."),
     ] = False,
-    out: Out = None,
+    output: Output = None,
     new: NewRunFlags = PLAIN_NEW_RUN,
 ) -> Exit:
-    """Run an experiment: start its stacks, load them in turns, judge, and write a report.
-
-    Without a name it is static-hello: nginx against Apache with a small file.
+    """Run an experiment from its file or the catalog, or repeat a study.
 
     For example
 
-        webdyno run
+        webdyno run static-hello --time 5m --precision 1%
 
-        webdyno run static-hello --budget 5m --precision 0.01
+        webdyno run mine.toml -c 16 --set nginx.workers=1
 
-        webdyno run static-hello --generator ab --set measure.slot_s=1
-
-        webdyno run static-hello --testbed netns --link 100mbit --delay 20ms
-
-        webdyno run mine.toml --set load.connections=16 --set variants.nginx.settings.workers=1
-
-        webdyno run static-hello --vary load.connections=1,8,64 --budget 10m
+        webdyno run static-hello --vary load.connections=1,8,64 --time 10m
 
         webdyno run mine.toml --replicates 8 --cluster 10.0.0.1:6379
 
-        webdyno run sweep.toml --full --spread --cluster 10.0.0.1:6379
+        webdyno run study:deathmatch --time 20m      # study:all for all of them
     """
+    from webdyno.cli.explain import explain_afterwards
+    from webdyno.cli.progress import at_terminal
+    from webdyno.cli.result import measure_and_show, sweeps_afterwards
+    from webdyno.definitions import Catalogue, Draft
+    from webdyno.definitions.toml_file import TomlFile
+    from webdyno.lab.measure import within_budget
+    from webdyno.lab.systems import checked_with_own
+
+    on_hosts = spread or replicates is not None
+    if experiment.startswith(STUDY):
+        from webdyno.cli.studies import run_studies
+
+        if flags != ExperimentFlags(time=flags.time) or full or explain or on_hosts or new.fail_if:
+            raise UserError(f"{experiment}: takes --time, --output and --yes, no other flags")
+        return run_studies(experiment.removeprefix(STUDY), flags.time.seconds, output, new.how)
     catalogue = Catalogue.load(new.catalog)
     file = catalogue.experiment_file(experiment)
     draft = Draft.of(TomlFile(file), flags.overrides())
@@ -75,26 +70,34 @@ def run(
     if not full and not flags.vary:
         wanted = within_budget(wanted, catalogue, caller)
     name = Path(experiment).stem
-    if why and (spread or replicates is not None):
-        raise UserError("--why asks a single run: `webdyno why` takes that of any host")
+    if on_hosts:
+        from webdyno.cli.machines import measure_and_show_all
+        from webdyno.lab.dispatch import replicates_on_hosts, spread_over_hosts
+        from webdyno.lab.systems import Arranged
+
+        _refuse_on_hosts(new, explain=explain, spread=spread, replicates=replicates)
+        asked = Arranged(name, wanted, catalogue)
+        if replicates is None:
+            return measure_and_show_all(spread_over_hosts(asked, output), new.how)
+        return measure_and_show_all(replicates_on_hosts(asked, output, replicates), new.how)
+    afterwards = explain_afterwards(wanted, new.how) if explain else sweeps_afterwards(new.how)
+    return measure_and_show(
+        name, wanted, catalogue, output, new.how, fail_if=new.fail_if, afterwards=afterwards
+    )
+
+
+def _refuse_on_hosts(
+    new: NewRunFlags, *, explain: bool, spread: bool, replicates: int | None
+) -> None:
+    """Raise UserError for what asks a single run, where many hosts measure."""
+    if explain:
+        raise UserError("--explain asks a single run: `webdyno explain` takes that of any host")
     if spread and replicates is not None:
         raise UserError("--spread and --replicates: a point is measured on one host, or on several")
-    if new.how.loads_other_machines and (spread or replicates is not None):
+    if new.how.loads_other_machines:
         raise UserError(
             "--loads-other-machines is for a single run: many hosts at once would load those"
         )
-    if spread or replicates is not None:
-        from webdyno.cli.fleet import measure_and_show_all
-        from webdyno.lab.dispatch import replicates_on_hosts, spread_over_hosts
-
+    if new.fail_if:
         flag = "--spread" if spread else "--replicates"
-        if new.fail_on:
-            raise UserError(f"--fail-on asks a single run: leave it out, or {flag}")
-        asked = Arranged(name, wanted, catalogue)
-        if replicates is None:
-            return measure_and_show_all(spread_over_hosts(asked, out), new.how)
-        return measure_and_show_all(replicates_on_hosts(asked, out, replicates), new.how)
-    afterwards = why_afterwards(wanted, new.how) if why else sweeps_afterwards(new.how)
-    return measure_and_show(
-        name, wanted, catalogue, out, new.how, fail_on=new.fail_on, afterwards=afterwards
-    )
+        raise UserError(f"--fail-if asks a single run: leave it out, or {flag}")

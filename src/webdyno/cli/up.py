@@ -2,67 +2,57 @@
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console
 from webdyno.cli.flags import (
     NOTHING_OF_OWN,
     CatalogDirs,
     LoadsOtherMachines,
+    Overrides,
     OwnFlags,
+    Paths,
     RunFlags,
-    StackSettings,
     Yes,
 )
-from webdyno.cli.progress import at_terminal
-from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
-from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
-from webdyno.lab.ending import Exit
-from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
-from webdyno.model.format import count
-from webdyno.model.records import Response
-from webdyno.model.request import header
-from webdyno.model.stack import Site, Stack
+from webdyno.model.exit_codes import Exit
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Catalogue
+    from webdyno.model.records import Response
+    from webdyno.model.stack import Site, Stack
 
 GLANCE_S = 0.5
 """How often to look whether the servers still live."""
 LOAD, PROTOCOL = "load.", "protocol="
 """How settings begin of what is asked, and of the setting that this sets."""
 MOST_ASKED = 20
+HIGHEST_PORT = 65_535
 
 
 def up(
-    stack: Annotated[
+    system: Annotated[
         str,
-        Parameter(
-            help="A stack of the catalogue, see `webdyno stacks`, or a system of your own: "
-            "cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME."
-        ),
+        Parameter(help="SYSTEM: a stack, or cmd:COMMAND, rev:REVISION, conf:FILE, image:NAME."),
     ],
     *,
-    site: Annotated[str | None, Parameter(help="What to serve; else the first that fits.")] = None,
-    port: Annotated[
-        int | None,
-        Parameter(
-            help="Port on 127.0.0.1; else a free one.",
-            validator=validators.Number(gte=1, lte=65535),
-        ),
+    site: Annotated[
+        str | None, Parameter(help="NAME: what it serves [default: the first that it can]")
     ] = None,
-    path: Annotated[
-        Sequence[str], Parameter(help="A path that is requested once it runs; may be given again.")
-    ] = (),
+    port: Annotated[
+        int | None, Parameter(help="NUMBER: port on 127.0.0.1 [default: a free one]")
+    ] = None,
+    path: Paths = (),
     own: OwnFlags = NOTHING_OF_OWN,
-    set_: StackSettings = (),
+    set_: Overrides = (),
     catalog: CatalogDirs = (),
     yes: Yes = False,
     loads_other_machines: LoadsOtherMachines = False,
 ) -> Exit:
-    """Start one stack, print its URL, and keep it up until Ctrl-C.
+    """Start one system, print its URL, and keep it up until Ctrl-C.
 
     For example
 
@@ -74,19 +64,29 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
+    from webdyno.cli.console import plain_console
+    from webdyno.cli.progress import at_terminal
+    from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
     from webdyno.host.this_machine import Testbed
     from webdyno.host.workspace import Workspace
+    from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
+    from webdyno.lab.names import NamedSystem
+    from webdyno.lab.systems import one_system
     from webdyno.run.planned import first_request, planned_requests
     from webdyno.run.preflight import ask_all
     from webdyno.stack.starting import start_stack
 
+    if port is not None and not 1 <= port <= HIGHEST_PORT:
+        raise UserError(f"--port {port}: should be from 1 to {HIGHEST_PORT}")
+    name, asked_for = NamedSystem.of(system)
+    called = name or asked_for
     of_load = [text for text in set_ if text.startswith(LOAD)]
-    of_stack = [text for text in set_ if not text.startswith(LOAD)]
+    of_stack = [text.removeprefix(f"{called}.") for text in set_ if not text.startswith(LOAD)]
     known = Catalogue.load(catalog)
     caller = at_terminal(RunFlags(yes=yes, loads_other_machines=loads_other_machines))
     load = {**own.load, **({"paths": list(path)} if path else {})}
-    system = one_system(stack, own.keys(), known, load, read_overrides(of_load), caller)
-    wanted, catalogue = system.stack, system.catalogue
+    found = one_system(asked_for, own.keys(), known, load, read_overrides(of_load), caller)
+    wanted, catalogue = found.stack, found.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
         raise UserError(
@@ -94,10 +94,10 @@ def up(
             f"{front.container_port} there; --env PORT=N tells it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
-    asked = planned_requests(system.requests, system.load, served, os.environ)
+    asked = planned_requests(found.requests, found.load, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
-    first = first_request(asked, system.load)
-    spoken = system.load.protocol
+    first = first_request(asked, found.load)
+    spoken = found.load.protocol
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
     settings = read_settings(wanted, of_stack, served)
@@ -118,9 +118,11 @@ def up(
         ) as running,
     ):
         try:
-            here = f"{stack} is up at {running.url}"
+            here = f"{called} is up at {running.url}"
             if not wanted.is_own:
-                here = f"{stack} serves {served.name} at {running.url}{served.ready_path}"
+                here = (
+                    f"{name or asked_for} serves {served.name} at {running.url}{served.ready_path}"
+                )
             console.print(here, markup=False, soft_wrap=True)
             if wanted.is_own and (more := running.services()[wanted.front].listens_as_well()):
                 what = (
@@ -130,7 +132,7 @@ def up(
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
-                for response in ask_all(running.url, gets, system.load, testbed.client_socket):
+                for response in ask_all(running.url, gets, found.load, testbed.client_socket):
                     console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"
@@ -149,8 +151,11 @@ def _any_response(status: int, body: bytes) -> bool:  # noqa: ARG001
     return True
 
 
-def _said(response: Response) -> str:
+def _said(response: "Response") -> str:
     """Say what is answered to a GET: `/items: 200, 1,234 bytes`."""
+    from webdyno.model.format import count
+    from webdyno.model.request import header
+
     if response.status is None:
         return f"{response.path}: {response.error}"
     to = header(dict(response.headers), "location")
@@ -158,7 +163,7 @@ def _said(response: Response) -> str:
     return f"{response.path}: {response.status}, {count(response.body_bytes, 'byte')}{leads}"
 
 
-def _first_site(catalogue: Catalogue, stack: Stack) -> Site:
+def _first_site(catalogue: "Catalogue", stack: "Stack") -> "Site":
     from webdyno.own.variants import OWN_SITE
 
     if stack.is_own:

@@ -1,6 +1,6 @@
 """Settings of an experiment that the command line gives: `--set` and `--vary`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from webdyno.definitions.toml_file import KeyPath
@@ -31,7 +31,10 @@ class Override(NamedTuple):
 
 
 def read_overrides(texts: Iterable[str]) -> list[Override]:
-    """Read `--set KEY=VALUE`: dotted keys, values as in TOML, anything else is taken as text."""
+    """Read `--set KEY=VALUE`: dotted keys, values as in TOML, anything else is taken as text.
+
+    A key is one of the experiment, or a setting of a variant: `load.connections`, `nginx.workers`.
+    """
     return [_setting(text, f"--set {text:.{LONGEST_FLAG}}") for text in texts]
 
 
@@ -47,12 +50,29 @@ def overridden(data: dict[str, Any], overrides: Sequence[Override]) -> dict[str,
     guess.
     """
     seen: dict[KeyPath, str] = {}
-    for override in overrides:
+    for given in overrides:
+        override = _spelled_out(given, data)
         if other := seen.get(override.sets):
             raise UserError(f"{override.flag}: {other} is about the same setting; give one of them")
         seen[override.sets] = override.flag
         data = with_value(_unvaried(data, override.sets), *override)
     return _without_paths(data) if (REQUESTS,) in seen else data
+
+
+def _spelled_out(override: Override, data: Mapping[str, Any]) -> Override:
+    """Give `nginx.workers`, a setting of a variant, its place in the experiment."""
+    variants = data.get("variants")
+    names = sorted(variants, key=len, reverse=True) if isinstance(variants, dict) else []
+    varied = override.key[0] == FACTORS and len(override.key) == 2
+    written = str(override.key[1]) if varied else ".".join(map(str, override.key))
+    for name in names:
+        if written.startswith(f"{name}.") and (setting := written.removeprefix(f"{name}.")):
+            if varied:
+                quoted = f'"{name}"' if "." in name else name
+                key = f"variants.{quoted}.settings.{setting}"
+                return override._replace(key=(FACTORS, key))
+            return override._replace(key=("variants", name, "settings", setting))
+    return override
 
 
 def with_value(data: dict[str, Any], key: KeyPath, value: object, flag: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Requests as people have them at hand: a curl command, a file of requests, a browser's HAR file.
 
-Files are `.http` ones as editors run them, or JSON, an object a line, or what `webdyno workload`
+Files are `.http` ones as editors run them, or JSON, an object a line, or what `webdyno traffic`
 writes.
 """
 
@@ -83,7 +83,17 @@ _CONDITIONS = frozenset(
 )
 """Headers without which a response comes in full."""
 WORKLOAD_PARTS = ("load", "requests", "workload")
-"""Of what `webdyno workload` writes."""
+"""Of what `webdyno traffic` writes."""
+
+
+def is_curl(text: str) -> bool:
+    """Whether a text is, or begins with, a command of curl, as browsers copy it."""
+    return text.lstrip().startswith("curl ")
+
+
+def _curl_commands(text: str) -> list[str]:
+    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def read_curl(command: str, folder: Path = Path()) -> Entry:
@@ -91,7 +101,7 @@ def read_curl(command: str, folder: Path = Path()) -> Entry:
 
     `folder` is where files lie that it names with @.
     """
-    place = "--curl"
+    place = "--traffic curl …"
     options, addresses = _taken_apart(command, place)
     urls = addresses + [value for option, value in options if option == "--url"]
     if len(urls) != 1:
@@ -117,7 +127,7 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
         raise UserError(f"{place}: can't be taken apart as a shell would: {error}") from None
     if not words or Path(words[0]).name != "curl":
         raise UserError(
-            f"{place}: should begin with curl, as in --curl 'curl -X POST http://…', and not be "
+            f"{place}: should begin with curl, as in 'curl -X POST http://…', and not be "
             f"{joined!r:.60}"
         )
     try:
@@ -217,19 +227,22 @@ def _data_part(option: str, value: str, folder: Path, place: str) -> bytes:
 def read_request_file(path: Path) -> list[Entry]:
     """Give the requests of a file; raise UserError, with file and line, for what isn't understood.
 
-    Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`. All else is read as
-    a `.http` file: requests with ### between them, `# @name` before one, a body after a blank line,
-    `< FILE` for one from a file. `{{$processEnv NAME}}` becomes `${env:NAME}`; of an address only
-    path and query count, so a variable may stand for the server.
+    Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`; a file that begins
+    with curl has commands of it. All else is read as a `.http` file: requests with ### between
+    them, `# @name` before one, a body after a blank line, `< FILE` for one from a file.
+    `{{$processEnv NAME}}` becomes `${env:NAME}`; of an address only path and query count, so a
+    variable may stand for the server.
     """
-    text = read_requests(path, f"--requests {path}")
+    text = read_requests(path, f"--traffic {path}")
+    if is_curl(text):
+        return [read_curl(it, path.parent) for it in _curl_commands(text)]
     lines = [line for line in text.splitlines() if line.strip()]
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
     )
     entries = _from_json(path, text) if as_json else _from_http(path, text)
     if not entries:
-        raise UserError(f"--requests {path}: there is no request in it")
+        raise UserError(f"--traffic {path}: there is no request in it")
     return entries
 
 
@@ -330,7 +343,7 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
     times has that as its weight. The status that was recorded is the expected one; conditions
     (`If-None-Match` and the like) are excluded, so that every response comes in full.
     """
-    flag = f"--har {path}"
+    flag = f"--traffic {path}"
     own = own_requests(har_entries(read_requests(path, flag), flag), flag)
     return counted(_of_har(entry, flag) for _, entry in own.entries), own.excluded
 

@@ -16,13 +16,13 @@ from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
 from webdyno.model import format as text
 from webdyno.model.capacity import Trial
+from webdyno.model.explain import CountedResource, ResourceUse, Saturation
 from webdyno.model.judgement import VariantValue
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import CpuUse, Readings, ServerStatus
 from webdyno.model.records import SlotRecord
-from webdyno.model.why import CountedResource, ResourceUse, Saturation
 
 NEAR = 0.9
 """Trials from this share of a round's capacity on show what the servers do there."""

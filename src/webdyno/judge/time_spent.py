@@ -28,10 +28,10 @@ from webdyno.judge.validity import valid_for
 from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import OWN_GENERATOR
+from webdyno.model.explain import CpuPart, Explanation, Waiting
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import CPU_TIME, THROUGHPUT, responses, server_cpu_us, throughput_rps
 from webdyno.model.records import SlotRecord
-from webdyno.model.why import CpuPart, Explanation, Waiting
 
 Tell = Callable[[SlotRecord], float]
 

@@ -7,12 +7,13 @@ The arguments are a JSON object. What is told goes to standard error, the answer
 import json
 import sys
 
-from webdyno.lab.ending import Exit, end_by_signals, leave_matrices_one_thread, told_end
+from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
 from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
 
 CALLS = (
     *("compare", "capacity", "gate", "run_experiment", "resume"),
-    *("tune", "why", "try_advice"),
+    *("tune", "explain", "try_advice"),
 )
 
 

@@ -21,6 +21,7 @@ from webdyno.definitions.override import FACTORS
 from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
+from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
 from webdyno.lab.gate import ORIGIN, WORKING_TREE, AskedGate, asked_gate
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
@@ -43,7 +44,6 @@ from webdyno.lab.systems import (
 )
 from webdyno.lab.traffic import AskedTraffic
 from webdyno.lab.tune import FINAL, Tuning, search_in_turns
-from webdyno.lab.why import AskedWhy, measure_advice, measure_limits, suspected_settings
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
@@ -52,26 +52,22 @@ from webdyno.model.quantities import Budget
 from webdyno.model.text import printable
 from webdyno.run.folder import RunFolder
 
-FILES = ("har", "requests")
 _BUDGET: TypeAdapter[float] = TypeAdapter(Budget)
 
 
 class Options(TypedDict, total=False):
     """How something is measured; all of it may be omitted."""
 
-    budget: float | str
-    """Time for measuring: seconds, or as in `5m`."""
+    time: float | str
+    """Time to measure, in total: seconds, or as in `5m`."""
     settings: Mapping[str, object]
     """Settings of the experiment by their dotted keys, such as {"load.connections": 16}."""
     vary: Mapping[str, Sequence[object]]
     """Settings at several levels each: all combinations are measured."""
-    curl: Sequence[str]
-    """curl's commands, as browsers copy them: what is requested, instead of paths."""
-    har: str | Path
-    """A HAR file that a browser saved: what is requested."""
-    requests: str | Path
-    """A .http file, one with a JSON object a line, or what `webdyno workload` wrote."""
-    out: str | Path
+    traffic: str | Path | Sequence[str | Path]
+    """What is requested: files (HAR, .http, JSON lines, curl, of `webdyno traffic`), or a command
+    of curl itself."""
+    output: str | Path
     """Folder of the run, new or empty; else one under runs/."""
     catalog: Sequence[str | Path]
     """Folders with services, stacks, sites or experiments of your own."""
@@ -98,8 +94,8 @@ class Systems(Options, total=False):
 
     site: str
     """What all of them serve; else the first that all can serve."""
-    path: str
-    """The path that is requested; else the site's first."""
+    paths: Sequence[str]
+    """The paths that are requested; else the site's first."""
     own: Mapping[str, object]
     """Keys of your own systems (docs/own.md): dir, environment, services, prepare, ready, …"""
 
@@ -136,21 +132,21 @@ def gate(
     *,
     base: str = ORIGIN,
     head: str = WORKING_TREE,
-    worse_than: Sequence[str] = (),
+    fail_if: Sequence[str] = (),
     paths: Sequence[str] = (),
     site: str | None = None,
     **options: Unpack[Options],
 ) -> GateResult:
     """Tell whether a revision is worse than another by more than is tolerated.
 
-    `worse_than`: `5%` of all metrics, or of one: `cpu=3%`, `p99=off`. `paths`: endpoints, each
-    asked by itself; else what webdyno.toml says.
+    `fail_if`: limits, such as `cpu > +3%` or `throughput < -5%`; those of `webdyno gate` unless any
+    is given. `paths`: endpoints, each asked by itself; else what webdyno.toml says.
     """
     given = _Given.of(options, Options)
     asked = AskedGate(
         base=base,
         head=head,
-        worse_than=worse_than,
+        fail_if=fail_if,
         paths=paths,
         site=site,
         traffic=given.traffic,
@@ -188,29 +184,28 @@ def tune(
     system: str,
     baseline: str | None = None,
     *,
-    each: float | str = "15m",
     slo: Sequence[str] = (),
     **options: Unpack[Systems],
 ) -> Result | None:
     """Look for better settings of one or two systems, then compare default and tuned again.
 
-    `each`: time for the search of each variant. `budget` is for the comparison. None where nothing
+    `time` is for all of it: three parts for each search, one for the comparison. None where nothing
     better was found; `head.experiment.tuning` of the result has what was.
     """
     given = _Given.of(options, Systems)
-    each_s = read_value(_BUDGET, f"{each}", given.caller.spelled("--each", each))
-    out, asked = given.out, given.asked
-    tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, out, given.caller)
-    if not search_in_turns(tuning.contenders, each_s, given.caller):
+    output, asked = given.output, given.asked
+    tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, output, given.caller)
+    times = tuning.times(given.time_s)
+    if not search_in_turns(tuning.contenders, times.each_s, given.caller):
         raise KeyboardInterrupt
-    final = tuning.final(usual_budget="budget" not in options and not slo)
+    final = tuning.final(times)
     if final is None:
         return None
     path = tuning.folder / FINAL
     return given.told(measure_or_go_on(FINAL, final, tuning.catalogue, path, given.caller))
 
 
-def why(
+def explain(
     folder: str | Path, *, variants: Sequence[str] = (), **options: Unpack[Options]
 ) -> dict[str, Result]:
     """Find what limits the variants of a run: each is measured again with less of one thing.
@@ -218,7 +213,7 @@ def why(
     By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
     given = _Given.of(options, Options)
-    asked = AskedWhy.of(Path(folder), variants, given.budget_s, given.out)
+    asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
     found = map(given.told, measure_limits(asked, given.caller))
     return dict(zip(asked.all_variants, found, strict=True))
 
@@ -231,16 +226,16 @@ def try_advice(
     By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
     given = _Given.of(options, Options)
-    asked = AskedWhy.of(Path(folder), variants, given.budget_s, given.out)
+    asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
     suspected = suspected_settings(asked)
     found = map(given.told, measure_advice(asked, suspected, given.caller))
     return dict(zip((variant for variant in suspected if suspected[variant]), found, strict=True))
 
 
 def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
-    """Go on with a run that was interrupted; with a `budget` for so many seconds from now on."""
+    """Go on with a run that was interrupted; with a `time` for so many seconds from now on."""
     given = _Given.of(options, Options)
-    return given.told(measure_on(Path(folder), given.caller, given.budget_s))
+    return given.told(measure_on(Path(folder), given.caller, given.time_s))
 
 
 def open_run(folder: str | Path) -> Result:
@@ -275,17 +270,17 @@ class _Given:
         """What systems serve and are asked for."""
         return AskedSystems(
             site=self.options.get("site"),
-            path=self.options.get("path"),
+            paths=self.options.get("paths", ()),
             own=self.options.get("own", {}),
             traffic=self.traffic,
             overrides=self.overrides,
         )
 
     @property
-    def out(self) -> Path | None:
+    def output(self) -> Path | None:
         """The folder of what is measured, where one is given."""
-        out = self.options.get("out")
-        return None if out is None else Path(out)
+        output = self.options.get("output")
+        return None if output is None else Path(output)
 
     def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arranged:
         """Make the experiment of systems, the baseline first."""
@@ -293,7 +288,7 @@ class _Given:
 
     def measured(self, asked: Arranged) -> Result:
         """Measure it."""
-        return self.told(measure_anew(*asked, self.out, self.caller))
+        return self.told(measure_anew(*asked, self.output, self.caller))
 
     def told(self, measured: Measured) -> Result:
         """Give what came of it; tell where it didn't come to its end."""
@@ -309,12 +304,12 @@ class _Given:
         return result
 
     @property
-    def budget_s(self) -> float | None:
+    def time_s(self) -> float | None:
         """How long is measured, if that is said."""
-        budget = self.options.get("budget")
-        if budget is None:
+        time = self.options.get("time")
+        if time is None:
             return None
-        return read_value(_BUDGET, f"{budget}", self.caller.spelled("--budget", budget))
+        return read_value(_BUDGET, f"{time}", self.caller.spelled("--time", time))
 
 
 def _caller(options: Mapping[str, Any]) -> Caller:
@@ -331,8 +326,9 @@ def _caller(options: Mapping[str, Any]) -> Caller:
 
 
 def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
-    har, requests = (None if file is None else Path(file) for file in map(options.get, FILES))
-    return AskedTraffic(options.get("curl", ()), har, requests, caller.by_keyword)
+    given = options.get("traffic", ())
+    sources = [given] if isinstance(given, str | Path) else given
+    return AskedTraffic([str(it) for it in sources], caller.by_keyword)
 
 
 def _to_standard_error(text: str) -> None:
@@ -345,8 +341,8 @@ def _to_nobody(_: str) -> None:
 
 def _overrides(options: Mapping[str, Any], caller: Caller) -> Iterator[Override]:
     """Give what the options set, each with what to call it."""
-    if (budget := options.get("budget")) is not None:
-        yield Override(("measure", "budget_s"), budget, caller.spelled("--budget", budget))
+    if (time := options.get("time")) is not None:
+        yield Override(("measure", "budget_s"), time, caller.spelled("--time", time))
     for key, value in options.get("settings", {}).items():
         flag = f"settings[{key!r}]" if caller.by_keyword else f"--set {key}={value}"
         yield Override(_key(key, flag), value, flag)

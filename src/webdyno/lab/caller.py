@@ -47,7 +47,7 @@ class Caller:
         return self.asks is not None and self.asks(question, usual=usual)
 
     def named(self, flag: str) -> str:
-        """Name a flag as this caller knows it: `--worse-than`, or `worse_than`."""
+        """Name a flag as this caller knows it: `--fail-if`, or `fail_if`."""
         return keyword_of(flag) if self.by_keyword else flag
 
     def spelled(self, flag: str, value: object = True) -> str:

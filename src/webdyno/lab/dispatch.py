@@ -286,7 +286,7 @@ def begin_folder(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise UserError(f"{folder} is not empty: name another one with --out")
+            raise UserError(f"{folder} is not empty: name another one with --output")
     except OSError as error:
         raise OperationError(f"{folder}: can't be made: {cause_of(error)}") from error
     keep_for_repeating(folder, experiment, catalogue)

@@ -7,13 +7,13 @@ import tempfile
 import traceback
 from contextlib import suppress
 from datetime import datetime
-from enum import IntEnum
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 
 from webdyno.model.command import as_called
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
 from webdyno.model.text import printable
 
 SHOWN_LETTERS = 200
@@ -21,23 +21,6 @@ THREADS = "OPENBLAS_NUM_THREADS"
 
 _asked: list[int] = []
 """The signals that asked us to end."""
-
-
-class Exit(IntEnum):
-    """What the end of the process says to a script, as documented in `webdyno --help`."""
-
-    OK = 0
-    INVALID = 1
-    USER_ERROR = 2
-    FAILED = 3
-    WORSE = 4
-    """Worse than is tolerated, with 95% confidence (`webdyno compare`, `gate`), or is
-    what `--fail-on` names."""
-    INCONCLUSIVE = 5
-    """The data allow both."""
-    INTERRUPTED = 130
-    NOT_READ = 141
-    """Nobody reads the output any more, as in `webdyno report RUN | head`: 128 + SIGPIPE."""
 
 
 def end_by_signals() -> None:

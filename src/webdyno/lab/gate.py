@@ -23,8 +23,8 @@ from webdyno.model.gate import (
     GateAnswer,
     GateJudgement,
 )
+from webdyno.model.limits import SHORT, Threshold, read_threshold
 from webdyno.model.metrics import METRICS
-from webdyno.model.quantities import SHARE
 from webdyno.model.request import Request, endpoints_of
 
 if TYPE_CHECKING:
@@ -34,16 +34,8 @@ if TYPE_CHECKING:
 ORIGIN, WORKING_TREE = "origin/main", "."
 REQUESTS = "requests"
 BUDGET_S = 600.0
-SHORT = {
-    "cpu": "server_cpu_us",
-    "throughput": "throughput_rps",
-    "p50": "latency_p50_us",
-    "p99": "latency_p99_us",
-    "memory": "memory_mib",
-}
-OFF = "off"
-WITHOUT_NAME = "server_cpu_us"
-"""What a share without a metric is meant for; the others keep their relation to it."""
+LEAST, MOST = 0.001, 2.0
+"""Shares by which something may be worse."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +44,8 @@ class AskedGate:
 
     base: str = ORIGIN
     head: str = WORKING_TREE
-    worse_than: Sequence[str] = ()
-    """How much worse is tolerated, as `tolerances` reads it."""
+    fail_if: Sequence[str] = ()
+    """Limits, as `tolerances` reads them."""
     paths: Sequence[str] = ()
     """Endpoints, each asked by itself; else what webdyno.toml says."""
     site: str | None = None
@@ -69,10 +61,10 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
 
     if asked.paths and asked.traffic:
         raise UserError(
-            f"{caller.spelled('--path', asked.paths[0])}: --curl, --har and --requests say what is "
+            f"{caller.spelled('--path', asked.paths[0])}: --traffic says what is "
             "requested; leave it out"
         )
-    tolerated = tolerances(asked.worse_than, caller)
+    tolerated = tolerances(asked.fail_if, caller)
     old, new = (
         _variant(name, caller.named(flag), catalogue)
         for name, flag in ((asked.base, "--base"), (asked.head, "--head"))
@@ -92,42 +84,43 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
-    """Read `5%` and `p99=20%`; raise UserError, naming the flag, for anything else."""
-    found: dict[str, float] = dict(DEFAULT_TOLERANCES)
-    seen: set[str] = set()
-    for text in sorted(texts, key=lambda it: "=" in it):  # a single metric's own counts before all
-        name, equals, amount = text.rpartition("=")
-        flag = caller.spelled("--worse-than", text)
-        metric = _metric(name, flag) if equals else ""
-        if metric in seen:
+    """Read `cpu > +3%` and `throughput < -5%`, which stand for all limits where any is given.
+
+    Raise UserError, naming the flag, for anything else.
+    """
+    if not texts:
+        return dict(DEFAULT_TOLERANCES)
+    found: dict[str, float] = {}
+    for text in texts:
+        flag = caller.spelled("--fail-if", text)
+        try:
+            limit = read_threshold(text)
+        except ValueError as error:
+            raise UserError(f"{flag}: {error}") from None
+        if fault := _fault(limit):
+            raise UserError(f"{flag}: {fault}")
+        if limit.metric in found:
             raise UserError(f"{flag}: was said twice; say it once")
-        seen.add(metric)
-        if equals and amount.strip().lower() == OFF:
-            found.pop(metric, None)
-        elif equals:
-            found[metric] = _share(amount, flag)
-        else:
-            scale = _share(amount, flag) / DEFAULT_TOLERANCES[WITHOUT_NAME]
-            found = {key: share * scale for key, share in DEFAULT_TOLERANCES.items()}
-    if not found:
-        flag = caller.named("--worse-than")
-        raise UserError(f"{flag}: all metrics are off, so there is nothing to ask")
+        found[limit.metric] = abs(limit.share)
     return found
 
 
-def _metric(name: str, flag: str) -> str:
-    metric = SHORT.get(name.strip(), name.strip())
-    if metric not in METRICS or not METRICS[metric].decides:
-        able = ", ".join([*SHORT, *(it for it, rule in METRICS.items() if rule.decides)])
-        raise UserError(f"{flag}: there is no metric {name!r} to ask about; there are {able}")
-    return metric
-
-
-def _share(amount: str, flag: str) -> float:
-    share = SHARE.read(amount)
-    if share is None or not 0.001 <= share <= 2:
-        raise UserError(f"{flag}: should be a share from 0.1% to 200%, such as 5% or p99=20%")
-    return share
+def _fault(limit: Threshold) -> str | None:
+    """Say what keeps a gate from asking this."""
+    if limit.variant:
+        return f"a gate asks about head alone; omit {limit.variant}"
+    rule = METRICS[limit.metric]
+    if not rule.decides:
+        able = ", ".join(name for name, full in SHORT.items() if METRICS[full].decides)
+        return f"a gate can't be decided by {limit.metric}; there are {able}"
+    worse_above = rule.metric.better == "lower"
+    if limit.above is not worse_above or (limit.share > 0) is not worse_above:
+        name = limit.text.partition(">")[0].partition("<")[0].strip()
+        wanted = f"'{name} > +5%'" if worse_above else f"'{name} < -5%'"
+        return f"that would be better, and a gate fails on what is worse, such as {wanted}"
+    if not LEAST <= abs(limit.share) <= MOST:
+        return f"should be from {LEAST:.1%} to {MOST:.0%}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -233,7 +226,7 @@ def _experiment(
         ("variants", BASELINE): f"{old.flag} {old.stack}",
         ("variants", BASELINE_AGAIN): f"{old.flag} {old.stack}",
         ("variants", HEAD): f"{new.flag} {new.stack}",
-        ("gate",): "--worse-than",
+        ("gate",): "--fail-if",
     }
     return CommandLine(data, flags)
 

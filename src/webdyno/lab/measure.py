@@ -117,7 +117,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
     if points < all_points:
         caller.tell(
             f"{points} of {count(all_points, 'point')} fit into {duration(budget_s)}; "
-            "a longer --budget measures more, --full all of them"
+            "a longer --time measures more, --full all of them"
         )
     return kept
 
@@ -286,7 +286,7 @@ def _measure_in(
 
     with where as (backend, there), opened(backend, there) as folder:
         if more_s is None and rounds is None and is_finished(folder.data()):
-            longer = command("resume", folder.path, "--budget", "60s")
+            longer = command("resume", folder.path, "--time", "60s")
             caller.tell(f"this run has come to its end; to measure for longer: {longer}")
         try:
             with caller.progress(folder.head) as progress:

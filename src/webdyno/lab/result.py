@@ -123,7 +123,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """What the first variant that is compared is, against the baseline.
+        """What the first variant after it is, against the baseline.
 
         `faster` and so on.
         """
@@ -190,7 +190,7 @@ class Result:
         )
 
     def slots(self) -> Rows:
-        """Give a row for each slot, warm-ups included, as `webdyno export` writes them.
+        """Give a row for each slot, warm-ups included, as `report --format parquet` writes them.
 
         Columns are named by their path in slots.jsonl, with units in the names.
         """

@@ -5,7 +5,7 @@ They may be the user's own, which becomes a part of the catalogue; so may varian
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,18 +14,19 @@ from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import agree_to_own, provide_packages
+from webdyno.lab.names import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
+from webdyno.model.race import FEWEST_IN_RACE, RANKING
 from webdyno.model.request import Request
 from webdyno.model.service import Need
 from webdyno.model.stack import Site, Stack
 
 USUAL_OBJECTIVES = ("p99<50ms",)
 """Of a search for a capacity."""
-LONGEST_NAME = 48
-"""Letters of a variant's name, which stands in each line of the report."""
+TIME = ("measure", "budget_s")
 
 
 class Arranged(NamedTuple):
@@ -44,8 +45,8 @@ class AskedSystems:
 
     site: str | None = None
     """What all of them serve; else the first that all can serve."""
-    path: str | None = None
-    """The path that is requested; else the site's first."""
+    paths: Sequence[str] = ()
+    """The paths that are requested; else the site's first."""
     own: Mapping[str, object] = field(default_factory=dict)
     """Keys of the variants of systems of the user's own, such as `dir`."""
     load: Mapping[str, object] = field(default_factory=dict)
@@ -53,6 +54,17 @@ class AskedSystems:
     traffic: str = ""
     """The flags that give requests, if any do."""
     overrides: Sequence[Override] = ()
+
+    def with_time_s(self, time_s: float | None) -> "AskedSystems":
+        """Give it with another time to measure, if one is given."""
+        if time_s is None:
+            return self
+        kept = self.without_time().overrides
+        return replace(self, overrides=[*kept, Override(TIME, time_s, "--time")])
+
+    def without_time(self) -> "AskedSystems":
+        """Give it without a time to measure."""
+        return replace(self, overrides=[it for it in self.overrides if it.key != TIME])
 
 
 def checked_with_own(
@@ -139,6 +151,13 @@ def flag_of(key: str) -> str:
 NOTHING_MORE = CommandLine({}, {})
 
 
+def race_of(systems: Sequence[str]) -> CommandLine:
+    """Give the key that ranks systems where there are too many for one verdict."""
+    if len(systems) < FEWEST_IN_RACE:
+        return NOTHING_MORE
+    return CommandLine({"race": RANKING}, {("race",): "compare"})
+
+
 def arranged(
     systems: Sequence[str],
     asked: AskedSystems,
@@ -150,32 +169,42 @@ def arranged(
     """Make the experiment of some systems, the baseline first.
 
     `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
-    not as the systems are called.
+    others than the systems give.
     """
     from webdyno.own.project import Project, ProjectSource
     from webdyno.own.variants import is_own, is_revision
 
-    if asked.path is not None and asked.traffic:
+    if asked.paths and asked.traffic:
         raise UserError(
-            f"{caller.spelled('--path', asked.path)}: --curl, --har and --requests say what is "
-            "requested; leave it out"
+            f"{caller.spelled('--path', asked.paths[0])}: {asked.traffic} says what is requested; "
+            "leave one of them out"
         )
-    variants = [{"stack": name, **(asked.own if is_own(name) else {})} for name in systems]
-    if asked.own and not any(map(is_own, systems)):
+    named = [NamedSystem.of(it) for it in systems]
+    given = [it.system for it in named]
+    variants = [{"stack": name, **(asked.own if is_own(name) else {})} for name in given]
+    if asked.own and not any(map(is_own, given)):
         raise UserError(
             f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "
-            f"and none of {', '.join(systems)} is one"
+            f"and none of {', '.join(given)} is one"
         )
-    served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *systems)
-    spoken = _experiment(served, variants, names or variant_names(systems), asked, caller)
+    served = catalogue.site(asked.site) if asked.site else common_site(catalogue, *given)
+    names = names or variant_names(named)
+    _refuse_twins(names, named)
+    spoken = _experiment(served, variants, names, asked, caller)
     spoken = CommandLine({**spoken.data, **more.data}, {**spoken.flags, **more.flags})
     folder = Path(str(asked.own.get("dir", ""))).absolute()
-    of_revisions = any(map(is_revision, systems))
+    of_revisions = any(map(is_revision, given))
     project = Project.around(folder) if of_revisions else None
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, asked.overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
-    return Arranged(_run_name(systems, served), experiment, catalogue)
+    return Arranged(_run_name(names, served), experiment, catalogue)
+
+
+def _refuse_twins(names: Sequence[str], systems: Sequence[NamedSystem]) -> None:
+    for name, system in zip(names, systems, strict=False):
+        if system.name and names.count(name) > 1:
+            raise UserError(f"{name}={system.system}: {name} is the name of another one as well")
 
 
 def _experiment(
@@ -185,17 +214,19 @@ def _experiment(
     asked: AskedSystems,
     caller: Caller,
 ) -> CommandLine:
-    path = asked.path
+    path = " and ".join(asked.paths)
     of_site = f"{path or served.ready_path} of {served.name}"
     where = f" at {of_site if served.paths else path}" if served.paths or path else ""
     if asked.traffic:
         where = f" at what {asked.traffic} asks for"
     flags: dict[KeyPath, str] = {("site",): caller.spelled("--site", served.name)}
-    load = {**asked.load, **({"paths": [path]} if path else {})}
+    load = {**asked.load, **({"paths": list(asked.paths)} if path else {})}
     if "headers" in load:
         flags["load", "headers", "Host"] = flags["load", "headers"] = "--host"
     if path or served.paths:
-        flags["load", "paths"] = caller.spelled("--path", path or served.ready_path)
+        flags["load", "paths"] = caller.spelled(
+            "--path", asked.paths[0] if path else served.ready_path
+        )
     for name, variant in zip(names, variants, strict=True):
         flags |= {("variants", name, key): flag_of(key) for key in variant}
         flags |= {
@@ -219,29 +250,16 @@ def _in_words(names: Sequence[str]) -> tuple[str, str]:
     """Give title and question, the latter without its end."""
     if len(names) > 2:
         which = f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"A ranking of {len(names)}", f"What are the ranks of {which}"
+        return f"Ranks of {len(names)} systems", f"What are the ranks of {which}"
     if len(names) == 1:
         return f"The capacity of {names[0]}", f"How much can {names[0]} take"
     first, second = names
     return f"{second} against {first}", f"How does {second} compare with {first}"
 
 
-def variant_names(systems: Sequence[str]) -> list[str]:
-    """Name the variants: not too long, and unlike each other."""
-    short = [
-        name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
-        for name in (" ".join(it.split()) for it in systems)
-    ]
-    letters = [chr(ord("A") + short[:at].count(name)) for at, name in enumerate(short)]
-    return [
-        f"{name} ({letter})" if short.count(name) > 1 else name
-        for name, letter in zip(short, letters, strict=True)
-    ]
-
-
-def _run_name(systems: Sequence[str], served: Site) -> str:
+def _run_name(names: Sequence[str], served: Site) -> str:
     """Name the run, whose folder is named like it."""
-    said = "-".join(reversed(systems)) if len(systems) <= 2 else f"ranking-{served.name}"
+    said = "-".join(reversed(names)) if len(names) <= 2 else f"ranks-{served.name}"
     return re.sub(r"[^A-Za-z0-9._]+", "-", said)[:LONGEST_NAME].strip("-.")
 
 

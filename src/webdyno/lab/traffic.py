@@ -3,10 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from webdyno.definitions import Override
-from webdyno.definitions.entries import open_secrets
-from webdyno.definitions.traffic import read_curl, read_har, read_request_file, read_workload_file
+from webdyno.definitions.entries import Entry, open_secrets
+from webdyno.definitions.traffic import (
+    is_curl,
+    read_curl,
+    read_har,
+    read_request_file,
+    read_workload_file,
+)
 from webdyno.lab.caller import spelled
 
 
@@ -14,49 +21,37 @@ from webdyno.lab.caller import spelled
 class AskedTraffic:
     """What is requested, instead of what the experiment says: docs/requests.md."""
 
-    curl: Sequence[str] = ()
-    har: Path | None = None
-    requests: Path | None = None
-    """A .http file, one with a JSON object a line, or what `webdyno workload` wrote."""
+    sources: Sequence[str] = ()
+    """Each a file (HAR, .http, JSON lines, curl commands, or what `webdyno traffic` wrote), or a
+    curl command itself."""
     by_keyword: bool = False
 
     @property
     def words(self) -> str:
-        """How it was given, without curl's commands; empty where it wasn't."""
-        return " ".join(self._given())
+        """How it was given; of curl commands, which may hold secrets, that they are ones."""
+        shown = ["curl …" if is_curl(it) else it for it in self.sources]
+        return " ".join(self._spelled(it) for it in dict.fromkeys(shown))
 
-    def _given(self) -> Iterator[str]:
-        if self.curl:
-            yield "curl" if self.by_keyword else "--curl"
-        for flag, file in (("--har", self.har), ("--requests", self.requests)):
-            if file is not None:
-                yield spelled(flag, str(file), by_keyword=self.by_keyword)
+    def _spelled(self, source: str) -> str:
+        return spelled("--traffic", source, by_keyword=self.by_keyword)
 
     def overrides(self, own: Sequence[Override], tell: Callable[[str], None]) -> Iterator[Override]:
         """Give the requests, and what a file says beside them, as settings of the experiment.
 
         What the caller's `own` settings are about, a file doesn't change.
         """
-        if not self.words:
+        if not self.sources:
             return
         set_here = {override.sets for override in own}
-        entries = [read_curl(command) for command in self.curl]
+        entries: list[Entry] = []
         beside: list[Override] = []
-        if self.har is not None:
-            recorded, told = read_har(self.har)
-            entries += recorded
-            if told:
-                tell(told)
-        if self.requests is not None and self.requests.suffix == ".toml":
-            traffic = read_workload_file(self.requests)
-            entries += traffic["requests"]
-            flag = spelled("--requests", str(self.requests), by_keyword=self.by_keyword)
-            load = traffic.get("load", {})
-            beside += [Override(("load", key), value, flag) for key, value in load.items()]
-            if (found := traffic.get("workload")) is not None:
-                beside.append(Override(("workload",), found, flag))
-        elif self.requests is not None:
-            entries += read_request_file(self.requests)
+        for source in self.sources:
+            if source.endswith(".toml") and not is_curl(source):
+                traffic = read_workload_file(Path(source))
+                entries += traffic["requests"]
+                beside += self._beside(traffic, self._spelled(source))
+            else:
+                entries += _read(source, tell)
         if names := open_secrets(entries):
             tell(
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
@@ -64,3 +59,24 @@ class AskedTraffic:
             )
         yield Override(("requests",), entries, self.words)
         yield from (it for it in beside if it.key[0] != "load" or it.sets not in set_here)
+
+    @staticmethod
+    def _beside(traffic: dict[str, Any], flag: str) -> Iterator[Override]:
+        """Give what a file of `webdyno traffic` says beside its requests."""
+        for key, value in traffic.get("load", {}).items():
+            yield Override(("load", key), value, flag)
+        if (found := traffic.get("workload")) is not None:
+            yield Override(("workload",), found, flag)
+
+
+def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:
+    """Read what isn't a workload."""
+    if is_curl(source):
+        return [read_curl(source)]
+    path = Path(source)
+    if path.suffix == ".har":
+        recorded, told = read_har(path)
+        if told:
+            tell(told)
+        return recorded
+    return read_request_file(path)

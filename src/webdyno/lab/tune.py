@@ -7,13 +7,14 @@ from datetime import datetime
 from importlib.util import find_spec
 from math import exp
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webdyno.definitions import Catalogue, CommandLine
 from webdyno.definitions.validation import shown_value
 from webdyno.lab.caller import Caller
 from webdyno.lab.measure import measure_anew, measure_on
-from webdyno.lab.systems import AskedSystems, arranged, variant_names
+from webdyno.lab.names import NamedSystem, variant_names
+from webdyno.lab.systems import AskedSystems, arranged
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
@@ -24,8 +25,19 @@ if TYPE_CHECKING:  # Optuna is an extra
     from webdyno.run.tuning import Contender
 
 FINAL = "final"
+EACH_S = 900.0
+SEARCHES_PART = 3
 MOST_ROUNDS = {0: 10}
 """Of a batch, by point: it ends when one of its candidates is left."""
+
+
+class TuningTimes(NamedTuple):
+    """How the time of a tuning is shared out."""
+
+    each_s: float
+    """For the search of each variant."""
+    final_s: float | None
+    """For the comparison of what was found; None: as the experiment has it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,7 @@ class Tuning:
     """What is asked of them."""
     catalogue: Catalogue
     contenders: "Sequence[Contender]"
+    is_for_capacity: bool = False
 
     @classmethod
     def of(
@@ -46,7 +59,7 @@ class Tuning:
         slo: Sequence[str],
         asked: AskedSystems,
         catalogue: Catalogue,
-        out: Path | None,
+        output: Path | None,
         caller: Caller,
     ) -> "Tuning":
         """Arrange it; what is in the folder already is gone on with.
@@ -63,19 +76,23 @@ class Tuning:
 
         search = {"capacity": {"slo": list(slo)}} if slo else {}
         more = CommandLine(search, {("capacity",): caller.named("--slo")})
-        names = variant_names([system, baseline] if baseline else [system])
+        named = [NamedSystem.of(it) for it in ([system, baseline] if baseline else [system])]
+        names = variant_names(named)
+        asked = asked.without_time()
         both = names if baseline else [*names, f"{names[0]} again"]
         systems = [system, baseline or system]
         name, experiment, known = arranged(systems, asked, catalogue, caller, more, both)
         if experiment.factors:
             vary = caller.named("--vary")
             raise UserError(f"{vary}: settings are tuned for one load at a time; leave it out")
-        folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-tune-{name}"
+        folder = (
+            output or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-tune-{name}"
+        )
         variants = experiment.variants
         contenders = [Contender(each, variants[each], experiment, known, folder) for each in names]
         for contender in contenders:
             contender.check()
-        return cls(folder, experiment, known, contenders)
+        return cls(folder, experiment, known, contenders, bool(slo))
 
     @property
     def has_final(self) -> bool:
@@ -86,14 +103,21 @@ class Tuning:
         """Tell what was found for each variant."""
         return [contender.summary() for contender in self.contenders]
 
-    def final(self, *, usual_budget: bool) -> Experiment | None:
+    def times(self, time_s: float | None) -> TuningTimes:
+        """Share out a time: three parts for the search of each variant, one for the comparison."""
+        if time_s is None:
+            return TuningTimes(EACH_S, None if self.is_for_capacity else EACH_S / SEARCHES_PART)
+        part_s = time_s / (SEARCHES_PART * len(self.contenders) + 1)
+        return TuningTimes(SEARCHES_PART * part_s, part_s)
+
+    def final(self, times: TuningTimes) -> Experiment | None:
         """Give the experiment that judges what was found; None where that is nothing."""
-        from webdyno.run.tuning import FINAL_BUDGET_S, FINAL_ROUNDS, final_experiment
+        from webdyno.run.tuning import FINAL_ROUNDS, final_experiment
 
         final = final_experiment(self.contenders, self.found(), self.experiment)
-        if final is None or not usual_budget:
+        if final is None or times.final_s is None:
             return final
-        return final.with_measure(budget_s=FINAL_BUDGET_S, max_rounds=FINAL_ROUNDS, patience=1.0)
+        return final.with_measure(budget_s=times.final_s, max_rounds=FINAL_ROUNDS, patience=1.0)
 
 
 def search_in_turns(contenders: Sequence["Contender"], each_s: float, caller: Caller) -> bool:

@@ -9,52 +9,32 @@ from pathlib import Path
 
 NAME = "webdyno"
 COMMANDS_FOR = {
-    "Which is faster": {
-        "run": "Run an experiment: start its stacks, load them in turns, judge, and write a "
-        "report.",
-        "duel": "Compare two stacks: both serve the same site under the same load, and take turns.",
-        "league": "Rank stacks: each against every other, with the ranks that are sure.",
-        "gate": "Tell whether head is worse than the baseline by more than is tolerated.",
+    "Compare and measure": {
+        "compare": "Compare systems under the same load: a verdict for two, ranks for more.",
+        "capacity": "Find the highest load that systems carry while objectives hold.",
+        "tune": "Find better settings with equal effort, then compare default and tuned.",
+        "run": "Run an experiment from its file or the catalog, or repeat a study.",
+        "gate": "Fail if HEAD is slower than BASE by more than a limit.",
     },
-    "How much can it take, how fast can it be": {
-        "capacity": "Find the highest load that one or two stacks carry while objectives hold.",
-        "tune": "Look for better settings of one or two stacks, then compare default and tuned "
-        "again.",
+    "Read results": {
+        "explain": "Find the bottleneck of a run: measure each system again with less of one "
+        "resource.",
+        "report": "Judge runs again and write reports; nothing is measured.",
+        "diff": "Show what changed between two runs of the same experiment; nothing is measured.",
+        "resume": "Continue a run after Ctrl-C, a crash or a full disk.",
+        "ui": "Show the runs of a folder on a local web page.",
     },
-    "Your own": {
-        "init": "Look at a folder and write a webdyno.toml that says how its application starts.",
-        "workload": "Make a load of the traffic in a log, and say how well the two agree.",
-        "up": "Start one stack, print its URL, and keep it up until Ctrl-C.",
-    },
-    "What others measured": {
-        "audit": "Say what can't be believed about a benchmark, why, and how to measure it "
-        "instead.",
-        "studies": "List the studies, or repeat some and judge their claims.",
-    },
-    "What was measured": {
-        "report": "Judge a run again and write its report again; nothing is measured.",
-        "compare": "Say what changed between two runs of the same experiment; nothing is measured.",
-        "fleet": "Say how far a verdict carries: runs of several machines, judged together.",
-        "export": "Write a run's slots as one Parquet table: a row for each slot, warm-ups "
-        "included.",
-        "serve": "Show the runs of a folder on a local page: live, compared, exported; begin duels "
-        "from it.",
-        "resume": "Go on with a run after Ctrl-C, a crash or a full disk; finished rounds aren't "
-        "repeated.",
-    },
-    "Why is it so": {
-        "why": "Find what limits the variants of a run: each is measured again with one "
-        "thing changed.",
-    },
-    "This machine": {
+    "Prepare": {
+        "init": "Write a webdyno.toml that says how the application in a folder starts.",
+        "traffic": "Make a load of the traffic in an access log or HAR file.",
+        "list": "List stacks, sites, experiments or studies; or show a stack with its settings.",
         "doctor": "Look at this machine: cores, limits, packages, and what they mean for results.",
-        "setup": "Install the packages that stacks, and all sites they can serve, need.",
-        "stacks": "List all stacks, or show one with its settings and the sites that it can serve.",
-        "calibrate": "Measure what this client can do at most against a server that does nothing, "
-        "and the noise.",
-        "cluster": "Start, look at and stop a Ray cluster: its hosts, and what lies between them.",
-        "completion": "Print what lets a shell complete commands and flags.",
-        "load": "Put load on a URL; flags are the engine's, see `webdyno load --help`.",
+        "cluster": "Start, check and stop a Ray cluster of load and server hosts.",
+    },
+    "Also": {
+        "up": "Start one system, print its URL, and keep it up until Ctrl-C.",
+        "load": "Put load on a URL and print what was measured.",
+        "audit": "Find what can't be believed in a benchmark's output, and why.",
     },
 }
 """By what people want, each with what it does: what the list of commands shows, which imports none

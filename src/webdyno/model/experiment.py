@@ -13,6 +13,7 @@ from webdyno.model.base import Model
 from webdyno.model.capacity import USUAL_MEASURE_OF_SEARCH, CapacitySettings, Objective
 from webdyno.model.changes import Changes, changed
 from webdyno.model.errors import UserError
+from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, unpacked
 from webdyno.model.measure import Measure, MeasureChanges
@@ -23,7 +24,6 @@ from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequest
 from webdyno.model.setting import SettingValue, TunedVariant
 from webdyno.model.testbed import TestbedSettings
 from webdyno.model.text import Name, OneLine
-from webdyno.model.why import Advice, Design, Intervention
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
@@ -59,7 +59,7 @@ class Variant(Model):
     testbed: Changes = {}
     """Keys of `[testbed]` that differ from the experiment's."""
     settings: dict[str, SettingValue] = {}
-    """Settings of the stack and its site, see `webdyno stacks NAME`; their own defaults else."""
+    """Settings of the stack and its site, see `webdyno list NAME`; their own defaults else."""
     memory: Size | None = None
     """Limit for all its services together; none unless given."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None

@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Literal
 
 from webdyno.model.base import Interval, Model
+from webdyno.model.explain import Effect, Elasticity, Explanation, Gain, Saturation, Waiting
 from webdyno.model.long_look import LongLook
-from webdyno.model.why import Effect, Elasticity, Explanation, Gain, Saturation, Waiting
 
 
 class Verdict(StrEnum):

@@ -1,20 +1,44 @@
-"""What a user wants to fail on: `after.server_cpu_us > +5%`, held against a run's intervals."""
+"""What people want to fail on: `p99 > +5%`, held against the intervals of a run.
+
+One grammar for all commands, of the baseline's value: `[VARIANT.]METRIC > +PERCENT`.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import ratio_range
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import METRICS
 
+SHORT = {
+    "cpu": "server_cpu_us",
+    "throughput": "throughput_rps",
+    "p50": "latency_p50_us",
+    "p99": "latency_p99_us",
+    "memory": "memory_mib",
+}
+"""What metrics are called in limits, beside their own names."""
+EXAMPLE = "such as 'p99 > +5%' or 'throughput < -5%'"
 _LIMIT = re.compile(
-    r"\s*(?P<variant>.+)\.(?P<metric>\w+)\s*(?P<sign>[<>])\s*(?P<percent>[+-]?\d+(?:\.\d+)?)\s*%\s*"
+    r"\s*(?P<about>[^<>]+?)\s*(?P<sign>[<>])\s*(?P<amount>[+-]\d+(?:\.\d+)?)\s*%\s*"
 )
 
 Holds = Literal["yes", "no", "inconclusive"]
+
+
+class Threshold(NamedTuple):
+    """A limit as it is written."""
+
+    text: str
+    variant: str
+    """Empty where all are meant that are compared with the baseline."""
+    metric: str
+    above: bool
+    share: float
+    """Of the baseline's value; negative below it."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +72,36 @@ class LimitAnswer:
     ratio: str
 
 
-def read_limit(text: str, experiment: Experiment) -> Limit:
-    """Read `VARIANT.METRIC > +5%` or `VARIANT.METRIC < -5%`.
-
-    Raise ValueError for what it can't be.
-    """
+def read_threshold(text: str) -> Threshold:
+    """Read `p99 > +5%` or `nginx.cpu < -5%`; raise ValueError for what is neither."""
     parts = _LIMIT.fullmatch(text)
     if parts is None:
-        raise ValueError("should look like 'VARIANT.METRIC > +5%', such as 'b.server_cpu_us > +5%'")
-    variant, metric, share = (
-        parts["variant"].strip(),
-        parts["metric"],
-        float(parts["percent"]) / 100,
-    )
-    baseline, *others = experiment.variants
-    if variant == baseline:
-        raise ValueError(f"{variant} is the baseline; name a variant that is compared with it")
-    if variant not in others:
-        raise ValueError(f"there is no variant {variant!r}; there are {', '.join(others)}")
-    if metric not in METRICS:
-        raise ValueError(f"there is no metric {metric!r}; the metrics are {', '.join(METRICS)}")
+        raise ValueError(f"should look like METRIC > +PERCENT, {EXAMPLE}")
+    about, share = parts["about"], float(parts["amount"]) / 100
+    variant, _, name = ("", "", about) if _metric(about) else about.rpartition(".")
+    metric = _metric(name.strip())
+    if metric is None:
+        raise ValueError(f"there is no metric {name!r}; there are {', '.join([*SHORT, *METRICS])}")
     if share <= -1:
         raise ValueError("nothing is less by 100% or more")
-    return Limit(text.strip(), variant, metric, parts["sign"] == ">", share)
+    return Threshold(text.strip(), variant.strip(), metric, parts["sign"] == ">", share)
+
+
+def read_limits(text: str, experiment: Experiment) -> list[Limit]:
+    """Read a limit of an experiment's variants; raise ValueError for what it can't be."""
+    read = read_threshold(text)
+    baseline, *others = experiment.variants
+    if read.variant == baseline:
+        raise ValueError(f"{read.variant} is the baseline; name a variant that is compared with it")
+    if read.variant and read.variant not in others:
+        raise ValueError(f"there is no variant {read.variant!r}; there are {', '.join(others)}")
+    variants = [read.variant] if read.variant else others
+    return [Limit(read.text, variant, read.metric, read.above, read.share) for variant in variants]
+
+
+def _metric(name: str) -> str | None:
+    metric = SHORT.get(name, name)
+    return metric if metric in METRICS else None
 
 
 def limit_answers(limits: Sequence[Limit], judgements: Iterable[Judgement]) -> list[LimitAnswer]:

@@ -230,7 +230,7 @@ class Load(Model):
     `replay_file`, which then gives the requests as well. Its stretches are drawn, the same for all
     variants; warm-ups and pilot runs have its rate only."""
     replay_file: str | None = None
-    """A file that `webdyno workload --replay` wrote: when each of the `[[requests]]` was made.
+    """A file that `webdyno traffic --replay` wrote: when each of the `[[requests]]` was made.
     It is played at a speed that gives `rate_per_s` on average. Its content is kept with the run.
     """
     replay: Annotated[str, AfterValidator(_replay)] | None = None

@@ -19,6 +19,7 @@ READABLE = (1, FORMAT)
 
 EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
+SUMMARY_FILE = "summary.csv"
 SWEEPS = {"rates": "latency against arrival rate", "connections": "throughput against connections"}
 """Runs that lie in the folder of a search for the capacity: by folder, what they show."""
 CATALOGUE_FOLDER = "catalog"

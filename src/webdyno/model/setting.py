@@ -71,7 +71,7 @@ class _Setting(Model):
     cause: Cause | None = None
     """How it makes servers slow, if that is known of it."""
     when_sampled: SettingValue | None = None
-    """What `webdyno why --profile` gives it, so that samples have names; None: it stays."""
+    """What `webdyno explain --profile` gives it, so that samples have names; None: it stays."""
 
     def idle(self, fixed: Mapping[str, SettingValue]) -> bool:
         """Whether it has no effect, given the settings that are fixed."""

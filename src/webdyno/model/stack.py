@@ -224,7 +224,7 @@ class Site(Model):
     """
     settings: dict[str, Setting] = {}
     suggests: dict[Literal["load", "measure"], dict[str, SettingValue]] = {}
-    """Settings of an experiment that suit it; `webdyno duel` starts from them. A page that takes
+    """Settings of an experiment that suit it; `webdyno compare` starts from them. A page that takes
     the servers a tenth of a second needs longer slots than a small file."""
 
     def page(self, path: str) -> Page:

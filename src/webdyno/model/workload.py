@@ -107,7 +107,7 @@ class Agreement(Model):
 
 
 class Workload(Model):
-    """What `webdyno workload` found in a log."""
+    """What `webdyno traffic` found in a log."""
 
     log: OneLine
     """Name of the file."""

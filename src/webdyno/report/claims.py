@@ -174,7 +174,7 @@ def claims_page(
             doc.Section("How to repeat it", [doc.Code(again)]),
         ],
     )
-    return html(document, brand="webdyno studies", version=version("webdyno"))
+    return html(document, brand="webdyno list studies", version=version("webdyno"))
 
 
 def _study(

@@ -78,7 +78,7 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
     ]
     return html(
         doc.Document(document.title, document.about, blocks),
-        brand="webdyno fleet",
+        brand="webdyno report",
         version=version("webdyno"),
     )
 

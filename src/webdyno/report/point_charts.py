@@ -154,7 +154,8 @@ def _highest_ceiling_rps(data: PointData) -> float | None:
 def _ceiling_caption(ceiling_rps: float) -> str:
     return (
         f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
-        f"responses per second ({command('calibrate')}); a dashed line shows that where it is near."
+        f"responses per second ({command('doctor', '--calibrate')}); a dashed line shows that "
+        "where it is near."
     )
 
 

@@ -13,7 +13,7 @@ from webdyno.judge.time_spent import where_time_goes
 from webdyno.model.command import command
 from webdyno.model.files import write_whole, writing
 from webdyno.model.judgement import Verdict
-from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead
+from webdyno.model.run import PAGE_FILE, SUMMARY_FILE, SWEEPS, RunHead
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import Preflight, pilot_sections, preflight_of
 from webdyno.report.conditions import machine_facts, when
@@ -38,7 +38,6 @@ from webdyno.report.run_charts import flame_figure, ratio_figure
 from webdyno.report.view import PointView, RunView
 from webdyno.report.words import verdict_cell
 
-SUMMARY_FILE = "summary.csv"
 VARIABLE = re.compile(r"var\(--([\w-]+)\)")
 SCALE = 2.0
 """Of PNGs, for screens with small pixels."""

@@ -118,7 +118,7 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     if least > budget_s * (1 + TOLERANCE):
         return (
             f"expected: {duration(least)} ({what}), as {duration(budget_s)} are too short for a "
-            f"verdict. --budget {least}s would do{more}"
+            f"verdict. --time {least}s would do{more}"
         )
     to_most = f"{DASH}{duration(budget_s)}" if least < budget_s else ""
     takes = f"expected: {duration(least)}{to_most} ({what})"

@@ -13,9 +13,9 @@ from typing import Any
 from webdyno.definitions.validation import shown_value
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.explain import Design
 from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
-from webdyno.model.why import Design
 
 UNSET = "its default"
 LONGEST_NAME = 60

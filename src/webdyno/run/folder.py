@@ -76,7 +76,7 @@ class RunFolder:
             if any(path.iterdir()):
                 raise UserError(
                     f"{path} is not empty: a run needs a folder of its own. "
-                    "Name another one with --out."
+                    "Name another one with --output."
                 )
         except OSError as error:
             raise OperationError(f"{path}: can't begin a run there: {cause_of(error)}") from error
@@ -128,7 +128,7 @@ class RunFolder:
             os.close(lock)
             raise UserError(
                 f"{self.path}: another webdyno is adding to this run. "
-                "Wait until it has ended, or begin another run with --out."
+                "Wait until it has ended, or begin another run with --output."
             ) from None
         except BaseException:
             os.close(lock)

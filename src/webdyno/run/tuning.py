@@ -33,11 +33,12 @@ BROKEN = -3.0
 """ln of the gain of settings with which a server doesn't do what it is asked for."""
 ROUND_BUDGET_S = 600.0
 """Longer than batches take: pilots shorten windows to what so many variants leave of it."""
-FINAL_BUDGET_S, FINAL_ROUNDS = 300.0, 400
+FINAL_ROUNDS = 400
 
 SHOWN = (
-    "`webdyno stacks {stack}` shows those of a stack, docs/how-to/tune.md how a setting says that "
-    "it may be tuned"
+    "`webdyno list stacks {stack}` shows those of a stack, docs/how-to/tune.md how a setting says "
+    "that it "
+    "may be tuned"
 )
 DECLARED = (
     "of a system of your own you say what may be changed, such as settings.workers = "

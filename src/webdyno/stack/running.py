@@ -366,5 +366,5 @@ def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:
     if user and not trusted and (changeable := user.may_exchange(folder.absolute())):
         raise OperationError(
             f"{folder}: {user.name}, as whom servers run, can change {changeable}; root "
-            "writes its logs only where he can't: choose another folder with --out"
+            "writes its logs only where he can't: choose another folder with --output"
         )

@@ -62,7 +62,7 @@ def _matches(claim: Claim, point: Point) -> bool:
 
 def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
     if not judged:
-        why = "no finished round at its levels; a longer --budget or --full measures there"
+        why = "no finished round at its levels; a longer --time or --full measures there"
         return _not_judged(generator, why)
     if claim.is_figure:
         return _figures(generator, claim, judged)
@@ -215,7 +215,7 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
         return f"it looks clear, but {', '.join(causes)} may explain it"
     return (
         f"the interval contains a bound of the claim ({claimed_range(claim)}){_ruled_out(cause)}; "
-        "a longer --budget narrows it"
+        "a longer --time narrows it"
     )
 
 

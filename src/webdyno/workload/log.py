@@ -280,7 +280,7 @@ def _notes(
         yield (
             f"CloudFront answered {number(at_edge)} of {number(requests)} requests itself; your "
             f"server saw {number(requests - at_edge)}. For these alone: "
-            r"zgrep -vP '\tHit\t' LOG | webdyno workload -"
+            r"zgrep -vP '\tHit\t' LOG | webdyno traffic -"
         )
     if remarks[CASE_BLIND] and (alike := _alike(paths)):
         yield f"for IIS {' and '.join(alike)} are one page; other servers tell them apart"

@@ -32,9 +32,9 @@ _PACKED: dict[bytes, Callable[[Any], AbstractContextManager[Any]]] = {
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 _ELSEWHERE = {
-    b"\x28\xb5\x2f\xfd": ("packed by zstd", "zstd -dc {0} | webdyno workload -"),
-    b"PK\x03\x04": ("a ZIP archive", "unzip -p {0} | webdyno workload -"),
-    b"LPKSHHRH": ("systemd's journal", "journalctl --file {0} -o cat | webdyno workload -"),
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "zstd -dc {0} | webdyno traffic -"),
+    b"PK\x03\x04": ("a ZIP archive", "unzip -p {0} | webdyno traffic -"),
+    b"LPKSHHRH": ("systemd's journal", "journalctl --file {0} -o cat | webdyno traffic -"),
     b"PAR1": ("Parquet", "duckdb writes its rows as JSON: COPY … TO 'log.json'"),
 }
 """What is read after another program has made lines of it."""
@@ -117,7 +117,7 @@ def check_is_file(path: Path) -> None:
     if path == STDIN or path.is_file():
         return
     if path.exists():
-        raise UserError(f"{path}: is no regular file; `webdyno workload -` reads standard input")
+        raise UserError(f"{path}: is no regular file; `webdyno traffic -` reads standard input")
     raise UserError(f"{path}: there is no such file")
 
 

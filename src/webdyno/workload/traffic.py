@@ -93,8 +93,8 @@ def traffic_toml(
     told = workload.model_dump(exclude_none=True)
     as_fast = "" if speed == 1 else f", {speed:g} times as fast"
     return (
-        f"# Traffic as in a log of {workload.requests} requests{as_fast}, by `webdyno workload`.\n"
-        "# webdyno duel A B --requests THIS-FILE, or as a part of an experiment's file.\n\n"
+        f"# Traffic as in a log of {workload.requests} requests{as_fast}, by `webdyno traffic`.\n"
+        "# webdyno compare A B --traffic THIS-FILE, or as a part of an experiment's file.\n\n"
         + tomli_w.dumps({"load": load, "workload": told})
         + "".join(f"\n\n[[requests]]\n{tomli_w.dumps(entry).rstrip()}" for entry in requests)
         + "\n"

@@ -187,7 +187,7 @@ def test_rates_near_a_ceiling(ceiling_rps: float, limit: Limit, rule: str | None
     by_rule = found_in(run_with(readings_with(ceiling=ceiling)))
     assert by_rule.keys() & {"client-ceiling", "link-limited"} == ({rule} if rule else set())
     if rule:
-        assert "webdyno calibrate" in by_rule[rule].what
+        assert "webdyno doctor --calibrate" in by_rule[rule].what
         assert by_rule[rule].severity == ("invalid" if limit == "client" else "note")
 
 

@@ -9,10 +9,10 @@ from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import warnings_of
 from webdyno.judge.validity.preflight import response_differences
+from webdyno.model.explain import Intervention
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import PreflightRecord, Response
 from webdyno.model.run import RunHead
-from webdyno.model.why import Intervention
 
 FORBIDDEN = """<?xml version="1.0"?>
 <!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN"><html><head><title>403 Forbidden</title>

@@ -118,7 +118,7 @@ FEW_REQUESTS = AuditRule(
     _few,
     why="Most of the run is opening connections and waiting for the last ones; queues, caches "
     "and worker processes never get to a steady state.",
-    instead="webdyno load URL -c 64 -d 30s goes on for a time instead; webdyno duel nginx "
+    instead="webdyno load URL -c 64 -d 30s goes on for a time instead; webdyno compare nginx "
     "apache-prefork warms up first and repeats with fresh starts.",
 )
 
@@ -240,7 +240,7 @@ DOCUMENT_RULES = (
         "different-loops",
         _different_loops,
         why="The programs that are compared don't do the same work.",
-        instead="webdyno duel node nginx-phpfpm --site spin has both count equally far.",
+        instead="webdyno compare node nginx-phpfpm --site spin has both count equally far.",
     ),
     AuditRule(
         "one-url-from-a-cache",
@@ -248,8 +248,8 @@ DOCUMENT_RULES = (
         why="After the first request the page comes from memory: that measures the cache's best "
         "case, without the application and without a miss.",
         instead="webdyno load --request-file urls.jsonl --zipf 0.8 asks for many pages, the first "
-        "most often; webdyno duel nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what the "
-        "cache is worth.",
+        "most often; webdyno compare nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what "
+        "the cache is worth.",
     ),
     AuditRule(
         "busy-client",
@@ -257,6 +257,6 @@ DOCUMENT_RULES = (
         why="The client was saturated (httperf always takes what it can get): the rate may be "
         "the client's, and what it took the server lacked.",
         instead="webdyno load URL watches its own threads and ends with exit code 3 where it was "
-        "the limit; webdyno duel nginx apache-event gives the servers CPUs of their own.",
+        "the limit; webdyno compare nginx apache-event gives the servers CPUs of their own.",
     ),
 )

@@ -305,7 +305,7 @@ RULES = (
         "link-limited",
         _link,
         why="The link sets the rate: whatever serves this document will look alike.",
-        instead="Compare CPU time per request, which a full link leaves as it is: webdyno duel "
+        instead="Compare CPU time per request, which a full link leaves as it is: webdyno compare "
         "nginx apache-event --path /100KB.txt reports it beside the throughput.",
     ),
     AuditRule(
@@ -313,8 +313,8 @@ RULES = (
         _same_machine,
         why="Client and server share processors: what one takes the other lacks, and a client "
         "that is saturated makes fast servers look alike.",
-        instead="webdyno duel nginx apache-prefork gives each its own CPUs, says when the client "
-        "was the limit, and reports the server's CPU time per request.",
+        instead="webdyno compare nginx apache-prefork gives each its own CPUs, says when the "
+        "client was the limit, and reports the server's CPU time per request.",
     ),
     AuditRule(
         "thin-tail",
@@ -322,7 +322,7 @@ RULES = (
         why="A percentile with few samples above it is one or two odd requests, and another run "
         "gives another.",
         instead="webdyno load URL -d 60s for more of them (p99 with 95% confidence takes 299 "
-        "requests without a miss); webdyno duel nginx apache-event says which percentiles have "
+        "requests without a miss); webdyno compare nginx apache-event says which percentiles have "
         "too few.",
     ),
     AuditRule(
@@ -338,7 +338,7 @@ RULES = (
         _short,
         why="Servers take seconds to start workers, fill caches and compile; a short run "
         "measures that, and one incident moves everything.",
-        instead="webdyno load URL -d 30s; webdyno duel nginx apache-prefork warms up, and "
+        instead="webdyno load URL -d 30s; webdyno compare nginx apache-prefork warms up, and "
         "repeats until the interval is narrow.",
     ),
     AuditRule(

@@ -262,7 +262,7 @@ RULES = (
         "different-documents",
         _rows_as_sides,
         why="The rows are about responses of different size: their throughputs can't be compared.",
-        instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
+        instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),
     AuditRule(
@@ -283,7 +283,7 @@ RULES = (
         _different_sizes,
         why="The columns are about documents of different size: their throughputs can't be "
         "compared.",
-        instead="webdyno duel nginx apache-prefork --site static --path /100KB.txt serves one "
+        instead="webdyno compare nginx apache-prefork --site static --path /100KB.txt serves one "
         "document from both, and gives no verdict while the bodies differ.",
     ),
     AuditRule(

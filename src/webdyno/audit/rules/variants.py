@@ -173,8 +173,8 @@ _SETTINGS: tuple[tuple[str, Callable[[Output], object]], ...] = (
 )
 
 _DUEL = (
-    "webdyno duel nginx apache-prefork --site static --path /100KB.txt puts one load on both, in "
-    "turns"
+    "webdyno compare nginx apache-prefork --site static --path /100KB.txt puts one load on both, "
+    "in turns"
 )
 
 DIFFERENT_DOCUMENTS = AuditRule(

@@ -43,7 +43,8 @@ SEARCH_TRIALS = 10
 CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
 FIX_OF_LATE = (
     "Take a machine that is less busy, or one whose CPUs aren't lent to others, or ask for longer "
-    "times (--slo 'p99<50ms'): `webdyno calibrate` shows how late the load generator is here."
+    "times (--slo 'p99<50ms'): `webdyno doctor --calibrate` shows how late the load generator is "
+    "here."
 )
 FIX_OF_NONE = (
     "Ask for what the variant can do when nobody else is there (see its latency in "

@@ -1,4 +1,4 @@
-"""What would change if a variant were changed: it and other forms of it, as of `webdyno why`.
+"""What would change if a variant were changed: it and other forms of it, as of `webdyno explain`.
 
 What limits it: it is given less of one thing at a time. What would help: one setting is another at
 a time. What settings do: variants of a design have some of them changed.
@@ -33,10 +33,10 @@ from webdyno.judge.validity import SLOT_RULES, valid_for
 from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
+from webdyno.model.explain import Advice, Design, Effect, Elasticity, Gain
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.metrics import METRICS, THROUGHPUT, response_bytes
 from webdyno.model.setting import FixableRule, Sign
-from webdyno.model.why import Advice, Design, Effect, Elasticity, Gain
 
 LIMITS, SLACK = 0.6, 0.25
 """An elasticity that is surely above the one is told as the limit, surely below the other as none;
@@ -248,7 +248,7 @@ def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
                 yield f"{variant}: {_worth(it)}."
         promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
         if promising:
-            yield f"{variant}: more time (--budget) would tell of {_listed(promising)}."
+            yield f"{variant}: more time (--time) would tell of {_listed(promising)}."
         others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
         if others:
             yield f"{variant}: no gain is sure of {_listed(others)}."

@@ -79,7 +79,7 @@ CLIENT_LIMITED = SlotRule(
 
 
 def reaches_ceiling(slot: SlotRecord, limit: Limit) -> bool:
-    """Whether a slot's throughput is the most that `webdyno calibrate` found, for this reason."""
+    """Whether a slot's throughput is the most that `doctor --calibrate` found, for this reason."""
     ceiling = slot.readings.ceiling if slot.readings else None
     share = _ceiling_share(slot)
     return ceiling is not None and ceiling.limited_by == limit and NEAR < share < STALE
@@ -100,7 +100,7 @@ def _highest(slots: Sequence[SlotRecord]) -> str:
     return (
         f"it answered up to {percent(max(map(_ceiling_share, slots)))} of the "
         f"{number(round(known[0].throughput_rps))} req/s that this client reaches against "
-        "a server that does nothing (webdyno calibrate)"
+        "a server that does nothing (webdyno doctor --calibrate)"
     )
 
 

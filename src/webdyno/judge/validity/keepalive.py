@@ -222,7 +222,7 @@ IDLE_CONNECTIONS = SlotRule(
     name="idle-connections",
     broken=_let_go,
     what=_fewest_held,
-    fix="Raise the server's limits of connections, workers and open files (see `webdyno stacks "
+    fix="Raise the server's limits of connections, workers and open files (see `webdyno list "
     "NAME`) and its keep-alive timeout, or hold fewer: --set load.idle_connections=N.",
 )
 

@@ -150,7 +150,7 @@ def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]
 def _carried(full: Sequence[SlotRecord]) -> str:
     shares = sorted(link_share(readings) for readings in readings_of(full))
     if not shares[-1]:
-        return "the throughput was what the link allows at most (webdyno calibrate)"
+        return "the throughput was what the link allows at most (webdyno doctor --calibrate)"
     return f"the link carried {percent(shares[len(shares) // 2])} of what it can"
 
 

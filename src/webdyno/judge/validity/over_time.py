@@ -47,7 +47,7 @@ FAILS_SHARE = 0.01
 LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
 LONGEST = "24h"
 MUCH_LONGER = 3
-LOG = "`webdyno why --profile` shows where the time goes."
+LOG = "`webdyno explain --profile` shows where the time goes."
 LOG_FIX = (
     "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
     f"logs, a lock. {LOG}"

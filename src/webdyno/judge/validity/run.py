@@ -47,7 +47,7 @@ def _sessions(data: PointData) -> Iterator[ValidityWarning]:
             variant=None,
             what="the run was resumed under other conditions: "
             f"{shown}{f'; and {number(more)} more' if more > 0 else ''}",
-            fix="Measure again with the same experiment in a new folder; `webdyno compare` can "
+            fix="Measure again with the same experiment in a new folder; `webdyno diff` can "
             "then set the two beside each other.",
         )
 
@@ -144,7 +144,7 @@ def _few_rounds(data: PointData) -> Sequence[ValidityWarning]:
             severity="note",
             variant=None,
             what=f"only {count(finished, 'finished round')}; a verdict needs at least {fewest}",
-            fix="Go on with `webdyno resume`, or run again with a longer --budget.",
+            fix="Go on with `webdyno resume`, or run again with a longer --time.",
         )
     ]
 
@@ -238,7 +238,7 @@ def _words_of_starts(found: Starts, rule: MetricRule) -> str:
 
 MORE_STARTS_HELP = (
     "More starts help, longer slots don't: give it more time. What is drawn at a start decides: "
-    "memory layout, huge pages, a hash seed, a compiler. `webdyno why --profile` shows where."
+    "memory layout, huge pages, a hash seed, a compiler. `webdyno explain --profile` shows where."
 )
 
 START_RULES = (RunRule("starts-differ", _starts),)

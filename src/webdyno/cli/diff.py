@@ -1,0 +1,60 @@
+"""`webdyno diff`: two runs of one experiment, such as before and after an upgrade."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.flags import TEXT, Format, is_json
+from webdyno.model.exit_codes import Exit
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.model.judgement import Verdict
+
+
+def diff(
+    before: Annotated[Path, Parameter(help="RUN: folder of the earlier run.")],
+    after: Annotated[Path, Parameter(help="RUN: folder of the later run.")],
+    *,
+    format_: Format = TEXT,
+) -> Exit:
+    """Show what changed between two runs of the same experiment; nothing is measured.
+
+    The exit code goes by the deciding metric of all variants.
+
+    For example
+
+        webdyno run static-hello -o before
+
+        webdyno run static-hello -o after
+
+        webdyno diff before after
+    """
+    from webdyno.cli.console import plain_console
+    from webdyno.judge.runs import compare_sweeps
+    from webdyno.report.run_comparison import comparison_document
+    from webdyno.report.terminal import print_document
+    from webdyno.run.folder import RunFolder
+
+    as_json = is_json(format_)
+    runs = [RunFolder.open(path) for path in (before, after)]
+    compared = compare_sweeps(*(run.data() for run in runs))
+    console = plain_console()
+    if as_json:
+        console.out(compared.model_dump_json(indent=2), highlight=False)
+    else:
+        print_document(console, comparison_document(runs[1].head, compared))
+    return exit_of(compared.verdict)
+
+
+def exit_of(verdict: "Verdict") -> Exit:
+    """Give the exit code for what became of the deciding metric."""
+    from webdyno.model.judgement import Verdict
+
+    codes = {
+        Verdict.SLOWER: Exit.WORSE,
+        Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
+        Verdict.INVALID: Exit.INVALID,
+        Verdict.INCOMPLETE: Exit.INCONCLUSIVE,
+    }
+    return codes.get(verdict, Exit.OK)

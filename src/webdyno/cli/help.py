@@ -1,0 +1,213 @@
+"""`--help` and `--help-all`: pages that fit a terminal of 80 columns and 60 lines.
+
+A page shows the flags that most people need, `--help-all` all of them, in groups. What a flag wants
+stands at the beginning of its description, in capitals: `DURATION: time to measure`.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from cyclopts import App
+from cyclopts.argument import Argument
+
+from webdyno.model.command import COMMANDS_FOR
+from webdyno.model.exit_codes import MEANINGS
+
+WIDTH = 80
+LEFT = 25
+"""Columns of a flag, with what it wants."""
+ALL = "--help-all"
+OPTIONS = "Options"
+GROUPS = {
+    OPTIONS: "",
+    "Systems": "--site --set --catalog --dir --env --service --prepare --ready --ready-within "
+    "--root --vary",
+    "Traffic": "--path --traffic --connections --host --generator --ignore --same-bodies",
+    "Precision and time": "--time --precision --question --soak --explain --fail-if",
+    "Network and hosts": "--testbed --link --delay --loss --server-cores --cluster "
+    "--loads-other-machines",
+    "Output": "--output --format --yes --report --quiet --verbose",
+}
+"""Flags that several commands have, by what they are about; a command's own come first."""
+FIRST_PAGE = {
+    *("--site", "--set", "--path", "--traffic", "--connections"),
+    *("--time", "--precision", "--fail-if", "--explain", "--output", "--format", "--yes"),
+}
+"""Of these flags, the ones that `--help` shows."""
+RARE = {
+    *("--think", "--think-spread", "--seed", "--stage", "--times", "--conn-rate", "--send-delay"),
+    *("--requests-per-conn", "--poisson", "--max-backlog", "--zipf", "--replay", "--replay-speed"),
+    *("--cookies", "--exclude-saturated", "--window", "--source", "--idle", "--slow-readers"),
+    *("--slow-rate", "--http2", "--streams", "--cacert", "--insecure", "--tls-resumption"),
+    *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up"),
+}
+"""A command's own flags that only `--help-all` shows."""
+WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)
+INTRODUCES = "For example"
+AGAIN = "…"
+
+
+class HelpLine(NamedTuple):
+    """A flag or argument, and what it does."""
+
+    name: str
+    does: str
+
+
+def help_page(app: App, name: str, *, everything: bool) -> str:
+    """Give the page of a command; of webdyno as a whole without a name."""
+    lines = _command_page(app, name, everything=everything) if name else _overview()
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _overview() -> Iterator[str]:
+    yield "Compare web servers and apps with statistics you can trust."
+    yield ""
+    yield "Usage: webdyno COMMAND"
+    width = max(len(name) for names in COMMANDS_FOR.values() for name in names)
+    for group, commands in COMMANDS_FOR.items():
+        yield ""
+        yield group
+        for name, does in commands.items():
+            yield from _filled(f"  {name:<{width}}  ", does)
+    yield ""
+    yield "Exit codes"
+    for code, meaning in MEANINGS.items():
+        yield from _filled(f"  {code.value:>3}  ", meaning)
+    yield ""
+    yield "webdyno COMMAND --help: the most common flags, examples; --help-all: all flags."
+    yield "webdyno --completion SHELL: completion for bash, zsh or fish. webdyno --version."
+
+
+def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
+    command = app[name]
+    says, examples = _parts(command.help)
+    arguments = list(
+        command.assemble_argument_collection(
+            default_parameter=app.default_parameter, parse_docstring=False
+        )
+    )
+    given = [it for it in arguments if it.parameter.show is not False and it.children == []]
+    positional = [it for it in given if it.index is not None]
+    flags = [it for it in given if it.index is None]
+    chosen = [it for it in flags if everything or _is_first(it)]
+    yield from _filled("", says[0])
+    yield ""
+    words = "".join(f" {_usage(it)}" for it in positional)
+    again = (
+        f"   ({AGAIN}: may be given again)" if any(AGAIN in shown(it).name for it in chosen) else ""
+    )
+    yield f"Usage: webdyno {name}{words}{' [FLAGS]' if flags else ''}{again}"
+    if not everything:
+        for paragraph in says[1:]:
+            yield ""
+            yield from _filled("", paragraph)
+    if positional:
+        if not everything:
+            yield ""
+        for it in positional:
+            line = shown(it)
+            yield from _filled(f"  {line.name:<{LEFT}}", line.does)
+    for group, members in _grouped(chosen):
+        yield ""
+        yield group
+        for it in members:
+            line = shown(it)
+            yield from _filled(f"  {line.name:<{LEFT}}", line.does)
+    if not everything:
+        yield from _examples(examples)
+        if len(chosen) < len(flags):
+            yield ""
+            yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
+
+
+def _parts(doc: str) -> tuple[list[str], list[str]]:
+    """Take what a command says of itself apart: its paragraphs, and its examples."""
+    said, _, examples = doc.partition(INTRODUCES)
+    paragraphs = [" ".join(it.split()) for it in said.split("\n\n") if it.strip()]
+    return paragraphs, [line.strip() for line in examples.splitlines() if line.strip()]
+
+
+def _examples(lines: Sequence[str]) -> Iterator[str]:
+    if not lines:
+        return
+    yield ""
+    yield "Examples"
+    for line in lines:
+        if len(line) + 2 <= WIDTH:
+            yield f"  {line}"
+        else:
+            yield from _filled("  ", line, rest="      ")
+
+
+def _grouped(flags: Sequence[Argument]) -> Iterator[tuple[str, list[Argument]]]:
+    for group, names in GROUPS.items():
+        order = names.split()
+        members = [it for it in flags if _group_of(it) == group]
+        if members:
+            members.sort(key=lambda it, order=order: order.index(_flag(it)) if order else 0)  # type: ignore[misc]
+            yield group, members
+
+
+def _group_of(flag: Argument) -> str:
+    return next((group for group, names in GROUPS.items() if _flag(flag) in names.split()), OPTIONS)
+
+
+def _is_first(flag: Argument) -> bool:
+    name = _flag(flag)
+    return name in FIRST_PAGE or (_group_of(flag) == OPTIONS and name not in RARE)
+
+
+def _flag(it: Argument) -> str:
+    """Give a flag's long name; of what stands by its place that one's."""
+    long = next((name for name in it.names if name.startswith("--")), None)
+    return long or next(iter(it.names), str(it.field_info.name))
+
+
+def shown(it: Argument) -> HelpLine:
+    """Give how a flag or argument stands in a page."""
+    found = WANTED.fullmatch(it.parameter.help or "")
+    wanted, does = (found["wanted"], found["does"]) if found else ("", it.parameter.help or "")
+    if does.partition(" ")[0].isalpha():
+        does = does[:1].upper() + does[1:]
+    name = _flag(it)
+    if it.index is not None:
+        return HelpLine(wanted or name.upper(), f"{does}{_default(it)}")
+    short = next((each for each in it.names if len(each) == 2), "")
+    negative = it.parameter.negative
+    if any(negative or ()):
+        name = "--[no-]" + name.removeprefix("--")
+    words = f"{short}, {name}" if short else name
+    again = AGAIN if "Sequence" in str(it.hint) else ""
+    return HelpLine(f"{words} {wanted}{again}".rstrip(), f"{does}{_default(it)}")
+
+
+def _default(it: Argument) -> str:
+    """Say what counts where a flag isn't given, as a person writes it."""
+    value = it.field_info.default
+    if "[default:" in (it.parameter.help or "") or not value or isinstance(value, bool | type):
+        return ""
+    if isinstance(value, tuple | list):
+        return f" [default: {', '.join(map(str, value))}]"
+    return f" [default: {value:g}]" if isinstance(value, float) else f" [default: {value}]"
+
+
+def _usage(it: Argument) -> str:
+    name = shown(it).name
+    kind = it.field_info.kind
+    if kind == kind.VAR_POSITIONAL:
+        return f"[{name}…]"
+    return name if it.required else f"[{name}]"
+
+
+def _filled(first: str, text: str, rest: str | None = None) -> list[str]:
+    """Fill lines; one that is too long for its column begins on a line of its own."""
+    indent = " " * len(first) if rest is None else rest
+    if rest is None and len(first.rstrip()) > LEFT + 1 and first.startswith("  -"):
+        indent = " " * (LEFT + 2)
+        return [first.rstrip(), *_filled(indent, text)]
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
+    ) or [first]

@@ -1,0 +1,130 @@
+"""`webdyno list`: what there is: stacks, sites, experiments, studies."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.flags import CatalogDirs
+from webdyno.model.command import command
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from rich.console import Console
+
+    from webdyno.definitions import Catalogue
+    from webdyno.model.setting import Setting
+    from webdyno.model.stack import Stack
+
+
+def list_known(
+    what: Annotated[
+        str, Parameter(help="WHAT: stacks, sites, experiments, studies; or a stack's name.")
+    ] = "stacks",
+    *,
+    catalog: CatalogDirs = (),
+) -> None:
+    """List stacks, sites, experiments or studies; or show a stack with its settings.
+
+    For example
+
+        webdyno list
+
+        webdyno list apache-event
+
+        webdyno list studies
+    """
+    from webdyno.cli.console import plain_console
+    from webdyno.definitions import Catalogue
+
+    catalogue = Catalogue.load(catalog)
+    if what == "studies":
+        _list_studies()
+    elif what == "sites":
+        _list_sites(catalogue)
+    elif what == "experiments":
+        _list_experiments(catalogue)
+    elif what == "stacks":
+        _list_stacks(catalogue)
+    else:
+        _show_stack(catalogue, catalogue.stack(what), plain_console())
+
+
+def _list_stacks(catalogue: "Catalogue") -> None:
+    from webdyno.cli.console import plain_console, print_table
+
+    rows = [(it.name, it.title, _sites(catalogue, it)) for it in catalogue.stacks.values()]
+    print_table(("stack", "what it is", "sites"), rows)
+    said = f"\n'{command('list', 'NAME')}' shows a stack's settings."
+    plain_console().print(said, style="dim")
+
+
+def _list_sites(catalogue: "Catalogue") -> None:
+    from webdyno.cli.console import print_table
+
+    rows = [
+        (site.name, site.title, ", ".join(it.name for it in fitting))
+        for site in catalogue.sites.values()
+        if (fitting := [it for it in catalogue.stacks.values() if site in catalogue.sites_for(it)])
+    ]
+    print_table(("site", "what it is", "stacks"), rows)
+
+
+def _list_experiments(catalogue: "Catalogue") -> None:
+    from webdyno.cli.console import print_table
+
+    found = [catalogue.experiment(name) for name in catalogue.experiments]
+    rows = [
+        (name, it.title, ", ".join(it.variants))
+        for name, it in zip(catalogue.experiments, found, strict=True)
+    ]
+    print_table(("experiment", "what it is", "variants"), rows)
+
+
+def _list_studies() -> None:
+    from webdyno.cli.console import plain_console, print_table
+    from webdyno.definitions.catalogue import read_studies
+
+    rows = [
+        (it.name, it.title, str(len(it.claims)), ", ".join(it.experiments))
+        for it in read_studies().values()
+    ]
+    print_table(("study", "what it is", "claims", "experiments"), rows)
+    said = f"\n'{command('run', 'study:NAME')}' repeats one."
+    plain_console().print(said, style="dim")
+
+
+def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> None:
+    from rich.text import Text
+
+    from webdyno.cli.console import print_table
+    from webdyno.model.format import setting_value
+    from webdyno.stack.needs import packages_of
+
+    services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
+    console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))
+    console.print(f"services  {services}")
+    console.print(f"packages  {', '.join(packages_of(stack))}")
+    console.print(f"sites     {_sites(catalogue, stack)}\n")
+    settings = {name: target.setting for name, target in stack.exposed_settings().items()}
+    print_table(
+        ("setting", "values", "default", "tuned", "what it does"),
+        [
+            (name, it.range(), setting_value(it.default), _tuned(it), it.help)
+            for name, it in settings.items()
+        ],
+    )
+
+
+def _sites(catalogue: "Catalogue", stack: "Stack") -> str:
+    return ", ".join(site.name for site in catalogue.sites_for(stack))
+
+
+def _tuned(setting: "Setting") -> str:
+    """Say where `webdyno tune` looks."""
+    from webdyno.model.setting import NumberSetting
+
+    if setting.tune is None:
+        return ""
+    if not isinstance(setting, NumberSetting):
+        return ", ".join(setting.tune.choices or ["yes"])
+    low, high = setting.tuned_range
+    return f"{low:g} to {high:g}"

@@ -1,0 +1,153 @@
+"""Runs of one experiment on several machines: measured there, judged together, shown."""
+
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webdyno.cli.console import plain_console
+from webdyno.cli.diff import exit_of
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
+from webdyno.model.cluster import FLEET_FILE
+from webdyno.model.command import command
+from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
+from webdyno.model.files import write_whole, writing
+from webdyno.model.format import count
+from webdyno.model.judgement import Verdict
+from webdyno.model.point import plan_points
+from webdyno.model.run import PAGE_FILE
+from webdyno.run.folder import RunFolder
+
+if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
+    from webdyno.lab.dispatch import Dispatched
+
+FLEET_PAGE = "fleet.html"
+
+
+def machines_in(runs: Sequence[Path]) -> dict[str, Path]:
+    """Give runs by machine: those that were named, and those in a folder of several hosts."""
+    from webdyno.cluster.dispatch import finished_runs
+
+    return _named(
+        [
+            machine
+            for path in runs
+            for machine in (
+                [run.path for run in finished_runs(path)]
+                if (path / FLEET_FILE).exists()
+                else [path]
+            )
+        ]
+    )
+
+
+def show_fleet(
+    runs: Mapping[str, Path],
+    page: Path | None,
+    again: str,
+    *,
+    json: bool = False,
+    json_file: Path | None = None,
+) -> Exit:
+    """Judge runs' folders by the machine's name; print what they say, and write the page.
+
+    `again` is the command that writes it another time. `json`: instead of that, in a file if named.
+    """
+    from webdyno.cluster.dispatch import judged_machines
+    from webdyno.judge.fleet import judge_fleet
+    from webdyno.report.fleet import fleet_document, fleet_page
+    from webdyno.report.page import make_again
+    from webdyno.report.terminal import print_document
+
+    machines = judged_machines(runs)
+    found = judge_fleet(machines)
+    console, head = plain_console(), machines[found.machines[0]].head
+    if json_file is not None:
+        with writing(json_file):
+            json_file.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    elif json:
+        console.out(found.model_dump_json(indent=2), highlight=False)
+    else:
+        print_document(console, fleet_document(head, found))
+    if page is not None:
+        reports = {
+            name: relpath(run / PAGE_FILE, page.parent)
+            for name, run in runs.items()
+            if (run / PAGE_FILE).exists()
+        }
+        write_whole(page, fleet_page(head, found, reports, again), make_again(again))
+        console.print(f"Page: {page}", highlight=False)
+    return exit_of(found.verdict)
+
+
+def _named(runs: Sequence[Path]) -> dict[str, Path]:
+    """Name each machine by its run's folder; by its whole path where two are called alike."""
+    names = [path.resolve().name for path in runs]
+    if len(set(runs)) < len(runs):
+        raise UserError("a run is named twice, and a machine counts once: name each folder once")
+    alike = len(set(names)) < len(names)
+    return {str(path) if alike else name: path for name, path in zip(names, runs, strict=True)}
+
+
+def measure_and_show_all(dispatched: "Dispatched", how: RunFlags) -> Exit:
+    """Have hosts measure what is missing of an experiment; judge all together, and show that."""
+    from webdyno.cluster.dispatch import finished_runs
+    from webdyno.lab.dispatch import TOLD_APART, measure_on_hosts
+
+    folder, works = dispatched.folder, dispatched.works
+    if not measure_on_hosts(dispatched, at_terminal(how)):
+        return Exit.INTERRUPTED
+    if how.report and max(work.hosts for work in works) <= TOLD_APART:
+        for run in (run for work in works for run in finished_runs(folder, work.part)):
+            if not (run.path / PAGE_FILE).exists():
+                _draw(run)
+    if (folder / FLEET_FILE).exists():
+        return _show_replicates(folder, page=how.report)
+    return show_spread(folder)
+
+
+def _draw(run: RunFolder) -> None:
+    from webdyno.report.result_page import write_report
+    from webdyno.report.view import see
+
+    write_report(run.path, see(run.data()).view)
+
+
+def _show_replicates(folder: Path, *, page: bool) -> Exit:
+    """Judge the runs that came to their end together, and write the page of all of them."""
+    from webdyno.cluster.dispatch import finished_runs
+
+    runs = {run.path.name: run.path for run in finished_runs(folder)}
+    if len(runs) < 2:
+        raise OperationError(
+            f"{count(len(runs), 'host')} came to an end, which says nothing of others"
+        )
+    file = folder / FLEET_PAGE
+    again = command("report", folder, "--format", "html", "-o", file)
+    return show_fleet(runs, file if page else None, again)
+
+
+def show_spread(folder: Path) -> Exit:
+    """Judge each point that came to its end, and print it with its machine."""
+    from webdyno.cluster.dispatch import finished_runs, work_at_points
+    from webdyno.judge.sweep import judge_sweep
+    from webdyno.lab.dispatch import spread_in
+    from webdyno.report.run_comparison import MachinePoint, spread_document
+    from webdyno.report.terminal import print_document
+
+    experiment = spread_in(folder)
+    works, judged = work_at_points(experiment), []
+    for work, plan in zip(works, plan_points(experiment), strict=True):
+        for run in finished_runs(folder, work.part)[:1]:
+            [alone] = judge_sweep(run.data()).points
+            at = alone.replace(point=plan.point)
+            judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
+    if not judged:
+        raise OperationError(f"{folder}: no point was measured to its end")
+    print_document(plain_console(), spread_document(experiment, judged, len(works)))
+    if len(judged) < len(works):
+        return Exit.FAILED
+    verdicts = {it.at.judgement.verdict for it in judged}
+    return Exit.INVALID if Verdict.INVALID in verdicts else Exit.OK

@@ -1,0 +1,170 @@
+"""`webdyno traffic`: the traffic of a log as a load."""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from webdyno.model.command import command
+from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
+
+
+def traffic(
+    logs: Annotated[
+        list[Path],
+        Parameter(
+            name="LOG",
+            help="LOG: access logs of servers and load balancers, or a HAR file; also packed. "
+            "-: standard input.",
+            allow_leading_hyphen=True,
+        ),
+    ],
+    /,
+    *,
+    output: Annotated[
+        Path, Parameter(name=["-o", "--output"], help="FILE: where the load is written.")
+    ] = Path("traffic.toml"),
+    twin: Annotated[
+        Path | None,
+        Parameter(help="DIR: write a catalog with made-up files of the log's paths and sizes."),
+    ] = None,
+    twin_of: Annotated[
+        Literal["pages", "files"],
+        Parameter(help="KIND: pages (PHP, Node.js) that cost CPU time as in the log, or files."),
+    ] = "pages",
+    replay: Annotated[
+        Path | None,
+        Parameter(help="FILE: write the log's own timetable, for load.arrivals=replay."),
+    ] = None,
+    loop: Annotated[
+        Literal["open", "closed"],
+        Parameter(help="KIND: open: at the log's rate; closed: visitors with pauses."),
+    ] = "open",
+    speed: Annotated[float, Parameter(help="FACTOR: how many times as fast as in the log.")] = 1.0,
+    from_: Annotated[
+        str | None,
+        Parameter(name="--from", help="MOMENT: omit what came before."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        Parameter(help="MOMENT: omit what came then or later; UTC unless it says."),
+    ] = None,
+    methods: Annotated[
+        str, Parameter(help="NAME,…: methods that are taken; a log has no bodies.")
+    ] = "GET,HEAD",
+    queries: Annotated[
+        Literal["drop", "hash", "keep"], Parameter(help="HOW: drop, hash or keep queries.")
+    ] = "drop",
+    path_parts: Annotated[
+        Literal["hash", "keep"],
+        Parameter(help="HOW: hash or keep what looks like e-mail addresses, tokens, numbers."),
+    ] = "hash",
+    force: Annotated[bool, Parameter(help="Write over a file that is there.")] = False,
+) -> Exit:
+    """Make a load of the traffic in an access log or HAR file.
+
+    It prints how well load and log agree. Addresses and agents are hashed with a salt that is
+    thrown away; nothing else of visitors is kept.
+
+    For example
+
+        webdyno traffic access.log access.log.1.gz -o traffic.toml
+
+        webdyno compare conf:new.conf conf:old.conf --root public --traffic traffic.toml
+
+        webdyno traffic access.log --twin copy
+
+        webdyno compare nginx node --catalog copy --site twin --traffic traffic.toml
+
+        webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
+    """
+    from webdyno.cli.console import tell
+    from webdyno.cli.traffic_found import (
+        FASTEST,
+        SLOWEST,
+        print_found,
+        reading_progress,
+        tell_few,
+    )
+    from webdyno.workload.log import LogSelection
+    from webdyno.workload.privacy import Privacy
+    from webdyno.workload.read import check_is_file, read_logs
+    from webdyno.workload.traffic import Manner, traffic_of
+    from webdyno.workload.twin import NAME, write_twin
+
+    for log in logs:
+        if str(log).startswith("-") and str(log) != "-":
+            raise UserError(f"traffic has no flag {log}; `webdyno traffic --help` has them all")
+        check_is_file(log)
+    for written in (output, replay):
+        if written is not None and written.exists() and not force:
+            raise UserError(f"{written} is there already; --force writes over it")
+    if replay is not None and loop == "closed":
+        raise UserError("--replay: a timetable is an open loop's; omit --loop closed")
+    if not SLOWEST <= speed <= FASTEST:
+        raise UserError(f"--speed {speed:g}: should be from {SLOWEST:g} to {FASTEST:g}")
+    wanted = LogSelection(
+        methods=_methods(methods),
+        from_s=_moment("--from", from_, 0.0),
+        to_s=_moment("--to", to, float("inf")),
+    )
+    if wanted.from_s >= wanted.to_s:
+        raise UserError(f"--from {from_} --to {to}: the end should be after the beginning")
+    with reading_progress() as progress:
+        read = read_logs(logs, wanted, Privacy(queries, path_parts), progress)
+    named = None if replay is None else os.path.relpath(replay, output.parent)
+    made = traffic_of(read, Manner(loop, speed), twin=twin_of if twin else None, replay_file=named)
+    _write(output, [made.text])
+    if replay is not None and made.replay is not None:
+        _write(replay, made.replay.written())
+    served: list[str] = []
+    if twin is not None and made.twin is not None:
+        write_twin(twin, made.twin)
+        served = ["--catalog", str(twin), "--site", NAME]
+    for bad in read.bad:
+        tell(f"{bad.file}:{bad.line}: {bad.why}")
+    print_found(made.workload)
+    for note in read.notes:
+        tell(f"note: {note}")
+    if loop == "open":
+        tell_few(made.workload.arrivals.rate_per_s, speed)
+    compare = command("compare", "A", "B", *served, "--traffic", str(output))
+    tell(f"{output} has the load: {compare}")
+    if made.workload.pages:
+        tell(
+            "stacks with PHP or Node.js serve this twin; --twin-of files makes one for all of them"
+        )
+    if replay is not None:
+        both = "--vary load.arrivals=poisson,replay"
+        tell(f"{replay} has the log's own timetable; to measure with both: {compare} {both}")
+    return Exit.OK
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    from webdyno.model.files import writing
+
+    with writing(path), path.open("w", encoding="utf-8") as file:
+        file.writelines(lines)
+
+
+def _methods(given: str) -> list[str]:
+    names = given.upper().split(",")
+    for name in names:
+        if not re.fullmatch("[A-Z]{1,20}", name) or name in {"CONNECT", "TRACE"}:
+            raise UserError(f"--methods {given}: {name!r:.40} is no method that asks for a page")
+    return names
+
+
+def _moment(flag: str, given: str | None, unless: float) -> float:
+    from webdyno.workload.access import moment_of
+
+    try:
+        return moment_of(given) if given else unless
+    except (ValueError, OverflowError):
+        raise UserError(
+            f"{flag} {given}: is no time such as 2026-11-22T18:00 or 2026-11-22T18:00+01:00"
+        ) from None

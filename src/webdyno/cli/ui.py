@@ -1,0 +1,97 @@
+"""`webdyno ui`: the runs of a folder as a local page."""
+
+import os
+import socket
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from webdyno.cli.flags import CatalogDirs
+from webdyno.model.errors import OperationError, UserError
+from webdyno.model.exit_codes import Exit
+
+HIGHEST_PORT = 65_535
+ANSWERED_WITHIN_S = 3
+"""So long responses are waited for when it is to end."""
+
+
+def ui(
+    folder: Annotated[Path, Parameter(help="DIR: the folder whose runs are shown.")] = Path("runs"),
+    *,
+    port: Annotated[int, Parameter(help="NUMBER: where it listens [default: a free port]")] = 0,
+    catalog: CatalogDirs = (),
+) -> Exit:
+    """Show the runs of a folder on a local web page.
+
+    Runs are shown live, compared and exported, and comparisons can be started. It listens on
+    127.0.0.1 alone; the address that it prints has a token in it. Ctrl-C ends it, and a run that
+    was started from it.
+
+    For example
+
+        webdyno ui
+
+        webdyno ui results --port 8080
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise OperationError(
+            "the page takes Starlette and Uvicorn, an extra of webdyno: install 'webdyno[ui]', "
+            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} starlette "
+            "uvicorn python-multipart"
+        )
+    if not 0 <= port <= HIGHEST_PORT:
+        raise UserError(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
+    import uvicorn
+
+    from webdyno.cli.console import plain_console
+    from webdyno.definitions import Catalogue
+    from webdyno.ui import Starter, make_app
+    from webdyno.ui.guard import ImpatientProtocol
+    from webdyno.ui.runs import Runs
+
+    runs, token = Runs(folder), token_urlsafe(24)
+    starter = Starter(runs.root)
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+            listening.listen()  # who reads the address may ask at once
+        except OSError as error:
+            raise OperationError(f"--port {port}: can't be listened on: {error.strerror}") from None
+        port = listening.getsockname()[1]
+        app = make_app(runs, Catalogue.load(catalog), starter, token, port, _defect)
+        plain_console().print(f"http://127.0.0.1:{port}/{token}/", soft_wrap=True)
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            http=ImpatientProtocol,
+            ws="none",
+            timeout_graceful_shutdown=ANSWERED_WITHIN_S,
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            starter.end()
+            _leave_threads()
+    return Exit.OK
+
+
+def _leave_threads() -> None:
+    """End at once where a thread still judges a run: Python would wait for it, however long."""
+    if any(it is not threading.main_thread() and not it.daemon for it in threading.enumerate()):
+        sys.stdout.flush()
+        os._exit(Exit.INTERRUPTED)
+
+
+def _defect(error: Exception) -> str:
+    from webdyno.cli.console import tell
+    from webdyno.lab.ending import keep_traceback
+
+    said = keep_traceback(error, "ui")
+    tell(said)
+    return said

@@ -1,0 +1,274 @@
+"""Experiments that tell why a run came out as it did.
+
+Variants that have less of one thing each, or other workers, tell what limits the first one;
+variants that have another value of one setting each, of which it is known that it can cost much,
+tell what that is worth; and a run that is measured again while the servers' CPUs are sampled tells
+what they do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from webdyno.definitions import Catalogue
+from webdyno.definitions.validation import shown_value
+from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
+from webdyno.model.errors import OperationError
+from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.explain import Advice, Intervention, Resource
+from webdyno.model.machine import CpuSplit
+from webdyno.model.measure import Measure
+from webdyno.model.metrics import CPU_TIME
+from webdyno.model.setting import FACTORS, SERVER_CPUS, Setting, SettingValue
+from webdyno.stack.service_graph import resolve_stack
+
+REMAINING, REMAINING_OF_SCARCE = 0.7, 0.8
+"""The share that is left of a resource: little enough that the effect shows in two minutes, enough
+that it is near the slope. The client's CPU time and memory are seldom ample, so that with any less
+they would become the limit themselves."""
+WORKERS = {"workers", "children", "threads", "processes"}
+"""Settings that say how many requests a service works on at a time. Half as many are tried; of one,
+two."""
+FEWEST_CONNECTIONS = 5
+"""With fewer there is no third to take away."""
+KEPT_SETTINGS = {
+    *("slot_s", "warmup_s", "warmup_bursts", "ramp_up_s", "slots_per_variant"),
+    *("budget_s", "patience", "answer_within_s"),
+}
+"""Of how the run was measured, where that isn't the default: run.json says all."""
+PRECISION = {"precision": 0.05, "patience": 2.0}
+"""How well a ratio has to be known: 5% of the throughput is 0.14 of the elasticity with 70% left,
+0.22 with 80%, and what limits a server has one near 1."""
+
+
+def interventions(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
+) -> Iterator[tuple[Intervention, Variant]]:
+    """Give what can be taken from a variant here, each with the variant as it then is.
+
+    CPU time only where that `is_ours`: quotas take root. Fewer connections ask less often where
+    answers wait for something that can't be taken: another machine, a sleep, a lock, the disk.
+    """
+    here, testbed = experiment.variants[variant], experiment.testbed_of(variant)
+
+    def less_of(
+        resource: Resource, share: float, **changed: object
+    ) -> tuple[Intervention, Variant]:
+        return Intervention(resource=resource, share=share), here.replace(**changed)
+
+    def less_on_the_testbed(
+        resource: Resource, share: float, key: str, value: float
+    ) -> tuple[Intervention, Variant]:
+        return less_of(resource, share, testbed={**here.testbed, key: share * value})
+
+    stack = catalogue.stack(here.stack)
+    if cpu_time_is_ours and not stack.runs_already and not stack.has_containers:
+        yield less_of("servers' CPU", REMAINING, cpus=REMAINING * (here.cpus or len(split.servers)))
+    if cpu_time_is_ours:
+        cpus = testbed.client_cpus or float(len(split.client))
+        yield less_on_the_testbed("client's CPU", REMAINING_OF_SCARCE, "client_cpus", cpus)
+    if testbed.link:
+        yield less_on_the_testbed("link", REMAINING, "link", testbed.link)
+    if here.memory:
+        memory = round(REMAINING_OF_SCARCE * here.memory)
+        yield less_of("memory", REMAINING_OF_SCARCE, memory=memory)
+    connections = experiment.load_of(variant).connections
+    if connections >= FEWEST_CONNECTIONS:
+        fewer = round(REMAINING * connections)
+        load = {**here.load, "connections": fewer}
+        yield less_of("connections", fewer / connections, load=load)
+    for setting, now in _workers(variant, experiment, catalogue, split).items():
+        other = max(now // 2, 1) if now > 1 else 2
+        intervention = Intervention(resource="workers", share=other / now, setting=setting)
+        yield intervention, here.with_settings({setting: other})
+
+
+def _workers(
+    variant: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> dict[str, int]:
+    """Give the numbers of workers, by setting, where connections may wait for one."""
+    connections = experiment.load_of(variant).connections
+    return {
+        it.name: it.now
+        for it in _settings_of(variant, experiment, catalogue, split)
+        if it.inner in WORKERS and not it.setting.idle(it.beside) and isinstance(it.now, int)
+        if it.now // 2 < connections
+    }
+
+
+class _VariantsSetting(NamedTuple):
+    """A setting as a variant has it."""
+
+    name: str
+    inner: str
+    """What its service calls it."""
+    setting: Setting
+    now: SettingValue
+    beside: Mapping[str, SettingValue]
+    """All settings of its service."""
+
+
+def _settings_of(
+    variant: str, experiment: Experiment, catalogue: Catalogue, split: CpuSplit
+) -> Iterator[_VariantsSetting]:
+    stack = catalogue.stack(experiment.variants[variant].stack)
+    site = catalogue.site(experiment.site_of(variant))
+    roles = resolve_stack(stack, site, experiment.settings_of(variant), len(split.servers)).roles
+    resolved = {role.name: role.settings for role in roles}
+    for name, (setting, sets) in stack.with_services(site.services).exposed_settings().items():
+        role, inner = sets[0]
+        yield _VariantsSetting(name, inner, setting, resolved[role][inner], resolved[role])
+
+
+def limits_experiment(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    *,
+    cpu_time_is_ours: bool = True,
+) -> Experiment:
+    """Give the experiment that tells what limits a variant of another one.
+
+    Raise OperationError where nothing can be taken from it.
+    """
+    found = list(
+        interventions(variant, experiment, catalogue, split, cpu_time_is_ours=cpu_time_is_ours)
+    )
+    if not found:
+        raise OperationError(
+            f"{variant}: nothing can be taken from it here. Taking CPU time takes root and control "
+            "groups; a link's throughput, a memory limit or the setting `workers` would have to "
+            "be set in the run"
+        )
+    things = ", ".join(it.setting or it.resource for it, _ in found)
+    changed = {f"{variant}, {_what_was_done(it, there)}": (it, there) for it, there in found}
+    kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
+    return experiment.derived(
+        f"What limits {variant}",
+        f"What of {things} limits {variant}?",
+        {variant: experiment.variants[variant]} | {name: it for name, (_, it) in changed.items()},
+        Measure.model_validate(PRECISION | kept),
+        interventions={name: it for name, (it, _) in changed.items()},
+    )
+
+
+def _what_was_done(it: Intervention, variant: Variant) -> str:
+    if it.setting:
+        return f"{it.setting} = {variant.settings[it.setting]}"
+    return f"{'fewer' if it.resource == 'connections' else 'less'} {it.resource}"
+
+
+def advice_for(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
+) -> list[Advice]:
+    """Give the settings that may be why a variant is slow, as its settings and a run of it have it.
+
+    Where the run breaks a rule that one of them fixes, only those that do: no throughput is valid
+    before.
+    """
+    found = list(_all_of_it(variant, experiment, catalogue, split, evidence))
+    return [it for it in found if it.fixes in evidence.broken] or found
+
+
+def _all_of_it(
+    variant: str,
+    experiment: Experiment,
+    catalogue: Catalogue,
+    split: CpuSplit,
+    evidence: AdviceEvidence,
+) -> Iterator[Advice]:
+    sent = _headers(variant, experiment)
+    for name, _, setting, now, beside in _settings_of(variant, experiment, catalogue, split):
+        if setting.cause is None or not _is_felt(setting, beside, sent):
+            continue
+        if setting.cause.where is not None and not SIGNS[setting.cause.where](evidence):
+            continue
+        for better in setting.cause.better:
+            tried = _tried(better, now, setting, len(split.servers))
+            if tried is not None and tried != now:
+                yield Advice(
+                    setting=name,
+                    now=now,
+                    tried=tried,
+                    says=setting.cause.says,
+                    vendor=setting.cause.vendor,
+                    fixes=setting.cause.fixes if setting.cause.fixes in evidence.broken else None,
+                )
+
+
+def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Advice]) -> Experiment:
+    """Give the experiment that tells what each piece of advice is worth to a variant.
+
+    Where the variant breaks a rule that invalidates throughputs, it decides on the servers' CPU
+    time; a search for the capacity goes by objectives, and stays one.
+    """
+    here = experiment.variants[variant]
+    changed = {
+        f"{variant}, {piece.setting} = {shown_value(piece.tried)}": piece for piece in advice
+    }
+    variants = {name: here.with_settings({it.setting: it.tried}) for name, it in changed.items()}
+    kept = experiment.measure.model_dump(
+        include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
+    )
+    if experiment.capacity is None and any(piece.fixes for piece in advice):
+        kept["decide_on"] = CPU_TIME
+    return experiment.derived(
+        f"What would make {variant} faster",
+        f"What are other settings worth to {variant}?",
+        {variant: here} | variants,
+        Measure.model_validate({"patience": 2, **kept}),
+        advice=changed,
+    )
+
+
+def _headers(variant: str, experiment: Experiment) -> set[str]:
+    """Name what headers a variant's requests have, in small letters."""
+    headers = [
+        experiment.load_of(variant).headers,
+        *(request.headers for request in experiment.requests_of(variant)),
+    ]
+    return {name.lower() for each in headers for name in each}
+
+
+def _is_felt(setting: Setting, beside: Mapping[str, SettingValue], sent: set[str]) -> bool:
+    header = setting.needs_header
+    return not setting.idle(beside) and (header is None or header.lower() in sent)
+
+
+def _tried(
+    better: SettingValue, now: SettingValue, setting: Setting, cpus: int
+) -> SettingValue | None:
+    """Give what a better value is in figures; None where it lies beyond the setting's range."""
+    if better == SERVER_CPUS:
+        return cpus
+    if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):
+        return better
+    found = now * FACTORS[better]
+    whole = max(round(found), 1) if setting.type == "whole" else found
+    return None if setting.fault(whole) else whole
+
+
+def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experiment:
+    """Give the experiment with CPU profiling on, and with symbol names where servers give them."""
+    variants = {name: _with_names(name, experiment, catalogue) for name in experiment.variants}
+    return experiment.replace(profile=True, variants=variants)
+
+
+def _with_names(variant: str, experiment: Experiment, catalogue: Catalogue) -> Variant:
+    here = experiment.variants[variant]
+    stack, site = catalogue.stack(here.stack), catalogue.site(experiment.site_of(variant))
+    named: dict[str, SettingValue] = {
+        name: setting.when_sampled
+        for name, (setting, _) in stack.with_services(site.services).exposed_settings().items()
+        if setting.when_sampled is not None
+    }
+    return here.with_settings(named)

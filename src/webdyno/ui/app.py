@@ -1,0 +1,259 @@
+"""The pages and what they ask for."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from webdyno.definitions import Catalogue
+from webdyno.judge.runs import compare_sweeps
+from webdyno.model.errors import OperationError, UserError
+from webdyno.model.text import finished
+from webdyno.report.conditions import when
+from webdyno.report.csv_files import summary_csv
+from webdyno.report.result import summary
+from webdyno.report.run_comparison import comparison_document
+from webdyno.report.terminal import print_document
+from webdyno.report.words import SIGNS
+from webdyno.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
+from webdyno.ui.live import events
+from webdyno.ui.runs import Runs, page_of, seen, state_of
+from webdyno.ui.starting import Starter
+
+ASKED = ("stack", "baseline", "site", "path", "time")
+SYSTEMS = {"system": "stack", "baseline": "baseline"}
+"""By the API's name of it: the field of the page."""
+OWN = ("rev:", "conf:", "url:")
+"""Systems of the user's own that may be named on a page; commands and images may not."""
+COLUMNS = 100
+
+CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
+
+Answer = Callable[[Request], Any]
+
+
+def make_app(
+    runs: Runs, catalogue: Catalogue, starter: Starter, token: str, port: int, defect: Defect
+) -> Starlette:
+    """Make the application that serves the runs of a folder at a port of this machine.
+
+    `defect` is given the exceptions that nobody foresaw.
+    """
+    addresses = Addresses(token)
+    pages = _Pages(runs, catalogue, starter, addresses)
+    with_token = [
+        Route("/", pages.list),
+        Route("/new", pages.new),
+        Route("/begin", pages.begin, methods=["POST"]),
+        Route("/stop", pages.stop, methods=["POST"]),
+        Route("/compare", pages.compare),
+        Route("/verdict/{name:path}", pages.verdict),
+        Route("/live/{name:path}", pages.live),
+        Route("/events/{name:path}", pages.events),
+        Route("/export/{kind}/{name:path}", pages.export),
+        Mount("/static", StaticFiles(packages=[("webdyno.ui", "static")])),
+    ]
+    return Starlette(
+        routes=[
+            Mount(addresses.page(), routes=with_token),
+            Route(f"/{REPORT}/{{seal}}/{{name:path}}", pages.report),
+        ],
+        middleware=[Middleware(Guard, addresses=addresses, port=port, defect=defect)],
+        exception_handlers={
+            UserError: pages.refused,
+            OperationError: pages.refused,
+            HTTPException: pages.refused,
+        },
+    )
+
+
+class _Pages:
+    def __init__(
+        self, runs: Runs, catalogue: Catalogue, starter: Starter, addresses: Addresses
+    ) -> None:
+        self._runs = runs
+        self._addresses = addresses
+        self._catalogue = catalogue
+        self._starter = starter
+        self._templates = Environment(
+            loader=PackageLoader("webdyno.ui"),
+            autoescape=True,
+            finalize=finished,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def _page(self, template: str, status: int = 200, **given: object) -> HTMLResponse:
+        made = self._templates.get_template(template).render(
+            root=self._runs.root,
+            when=when,
+            page=self._addresses.page,
+            report=self._addresses.report,
+            **given,
+        )
+        return HTMLResponse(made, status)
+
+    def refused(self, _: Request, error: Exception) -> Response:
+        """Tell what is wrong."""
+        if isinstance(error, HTTPException):
+            return self._page("message.html", error.status_code, said=error.detail)
+        return self._page(
+            "message.html", 400 if isinstance(error, UserError) else 500, said=str(error)
+        )
+
+    async def list(self, _: Request) -> Response:
+        """Show all runs."""
+        found = await run_in_threadpool(self._runs.list)
+        return self._page("runs.html", found=found, starter=self._starter)
+
+    async def new(self, _: Request) -> Response:
+        """Ask what is to be compared."""
+        return self._page(
+            "new.html",
+            stacks=list(self._catalogue.stacks),
+            sites=list(self._catalogue.sites),
+            starter=self._starter,
+        )
+
+    async def begin(self, request: Request) -> Response:
+        """Start a comparison."""
+        async with request.form() as form:
+            given = {key: str(form.get(key, "")).strip() for key in ASKED}
+        begun = self._starter.begin("compare", self._comparison(given))
+        return RedirectResponse(self._addresses.page("live", begun.name), 303)
+
+    def _comparison(self, given: dict[str, str]) -> Mapping[str, object]:
+        if not all(map(str.isprintable, given.values())):
+            raise UserError("these fields take no control characters: type them again")
+        for key in ("stack", "baseline"):
+            name = given[key]
+            if name not in self._catalogue.stacks and not name.startswith(OWN):
+                raise UserError(
+                    f"{name!r:.60}: the catalogue has no such stack; of your own a page may name "
+                    f"{', '.join(OWN)}, whatever else `webdyno compare` can"
+                )
+        if given["path"] and not given["path"].startswith("/"):
+            raise UserError(f"the path {given['path']!r:.60} should begin with /")
+        systems = {key: self._served(given[name]) for key, name in SYSTEMS.items()}
+        paths = {"paths": [given["path"]]} if given["path"] else {}
+        return {**systems, **paths, **{key: given[key] for key in ("site", "time") if given[key]}}
+
+    def _served(self, system: str) -> str:
+        """Give a system as it was asked for; raise UserError for a configuration from elsewhere.
+
+        A configuration can name programs that its server runs.
+        """
+        if not (asked := CONFIGURATION.fullmatch(system)):
+            return system
+        file = Path(asked["file"]).resolve()
+        if not file.is_relative_to(self._runs.root):
+            raise UserError(
+                f"{system!r:.200}: lies outside of {self._runs.root}; put it there, or start the "
+                "comparison in a terminal"
+            )
+        return f"conf:{asked['server']}{file}{asked['port']}"
+
+    async def stop(self, _: Request) -> Response:
+        """End the run that was begun here with what there is."""
+        self._starter.interrupt()
+        return RedirectResponse(self._addresses.page(), 303)
+
+    async def compare(self, request: Request) -> Response:
+        """Show what changed between two runs of one experiment."""
+        names = request.query_params.getlist("run")
+        if len(names) != 2:
+            raise UserError("choose two runs of the same experiment to compare them")
+        folders = sorted(map(self._runs.open, names), key=lambda it: it.head.started_at)
+        told = await run_in_threadpool(_compared, folders)
+        return self._page("compare.html", names=[str(it.path.name) for it in folders], told=told)
+
+    async def verdict(self, request: Request) -> Response:
+        """Give a run's verdict and headline."""
+        folder = self._runs.open(request.path_params["name"])
+        judged, _ = await run_in_threadpool(seen, folder)
+        verdicts = list(dict.fromkeys(at.judgement.verdict for at in judged.points))
+        return JSONResponse(
+            {
+                "verdicts": [{"sign": SIGNS[it], "word": it.value} for it in verdicts],
+                "headline": " ".join(
+                    judged.sentences[:1]
+                    if len(judged.points) > 1
+                    else [judged.points[0].judgement.headline]
+                ),
+            }
+        )
+
+    async def live(self, request: Request) -> Response:
+        """Show a run while it goes on; one that has ended shows its report."""
+        name = request.path_params["name"]
+        last = self._starter.last
+        begun = last if last is not None and last.name == name else None
+        try:
+            folder = self._runs.open(name)
+        except UserError:
+            if begun is None:
+                raise
+            going = self._starter.is_busy
+            return self._page("starting.html", name=name, said=begun.said, going=going)
+        if state_of(folder.path) == "ended" and not (begun and self._starter.is_busy):
+            return RedirectResponse(self._addresses.report(name), 303)
+        return self._page("live.html", name=name, head=folder.head, is_ours=begun is not None)
+
+    async def events(self, request: Request) -> Response:
+        """Send what is new of a run."""
+        folder = self._runs.open(request.path_params["name"])
+        return StreamingResponse(events(folder), media_type="text/event-stream")
+
+    async def report(self, request: Request) -> Response:
+        """Give a run's report."""
+        name = request.path_params["name"]
+        if not self._addresses.is_sealed(request.path_params["seal"], name):
+            raise HTTPException(403, "open the address that `webdyno ui` printed")
+        page = await run_in_threadpool(page_of, self._runs.open(name))
+        return HTMLResponse(page, headers={"content-security-policy": REPORTS})
+
+    async def export(self, request: Request) -> Response:
+        """Give a run as a file."""
+        kind = request.path_params["kind"]
+        folder = self._runs.open(request.path_params["name"])
+        judged, view = await run_in_threadpool(seen, folder)
+        kinds: dict[str, tuple[Callable[[], str], str]] = {
+            "csv": (lambda: summary_csv(view), "text/csv"),
+            "md": (lambda: summary(view), "text/markdown"),
+            "json": (lambda: judged.model_dump_json(indent=2), "application/json"),
+        }
+        if kind not in kinds:
+            raise UserError(f"{kind!r:.20}: there are {', '.join(kinds)}")
+        make, media = kinds[kind]
+        name = f"attachment; filename*=utf-8''{quote(folder.path.name)}.{kind}"
+        return PlainTextResponse(
+            await run_in_threadpool(make), media_type=media, headers={"content-disposition": name}
+        )
+
+
+def _compared(folders: Sequence[Any]) -> str:
+    console = Console(width=COLUMNS, record=True, file=StringIO(), markup=False)
+    compared = compare_sweeps(*(it.data() for it in folders))
+    print_document(console, comparison_document(folders[1].head, compared))
+    return console.export_text()

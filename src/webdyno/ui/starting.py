@@ -1,0 +1,80 @@
+"""Begins runs as their own processes, which end with the page's server."""
+
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.host.children import ending_with_us, interrupt
+from webdyno.model.errors import OperationError, UserError
+from webdyno.run.child import words_of
+
+END_WITHIN_S = 30.0
+LOG_BYTES = 4_000
+
+
+class Begun(NamedTuple):
+    """A run that was begun from the page."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def said(self) -> str:
+        """The end of what it said."""
+        with suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - LOG_BYTES))
+            return file.read(LOG_BYTES).decode(errors="replace")
+        return ""
+
+
+class Starter:
+    """One run at a time: two on one machine measure each other."""
+
+    def __init__(self, root: Path) -> None:
+        """Begin runs in that folder."""
+        self._root = root
+        self.last: Begun | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run that was begun here goes on."""
+        return self.last is not None and self.last.process.poll() is None
+
+    def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
+        """Begin a run by a call of the Python API; raise UserError while another one goes on."""
+        if self.is_busy:
+            raise UserError("a run goes on already, and two would measure each other: wait for it")
+        self._root.mkdir(parents=True, exist_ok=True)
+        name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
+        log = self._root / f".{name}.log"
+        try:
+            with log.open("xb") as told:  # never into what somebody else has put there
+                process = subprocess.Popen(
+                    [
+                        *ending_with_us("TERM"),
+                        *words_of(call, {**arguments, "output": self._root / name, "report": True}),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=told,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise OperationError(f"{log}: can't begin a run: {error.strerror}") from error
+        self.last = Begun(name, process, log)
+        return self.last
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C: the run ends with what there is."""
+        if self.last is not None and self.is_busy:
+            self.last.process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Interrupt what goes on and wait for it to clean up."""
+        if self.last is not None:
+            interrupt(self.last.process, END_WITHIN_S)

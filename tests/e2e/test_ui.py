@@ -1,0 +1,83 @@
+"""The local page in a real browser: a duel is begun, watched, ended and read."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from e2e.commands import left_behind, started_webdyno
+from e2e.test_report_page import ARGUMENTS, CHROMIUM, serious_faults
+from report import runs
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Of a page that serves a folder with two runs."""
+    for name in ("before", "after"):
+        runs.decided().stored(tmp_path / "runs" / name)
+    with started_webdyno("ui", folder=tmp_path) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+    assert left_behind(tmp_path) == []
+
+
+def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> None:
+    said: list[str] = []
+    page = _opened(browser, address, said)
+    expect(page.locator("[data-verdict]").last).to_contain_text("faster", timeout=30_000)
+    assert serious_faults(page) == []
+    page.get_by_label("Filter").fill("after")
+    assert page.locator("#runs tbody tr:visible").count() == 1
+    page.get_by_label("Filter").fill("")
+    for name in ("before", "after"):
+        page.get_by_label(f"Compare {name}").check()
+    page.get_by_role("button", name="Compare the two").click()
+    assert "after against before" in page.inner_text("h1")
+    assert serious_faults(page) == []
+    page.goto(address)
+    page.locator("#runs a[href*='/report/'][href$='/before']").click()
+    assert page.locator("svg").count() > 0
+    assert said == []
+
+
+def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> None:
+    said: list[str] = []
+    page = _opened(browser, address, said)
+    page.get_by_role("link", name="Begin a duel").first.click()
+    assert serious_faults(page) == []
+    page.get_by_label("What the question is about").fill("nginx")
+    page.get_by_label("What it is compared with").fill("apache-event")
+    page.get_by_label("Time for measuring").fill("60s")
+    page.get_by_role("button", name="Begin").click()
+    page.locator("#live .point").first.wait_for(timeout=60_000)
+    expect(page.get_by_text(re.compile("precision ±")).first).to_be_visible(timeout=60_000)
+    expect(page.locator("#points")).not_to_contain_text("faster")
+    assert serious_faults(page) == []
+    page.get_by_role("button", name="End it").click()
+    page.wait_for_load_state()
+    assert "Runs" in page.inner_text("h1")
+    assert page.locator("#runs tbody tr").count() == 3
+    assert said == []
+
+
+def _opened(browser: Browser, address: str, said: list[str]) -> Page:
+    page = browser.new_context().new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(address)
+    return page
