@@ -1,6 +1,7 @@
 """Records that were damaged: refused when they are read, or judged; never a traceback."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.runs import compare_sweeps
 from webdyno.judge.sweep import judge_sweep
 from webdyno.judge.variance import chosen_slots_per_variant
+from webdyno.model.errors import UserError
 from webdyno.model.records import RECORD, Record, StopRecord
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
@@ -73,10 +75,11 @@ def damaged_records(draw: st.DrawFn) -> list[Record]:
 @given(damaged_records())
 @settings(max_examples=60, deadline=None)
 def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
-    judge_sweep(RunData(HEAD, records))
     data = PointData.of(HEAD, records)
-    decide(data, 10.0)
-    chosen_slots_per_variant(data)
+    with suppress(UserError):  # a histogram is read only where it is needed
+        judge_sweep(RunData(HEAD, records))
+        decide(data, 10.0)
+        chosen_slots_per_variant(data)
 
 
 @pytest.mark.parametrize(
