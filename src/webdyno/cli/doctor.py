@@ -52,7 +52,7 @@ def doctor(
 ) -> None:
     """Look at this machine: cores, limits, packages, and what they mean for results.
 
-    Later runs know from --calibrate when the client or the link was the limit. It takes a minute.
+    Later runs know from --calibrate when the client or the link is saturated. It takes a minute.
 
     For example
 

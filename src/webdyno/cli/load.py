@@ -29,7 +29,7 @@ CODES = {
     0: Exit.OK,
     1: Exit.INVALID,  # requests failed, or none was answered
     2: Exit.USER_ERROR,
-    3: Exit.INVALID,  # the client was the limit
+    3: Exit.INVALID,  # the client was saturated
     4: Exit.FAILED,  # what was measured could not be written
 }
 CROSSED = " is true: it is "

@@ -23,7 +23,7 @@ MEANINGS = {
     Exit.USER_ERROR: "error in the command, a file or a setting",
     Exit.FAILED: "a server, a tool or the disk failed on this machine",
     Exit.WORSE: "worse than the limit (95% confidence), or --fail-if holds",
-    Exit.INCONCLUSIVE: "inconclusive: the data can't tell whether a limit is exceeded",
+    Exit.INCONCLUSIVE: "inconclusive: too little data to say whether a limit is exceeded",
     Exit.INTERRUPTED: "interrupted; what was measured is kept",
     Exit.NOT_READ: "output pipe closed",
 }

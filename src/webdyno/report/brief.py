@@ -272,7 +272,7 @@ def _endpoints(judged: Judgement) -> str:
 
 
 def _limit(data: PointData) -> str:
-    """Say how busy the CPUs of servers and client were: which of them was the limit."""
+    """Say how busy the CPUs of servers and client were: which of them was saturated."""
     slots = [slot for slot in data.slots if slot.phase == "measure"]
     busy = {
         variant: _busy(data, mine)

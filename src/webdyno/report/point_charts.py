@@ -89,7 +89,7 @@ def slots_figure(point: PointView) -> Figure | None:
             Panel(
                 name="slots",
                 alt=f"Throughput, req/s of {len(rows)} slots over time, by variant; "
-                f"{bad} with trouble.",
+                f"{bad} broke a rule or don't count.",
                 svg=drawn(alt.layer(*layers)),
             ),
         ),

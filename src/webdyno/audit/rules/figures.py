@@ -314,7 +314,7 @@ RULES = (
         why="Client and server share processors: what one takes the other lacks, and a client "
         "that is saturated makes fast servers look alike.",
         instead="webdyno compare nginx apache-prefork gives each its own CPUs, says when the "
-        "client was the limit, and reports the server's CPU time per request.",
+        "client is saturated, and reports the server's CPU time per request.",
     ),
     AuditRule(
         "thin-tail",
