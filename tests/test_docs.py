@@ -14,12 +14,14 @@ from cyclopts import CycloptsError
 from webdyno.cli import app
 
 HOME = Path(__file__).parent.parent
-PAGES = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
+PAGES = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").rglob("*.md"))]
 COMMAND = re.compile(
-    r"^\s*(?:\$ )?(?:\S*/)?(?:webdyno|dyno) +(?P<words>[a-z][^`\n]*?)(?: {2,}.*| #.*| [|>].*)?$",
+    r"^\s*(?:\$ )?(?:\S*/)?(?:webdyno|dyno) +"
+    r"""(?P<words>[a-z](?:'[^'\n]*'|"[^"\n]*"|[^`'"\n])*?)(?: {2,}.*| #.*| [|>].*)?$""",
     re.MULTILINE,
 )
-"""Two spaces, a hash or a pipe end a command; an explanation or another program follows."""
+"""Two spaces, a hash or a pipe outside of quotes end a command; an explanation or another program
+follows."""
 CODE = re.compile(
     r"^```(?P<language>[^\n]*)\n(?P<fenced>.*?)^```$|(?P<indented>(?:^ {4}\S[^\n]*\n)+)",
     re.MULTILINE | re.DOTALL,

@@ -60,7 +60,7 @@ def up(
 
         webdyno up apache-prefork --site static --port 8080 --set workers=2
 
-        webdyno up 'cmd:./server --port $PORT' --path /items    # a system of your own, docs/own.md
+        webdyno up 'cmd:./server --port $PORT' --path /items    # a system of your own
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """

@@ -97,7 +97,8 @@ class Systems(Options, total=False):
     paths: Sequence[str]
     """The paths that are requested; else the site's first."""
     own: Mapping[str, object]
-    """Keys of your own systems (docs/own.md): dir, environment, services, prepare, ready, …"""
+    """Keys of your own systems (docs/how-to/compare-my-app.md): dir, environment, services,
+    prepare, ready, …"""
 
 
 def compare(system: str, baseline: str, **options: Unpack[Systems]) -> Result:

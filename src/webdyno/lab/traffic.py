@@ -19,7 +19,7 @@ from webdyno.lab.caller import spelled
 
 @dataclass(frozen=True)
 class AskedTraffic:
-    """What is requested, instead of what the experiment says: docs/requests.md."""
+    """What is requested, instead of what the experiment says: docs/how-to/traffic.md."""
 
     sources: Sequence[str] = ()
     """Each a file (HAR, .http, JSON lines, curl commands, or what `webdyno traffic` wrote), or a

@@ -47,8 +47,8 @@ class Variant(Model):
 
     stack: str
     """A stack of the catalog, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`, see docs/own.md), which also has the keys `dir`, `environment`, `services`,
-    `prepare`, `ready` and `ready_within`."""
+    `url:…`, see docs/how-to/compare-my-app.md), which also has the keys `dir`, `environment`,
+    `services`, `prepare`, `ready` and `ready_within`."""
     site: str | None = None
     """The experiment's site by default. A variant with its own site gets requests for that site's
     first path, unless paths are given."""

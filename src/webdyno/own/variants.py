@@ -187,7 +187,8 @@ class _Resolver:
             raise UserError(f"{place.rstrip(':')}: {stack!r:.{LONGEST_SHOWN}} has a NUL in it")
         if not text.strip():
             raise UserError(
-                f"{place.rstrip(':')}: nothing stands behind {word}:, docs/own.md shows what can"
+                f"{place.rstrip(':')}: nothing stands behind {word}:, "
+                f"docs/how-to/compare-my-app.md shows what can"
             )
         if kind.runs_already and (fixed := {"memory", "cpus"}.intersection(variant)):
             raise UserError(
