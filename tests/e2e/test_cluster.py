@@ -87,7 +87,7 @@ def test_ctrl_c_ends_it_on_all_hosts(hosts: list[TestHost], shared: Path) -> Non
     wait_until(lambda: all(serving(host) for host in others), "no server came up")
     head.signal("bin/webdyno run", signal.SIGINT)
     assert process.wait(PATIENCE_S) == 130, said.read_text()
-    assert "resume ended   goes on" in said.read_text()
+    assert "resume ended   continues" in said.read_text()
     assert "is gone" not in said.read_text()
     nothing_stays(others)
 

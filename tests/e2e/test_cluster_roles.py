@@ -179,7 +179,7 @@ def test_ctrl_c_leaves_nothing_on_any_host(hosts: list[TestHost], shared: Path) 
 
     _, told, code = disturbed(hosts[0], shared, interrupt, *ROLES, out="ended")
     assert code == 130, told
-    assert "resume ended   goes on" in told
+    assert "resume ended   continues" in told
     nothing_stays(hosts)
 
 
@@ -202,7 +202,7 @@ def test_a_run_whose_servers_are_lost_goes_on_when_they_are_back(
     run, told, code = disturbed(hosts[0], shared, lost.kill_all, *ROLES, out="servers")
     assert code == 3, told
     assert "host2 is gone" in told
-    assert "resume servers   goes on" in told
+    assert "resume servers   continues" in told
     before = run.records()
     lost.start_node()
     process, said = begin(hosts[0], shared, "resume", "servers", f"--cluster={HEAD}", "--no-report")

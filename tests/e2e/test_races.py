@@ -73,7 +73,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
         *(*SHORT[1:], "--set=measure.slot_s=0.4", "--time=6s", "--output=run", "--no-report"),
         folder=tmp_path,
     )
-    assert "the run goes on without it" in done.stderr
+    assert "the run continues without it" in done.stderr
     assert "has no rank" in done.stdout
     run = RunFolder.open(tmp_path / "run")
     records = run.records()

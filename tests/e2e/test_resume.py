@@ -144,7 +144,7 @@ def test_after_a_server_died_the_run_is_told_to_go_on_and_does(tmp_path: Path) -
     (hint,) = [line for line in told.splitlines() if " resume run " in line]
     assert len(finished_rounds(tmp_path)) < 6
 
-    goes_on = shlex.split(hint.partition("   goes on")[0])
+    goes_on = shlex.split(hint.partition("   continues")[0])
     done = webdyno(*goes_on[1:], folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr
     assert finished_rounds(tmp_path) == list(range(1, 7))
@@ -204,7 +204,7 @@ def test_an_engine_that_always_ends_is_told_with_what_is_kept(
 def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_folder(
     tmp_path: Path,
 ) -> None:
-    own = tmp_path / "my catalogue"
+    own = tmp_path / "my catalog"
     shutil.copytree(BUILT_IN / "services/nginx", own / "services/odd")
     shutil.copytree(BUILT_IN / "stacks/nginx", own / "stacks/odd")
     stack = own / "stacks/odd/stack.toml"
@@ -214,7 +214,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
         wait_for(tmp_path / "my run/slots.jsonl", 5)
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
-    assert " resume 'my run'   goes on" in told
+    assert " resume 'my run'   continues" in told
     shutil.rmtree(own)
     done = webdyno("resume", "my run", "--yes", folder=tmp_path)
     assert done.returncode in {0, 1}, done.stderr

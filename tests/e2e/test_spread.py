@@ -63,7 +63,7 @@ def test_every_point_is_measured_on_one_host_though_it_was_interrupted(
     head.signal("bin/webdyno run", signal.SIGINT)
     told = (shared / "begun").read_text
     assert process.wait(PATIENCE_S) == 130, told()
-    assert "resume sweep   goes on" in told()
+    assert "resume sweep   continues" in told()
     before = {it: RunFolder.open(it).records() for host in hosts for it in slots_of(out, host)}
 
     code, said = call(head, shared, "resume", "sweep", f"--cluster={HEAD}")

@@ -195,7 +195,7 @@ def test_percentiles_cannot_decide_without_a_distribution() -> None:
     variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
     measure = {"decide_on": "latency_p99_us"}
     experiment = Experiment.model_validate(data | {"variants": variants, "measure": measure})
-    assert "doesn't tell the distribution" in (generator_fault(experiment) or "")
+    assert "doesn't report the distribution" in (generator_fault(experiment) or "")
 
 
 @pytest.mark.parametrize("name", ["ab", "wrk"])

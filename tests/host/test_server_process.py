@@ -76,16 +76,16 @@ def test_a_catalogue_has_no_say_in_what_root_runs(workspace: Workspace, tmp_path
     process = Testbed().spawn(
         ["sleep", "600"],
         cwd=workspace.path,
-        env=ENVIRONMENT | {"LD_WHATEVER": "of the catalogue"},
+        env=ENVIRONMENT | {"LD_WHATEVER": "of the catalog"},
         log=tmp_path / "log",
         workspace=workspace,
     )
     try:
         server, warden = psutil.Process(process.pid), psutil.Process(process.warden_pid)
         wait_until(lambda: server.name() == "sleep")
-        assert server.environ() == ENVIRONMENT | {"LD_WHATEVER": "of the catalogue"}
+        assert server.environ() == ENVIRONMENT | {"LD_WHATEVER": "of the catalog"}
         assert "LD_WHATEVER" not in warden.environ()
-        assert "of the catalogue" not in " ".join(warden.cmdline())
+        assert "of the catalog" not in " ".join(warden.cmdline())
     finally:
         process.stop()
 

@@ -66,9 +66,9 @@ STEADY = {
     "noise that remembers 0.1 s": Server(noise=0.1, memory_s=0.1),
     "noise that remembers 0.5 s": Server(noise=0.1, memory_s=0.5),
     "noise that remembers 2 s": Server(noise=0.05, memory_s=2.0),
-    "beside a neighbour (steal)": Server(neighbour="steal"),
-    "beside a neighbour (programs)": Server(neighbour="programs"),
-    "few responses beside a neighbour": Server(
+    "beside a neighbor (steal)": Server(neighbour="steal"),
+    "beside a neighbor (programs)": Server(neighbour="programs"),
+    "few responses beside a neighbor": Server(
         throughput_rps=60, latency_us=200_000, neighbour="programs"
     ),
     "memory to a plateau": Server(memory="plateau"),
@@ -82,14 +82,14 @@ THERE = {
     "drift of 10%": Server(drifts_to=0.9),
     "leak of 10 kB a request": Server(leak_bytes=10_000),
     "leak of 10 kB, 100 req/s": Server(throughput_rps=100, leak_bytes=10_000),
-    "stalls of 1 s beside a neighbour": Server(
+    "stalls of 1 s beside a neighbor": Server(
         stall_s=1.0, every_s=6.0, looked_s=27.0, neighbour="programs"
     ),
-    "a second at 40% every 6 s beside a neighbour": Server(
+    "a second at 40% every 6 s beside a neighbor": Server(
         stall_s=1.0, every_s=6.0, stall_level=0.4, looked_s=27.0, neighbour="programs"
     ),
-    "drift of 10% beside a neighbour": Server(drifts_to=0.9, neighbour="programs"),
-    "leak of 10 kB beside a neighbour": Server(leak_bytes=10_000, neighbour="programs"),
+    "drift of 10% beside a neighbor": Server(drifts_to=0.9, neighbour="programs"),
+    "leak of 10 kB beside a neighbor": Server(leak_bytes=10_000, neighbour="programs"),
 }
 
 

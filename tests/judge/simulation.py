@@ -200,7 +200,7 @@ def main() -> None:
                 f"  {by[Verdict.FASTER]:6.1%}  {by[Verdict.SLOWER]:6.1%}"
                 f"  {by[Verdict.EQUIVALENT]:10.1%}  {by[Verdict.INCONCLUSIVE]:9.1%}"
             )
-    print("neighbour  felt by one, other  coverage  by sampling  interval")  # noqa: T201
+    print("neighbor  felt by one, other  coverage  by sampling  interval")  # noqa: T201
     for world in GATE_WORLDS:
         measure = Measure()
         outcomes = list(experiments(world, count, measure))

@@ -74,7 +74,7 @@ STEADY: dict[str, tuple[Make, float, float]] = {
     "level from the beginning": (noise, 0, 0.4),
     "stalls of the machine": (lambda rng: with_stalls(rng, noise(rng)), 0, 0.4),
     "a memory of 0.1 s": (lambda rng: remembering(rng, 0.7), 0, 0.5),
-    "a neighbour in bursts": (in_bursts, 0, 0.4),
+    "a neighbor in bursts": (in_bursts, 0, 0.4),
     "a ramp": (lambda rng: noise(rng) + SLOW_START, 2.4, 5.5),
     "a ramp with stalls": (lambda rng: with_stalls(rng, noise(rng) + SLOW_START), 2.4, 5.5),
     "prefork's doubling": (lambda rng: noise(rng) + PREFORK, 2.95, 3.2),
@@ -142,7 +142,7 @@ def print_starts(pilots: int) -> None:
     """Print what several short looks find beside neighbours, and what one long one does."""
     longest_s = 3.0
     for name, make in {
-        "beside neighbours": beside_neighbours,
+        "beside neighbors": beside_neighbours,
         "beside bursts": in_bursts,
         "swinging slowly": swinging,
         "the same with a ramp": lambda rng: beside_neighbours(rng) + SLOW_START,

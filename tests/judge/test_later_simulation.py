@@ -19,7 +19,7 @@ def test_steady_servers_are_accused_of_nothing(name: str) -> None:
         ("stalls of 50 ms every 2 s", "stalls"),
         ("a second at 40% every 6 s", "slow"),
         ("leak of 10 kB, 100 req/s", "growth"),
-        ("leak of 10 kB beside a neighbour", "growth"),
+        ("leak of 10 kB beside a neighbor", "growth"),
     ],
 )
 def test_what_is_there_is_seen(name: str, warning: str) -> None:

@@ -131,11 +131,9 @@ def test_only_what_could_be_seen_is_said_to_be_absent() -> None:
     whole = look_at(stretch(Truth(looked_s=20.0)))
     assert warnings_words(whole).startswith("no stalls of 50 ms or more, drift or leak in 20 s;")
     rare = look_at(stretch(Truth(looked_s=20.0, throughput_rps=2.0)))
-    assert warnings_words(rare).startswith(
-        "no leak in 20 s, too little to tell of stalls and drift;"
-    )
+    assert warnings_words(rare).startswith("no leak in 20 s, too little to judge stalls and drift;")
     unread = stretch(Truth(looked_s=0.05)).model_copy(update={"samples": []})
-    assert "too little to tell of stalls, drift and leak;" in warnings_words(look_at(unread))
+    assert "too little to judge stalls, drift and leak;" in warnings_words(look_at(unread))
 
 
 def test_a_step_is_a_drift() -> None:

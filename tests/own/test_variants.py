@@ -255,10 +255,10 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
         ({"stack": "url:http://127.0.0.1:9", "services": {"db": "redis"}}, "services stand behind"),
         ({"stack": "image:x", "prepare": "true"}, "prepare is for what stands behind"),
         ({"stack": "nginx", "services": {"db": "redis"}}, "services is for a system of your own"),
-        ({"services": {"db": "redis"}, "environment": {"DB_HOST": "x"}}, r"\$DB_HOST tells of"),
+        ({"services": {"db": "redis"}, "environment": {"DB_HOST": "x"}}, r"\$DB_HOST names"),
         (
             {"services": {"db": "redis"}, "settings": {"db_port": {"type": "switch"}}},
-            r"\$DB_PORT tells of a service behind it",
+            r"\$DB_PORT names a service behind it",
         ),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_gain_from_too_few_rounds_is_not_called_none() -> None:
         PointData.of(made.head, [it for it in made.records if (it.round or 0) <= 3])
     ).gains
     (told,) = what_settings_are_worth(found)
-    assert told.startswith("a: more time (--time) would tell of cache = false (2.9")
+    assert told.startswith("a: more time (--time) would decide cache = false (2.9")
 
 
 def test_a_gain_in_what_is_better_low_is_above_one() -> None:

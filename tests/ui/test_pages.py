@@ -144,8 +144,8 @@ def test_nothing_outside_and_no_folder_without_a_run_is_shown(
 @pytest.mark.parametrize(
     ("stack", "path", "said"),
     [
-        ("cmd:rm -rf /", "", "the catalogue has no such stack"),
-        ("--output=/etc", "", "the catalogue has no such stack"),
+        ("cmd:rm -rf /", "", "the catalog has no such stack"),
+        ("--output=/etc", "", "the catalog has no such stack"),
         ("nginx", "x", "should begin with /"),
         ("nginx", "/a\0b", "no control characters"),
         ("conf:/etc/nginx/nginx.conf", "", "lies outside of"),
@@ -201,7 +201,7 @@ def test_one_run_at_a_time(tmp_path: Path) -> None:
     starter = Starter(tmp_path / "new")
     begun = starter.begin("compare", NOTHING)
     if starter.is_busy:
-        with pytest.raises(UserError, match="a run goes on already"):
+        with pytest.raises(UserError, match="another run is in progress"):
             starter.begin("compare", NOTHING)
     begun.process.wait()
     assert not starter.is_busy

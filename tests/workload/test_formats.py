@@ -261,7 +261,7 @@ def test_a_log_of_iis_has_fields_that_change_and_paths_whose_case_means_nothing(
     np.testing.assert_allclose(log.took_s, [0.005, 0.012], rtol=1e-6)
     assert log.body_bytes.tolist() == [77, 0]
     assert log.excluded == {"lines that are no request": 1}
-    assert log.notes == ["for IIS /a and /A are one page; other servers tell them apart"]
+    assert log.notes == ["for IIS /a and /A are one page; other servers distinguish them"]
 
 
 def test_of_cloudfront_s_log_it_is_told_what_the_edge_answered(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Catalogue:
                 raise UserError(f"--catalog {folder}: there is no such folder")
             if not any((folder / kind).is_dir() for kind in KINDS):
                 raise UserError(
-                    f"--catalog {folder}: no catalogue, which has one of the folders "
+                    f"--catalog {folder}: no catalog, which has one of the folders "
                     f"{', '.join(KINDS)}; docs/reference/catalog.md shows one"
                 )
         return cls({}, {}, {}, {}).joined_by(folders)

@@ -238,7 +238,7 @@ def generator_fault(experiment: Experiment) -> str | None:
     decide_on = experiment.measure.decide_on
     if METRICS[decide_on].needs == "times" and not its.tells_times:
         return (
-            f"{name} doesn't tell the distribution of latency, which "
+            f"{name} doesn't report the distribution of latency, which "
             f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'
         )
     return None

@@ -272,7 +272,7 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
             f"ended early: in all of the time requested nothing changes by {percent(MOST_CHANGE)}"
         )
     if look.ended_by is None:
-        yield "not over: `webdyno resume` goes on"
+        yield "not over: `webdyno resume` continues"
 
 
 def _found_words(look: LongLook) -> str:
@@ -302,7 +302,7 @@ def _none_words(look: LongLook) -> str:
     *others, last = seen or ["warning"]
     said = f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
     if look.unseen:
-        said += f", too little to tell of {listed(look.unseen)}"
+        said += f", too little to judge {listed(look.unseen)}"
     return f"{said}; what happens less often than every {looked} would not have been seen"
 
 

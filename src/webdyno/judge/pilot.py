@@ -330,7 +330,7 @@ def _ramp_up_s(load_starts: Sequence[Series], window_s: float, memory_s: float) 
         return 0.0
     step_s = load_starts[0].window_s
     if any(series.window_s != step_s for series in load_starts):
-        raise ValueError("starts of load have to be told in windows of one length")
+        raise ValueError("starts of load have to be recorded in windows of one length")
     logs = np.array([series.logs[:length] for series in load_starts])
     logs -= np.median(logs[:, length // 2 :], axis=1, keepdims=True)
     whole = max(1, round(window_s / step_s))

@@ -117,13 +117,13 @@ def onset(series: Series) -> Onset:
     levels = _batches(clean.logs, batch)
     if len(levels) < 2 * STEADY_BATCHES:
         remembered = f"windows up to {batch * series.window_s:.2g} s apart are still alike"
-        why = f"too short to tell: {remembered}"
+        why = f"too short to decide: {remembered}"
         too_few = len(clean.logs) < 2 * STEADY_BATCHES
         return Onset(0.0, steady=False, why=why, may_begin_later=too_few)
     first = _first_of_last_level(levels)
     at_s, rest = first * batch * series.window_s, levels[first:]
     if len(rest) < STEADY_BATCHES or first >= STEADY_SHARE * len(levels):
-        why = f"its level changed {at_s:.2g} s after the start, too late to tell whether for good"
+        why = f"its level changed {at_s:.2g} s after the start, too late to know whether for good"
         return Onset(at_s, steady=False, why=why, may_begin_later=True)
     change = _significant_change(rest)
     if abs(change) > TOLERANCE:

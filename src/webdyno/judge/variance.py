@@ -133,7 +133,7 @@ def best_slots(restart: float, slot: float, start_s: float, slot_s: float) -> in
 
 
 def _tells(groups: Sequence[Logs]) -> bool:
-    """Whether variance within and between rounds can be told apart."""
+    """Whether variance within and between rounds can be separated."""
     return len(groups) > 1 and any(len(group) > 1 for group in groups)
 
 

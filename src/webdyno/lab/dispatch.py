@@ -175,7 +175,8 @@ def _tell_of_missing(dispatched: Dispatched, missing: "Counter[Work]", caller: C
         runs = dispatched.runs
         caller.tell(
             f"{runs - missing.total()} of {count(runs, 'run')} came to an end; what was measured "
-            f"is kept in {dispatched.folder}\n    {command('resume', dispatched.folder)}   goes on"
+            f"is kept in {dispatched.folder}\n    {command('resume', dispatched.folder)}   "
+            f"continues"
         )
 
 

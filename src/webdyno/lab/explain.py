@@ -152,7 +152,7 @@ def check_load(experiment: Experiment) -> None:
         experiment.load_of(name).loop == "open" for name in experiment.variants
     ):
         raise UserError(
-            "an open loop's rate is given and tells of no limit: measure a closed loop, then ask "
+            "an open loop's rate is given and shows no limit: measure a closed loop, then ask "
             "why of that"
         )
     if experiment.generator != OWN_GENERATOR:

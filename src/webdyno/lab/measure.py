@@ -173,7 +173,7 @@ def what_is_kept(folder: RunFolder) -> str:
         return f"nothing was measured yet, and {folder.path} can be removed"
     return (
         f"every finished slot is kept in {folder.path}\n"
-        f"    {command('resume', folder.path)}   goes on, with everything as it was\n"
+        f"    {command('resume', folder.path)}   continues, with everything as it was\n"
         f"    {command('report', folder.path)}   judges what is there"
     )
 

@@ -180,7 +180,7 @@ def checked_files(folder: Path) -> dict[str, Path]:
     files: dict[str, Path] = {}
     for path in everything_below(folder):
         if not path.resolve().is_relative_to(inside):
-            raise UserError(f"{path} leads out of {folder}: a catalogue's files stay inside")
+            raise UserError(f"{path} leads out of {folder}: a catalog's files stay inside")
         if not (path.is_file() or path.is_dir()):
             raise UserError(f"{path} is no file and no folder; remove it")
         files[path.relative_to(folder).as_posix()] = path

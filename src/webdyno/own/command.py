@@ -59,7 +59,7 @@ def _told_of_services(spec: TargetSpec) -> dict[str, str]:
     others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
     for name in sorted(told.keys() & others):
         raise UserError(
-            f"{spec.place}: ${name} tells of a service behind it; rename that variable or setting"
+            f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
     return told
 

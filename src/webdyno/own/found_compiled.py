@@ -189,7 +189,7 @@ def _go_program(folder: str, text: str) -> FoundApp:
         if name != asked and ADDRESS.fullmatch(usual):
             start.append(f"-{name} 127.0.0.1:0")
             doubts.append(
-                f"-{name} is another listener, on {usual} unless told: both variants run at the "
+                f"-{name} is another listener, on {usual} unless set: both variants run at the "
                 "same time, so it gets any free port"
             )
     return FoundApp("go.mod", " ".join(start), build, doubts=tuple(doubts))

@@ -136,7 +136,7 @@ def _with(build: str, name: str, server: str) -> str:
 
 
 def _added(name: str, server: str) -> str:
-    return f"{name} names no {server}; it is installed beside the rest"
+    return f"{name} names no {server}; it is installed with the rest"
 
 
 def _django_settings(folder: Path) -> str | None:

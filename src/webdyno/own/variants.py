@@ -169,7 +169,7 @@ class _Resolver:
             key = next(iter(given))
             raise UserError(
                 f"{self.place((*where, key))}: {key} is for a system of your own, such as stack = "
-                f'"cmd:./server --port $PORT"; a stack of the catalogue has settings'
+                f'"cmd:./server --port $PORT"; a stack of the catalog has settings'
             )
         keys = build(OwnKeys, given, lambda inner: self.place((*where, *inner)))
         command.check_services(

@@ -208,7 +208,7 @@ def _dump(family: int) -> Iterator[tuple[Listener, int]]:
                 if kind == NLMSG_DONE:
                     return
                 if kind == NLMSG_ERROR:
-                    raise OSError("the kernel doesn't tell of its sockets")
+                    raise OSError("the kernel doesn't report its sockets")
                 yield _listener(response[at + MESSAGE_HEAD.size : at + length])
                 at += _aligned(length)
 

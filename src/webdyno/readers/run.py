@@ -49,5 +49,5 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
         if getattr(output, name) is None
     ]
     if requests is None or duration_s is None or throughput_rps is None or missing:
-        raise Unreadable(f"it doesn't tell {', '.join(dict.fromkeys(missing))}")
+        raise Unreadable(f"it doesn't report {', '.join(dict.fromkeys(missing))}")
     return Run(requests, duration_s, throughput_rps, output)

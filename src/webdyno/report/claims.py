@@ -42,7 +42,7 @@ HOW_TO_READ = (
     "the ratio, in the worst case of interference, lies inside that range, and doesn't where it "
     "lies outside of it; else it is inconclusive. What counts is how webdyno's own load engine "
     "measures it, on fresh starts of both variants in turns; what the study's own instrument gives "
-    "in the same run stands beside it. An absolute figure belongs to the study's machine: ours is "
+    "in the same run stands next to it. An absolute figure belongs to the study's machine: ours is "
     "shown, without a verdict."
 )
 

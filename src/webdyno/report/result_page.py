@@ -44,7 +44,7 @@ SCALE = 2.0
 
 NO_INTERFERENCE = (
     "No validity rule fired: every response was right, and neither client nor machine got in the "
-    "way as far as the rules can tell."
+    "way as far as the rules show."
 )
 COSTS = (
     "What was counted for each variant's servers. Per request: divided by the responses they gave. "
@@ -189,7 +189,7 @@ def _elsewhere(folder: Path) -> Iterator[doc.Section]:
         if (folder / page).exists()
     ]
     if links:
-        yield doc.Section("Beside the capacities", [doc.Links(links)])
+        yield doc.Section("Sweeps around the capacities", [doc.Links(links)])
 
 
 def _configurations(folder: Path, view: RunView) -> Iterator[doc.Section]:

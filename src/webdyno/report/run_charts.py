@@ -220,9 +220,9 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
         name="flames",
         title="What the servers' CPUs did",
         caption="A box is a call, as wide as the CPU time that a request spends in it and in what "
-        "it calls, as sampled: on one scale, microseconds per request. In the colour of worse: all "
+        "it calls, as sampled: on one scale, microseconds per request. In the color of worse: all "
         "calls of that name take more than in the variant it is compared with, or are only here; "
-        "in the colour of better: less.",
+        "in the color of better: less.",
         panels=tuple(panels),
         by_variant=False,
     )

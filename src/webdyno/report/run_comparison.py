@@ -26,7 +26,7 @@ from webdyno.report.words import (
 NOT_COMPARED = (
     "Each point was measured whole on one machine, and variants are compared at each point by "
     "itself. Points of different machines aren't compared: what differs between them may be the "
-    "machines. Whether a ratio holds on other machines is told by --replicates."
+    "machines. Whether a ratio holds on other machines is what --replicates shows."
 )
 
 

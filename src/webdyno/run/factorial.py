@@ -35,7 +35,7 @@ def factorial_experiment(one: str, other: str, experiment: Experiment) -> Experi
     if not 1 <= len(changes) <= MOST_SETTINGS:
         raise UserError(
             f"{one} and {other} differ in {len(changes)} settings; 1 to {MOST_SETTINGS} can be "
-            "told apart"
+            "separated"
         )
     names = list(changes)
     variants, levels = dict[str, Variant](), dict[str, list[bool]]()

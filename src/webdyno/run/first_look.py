@@ -43,7 +43,7 @@ def look_first(point: RunningPoint) -> None:
             except StackDied as death:
                 if not point.goes_on_without(point.failed):
                     raise
-                point.progress.notice(f"{death.what}: the run goes on without it")
+                point.progress.notice(f"{death.what}: the run continues without it")
         preflight = run_preflight(
             [variant for variant in variants if variant.name in running.up], running
         )

@@ -87,7 +87,7 @@ def run_pilots(point: RunningPoint) -> None:
             if not point.goes_on_without(point.failed):
                 point.has_stopped = True
                 return
-            point.progress.notice(f"{death.what}: the run goes on without it")
+            point.progress.notice(f"{death.what}: the run continues without it")
             continue
         except GeneratorError as failure:
             point.keep_incident(0, None, failure)
@@ -110,7 +110,7 @@ def _tell_shorter_windows(point: RunningPoint) -> None:
     if window_s < found_s:
         point.progress.notice(
             f"pilots and ramp-ups take long here: slots of {window_s:.2g} s instead of "
-            f"{found_s:.2g} s, so that a clear difference is told soon"
+            f"{found_s:.2g} s, so that a clear difference shows soon"
         )
 
 

@@ -30,7 +30,7 @@ def keep_for_repeating(folder: Path, experiment: Experiment, catalogue: Catalogu
             _copy_neighbours(service, folder / CATALOGUE_FOLDER / "services")
     except OSError as error:
         raise OperationError(
-            f"{folder}: the catalogue's part in this run can't be kept there: {error}"
+            f"{folder}: the catalog's part in this run can't be kept there: {error}"
         ) from error
     # Last, so that it tells that all the rest is there.
     write_whole(folder / EXPERIMENT_FILE, experiment.toml())

@@ -75,7 +75,7 @@ def run_round(point: RunningPoint, number: int) -> None:
         except StackDied as death:
             point.has_stopped = not point.goes_on_without(point.failed)
             if not point.has_stopped:
-                point.progress.notice(f"{death.what}: the run goes on without it")
+                point.progress.notice(f"{death.what}: the run continues without it")
             return
         except GeneratorError as failure:
             point.keep_incident(number, None, failure)
@@ -104,7 +104,7 @@ def give_up(point: RunningPoint, number: int, differences: Sequence[ValidityWarn
         return
     for variant, what in unlike.items():
         point.keep_incident(number, variant, OperationError(what))
-        point.progress.notice(f"{what}: the run goes on without it")
+        point.progress.notice(f"{what}: the run continues without it")
 
 
 def round_order(variants: Sequence[str], slots_per_variant: int, rng: Random) -> list[str]:

@@ -226,7 +226,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
             except OperationError as error:
                 if not point.goes_on_without(point.failed - known_to_fail):
                     raise
-                point.progress.notice(f"{error}\nthe run goes on without it")
+                point.progress.notice(f"{error}\nthe run continues without it")
             took_s = time.monotonic() - began
             point.used_s += took_s
             if not any_round and point.finished_rounds == number:

@@ -146,7 +146,7 @@ def _sources(job: Job) -> Sources:
     named = {name: folder.parent / name for name in job.files.values() if name not in own}
     for name, path in named.items():
         if not path.resolve().is_relative_to(folder.parent.resolve()):
-            raise UserError(f"{job.where}: template {name} lies outside the catalogue")
+            raise UserError(f"{job.where}: template {name} lies outside the catalog")
     sources = {}
     for name, path in (own | named).items():
         with suppress(UnicodeDecodeError, FileNotFoundError):  # it is told when it is asked for

@@ -68,7 +68,7 @@ def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgemen
         return _figures(generator, claim, judged)
     found = [comparison for at in judged for comparison in comparisons_of(claim, at)]
     if not found:
-        return _not_judged(generator, f"{generator} doesn't tell {claim.metric}")
+        return _not_judged(generator, f"{generator} doesn't report {claim.metric}")
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
@@ -106,7 +106,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
         why += _limits(limited)
         return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
     return _not_judged(
-        generator, invalidated[0] if invalidated else f"{generator} doesn't tell {claim.metric}"
+        generator, invalidated[0] if invalidated else f"{generator} doesn't report {claim.metric}"
     )
 
 

@@ -150,7 +150,7 @@ class _Pages:
             name = given[key]
             if name not in self._catalogue.stacks and not name.startswith(OWN):
                 raise UserError(
-                    f"{name!r:.60}: the catalogue has no such stack; of your own a page may name "
+                    f"{name!r:.60}: the catalog has no such stack; of your own a page may name "
                     f"{', '.join(OWN)}, whatever else `webdyno compare` can"
                 )
         if given["path"] and not given["path"].startswith("/"):

@@ -48,7 +48,9 @@ class Starter:
     def begin(self, call: str, arguments: Mapping[str, object]) -> Begun:
         """Begin a run by a call of the Python API; raise UserError while another one goes on."""
         if self.is_busy:
-            raise UserError("a run goes on already, and two would measure each other: wait for it")
+            raise UserError(
+                "another run is in progress, and two at once would distort each other: wait for it"
+            )
         self._root.mkdir(parents=True, exist_ok=True)
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"

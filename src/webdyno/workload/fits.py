@@ -31,7 +31,7 @@ LOOKED_AT = 50_000
 SHARES_DIFFER, SIZES_DIFFER, BURSTS_DIFFER, TIMES_DIFFER = 0.1, 0.1, 0.5, 0.25
 SEED = 1
 FEW_PER_S = 0.2
-"""Arrivals this rare can be told apart by a log that knows whole seconds."""
+"""Arrivals this rare can be separated by a log that knows whole seconds."""
 NINE_IN_TEN = 0.9
 
 

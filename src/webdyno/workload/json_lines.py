@@ -64,7 +64,7 @@ def read_json(text: bytes, before: bytes, inner: Callable[[bytes], Access]) -> A
 def _caddy(found: dict[str, Any], before: bytes) -> Access:
     """Read Caddy's JSON, or its console format, whose time and logger stand before the object."""
     if str(found.get("logger", "")).startswith("http.log.error") or b"http.log.error" in before:
-        raise NoRequest("tells of an error, whose request has a line of its own")
+        raise NoRequest("reports an error, whose request has a line of its own")
     request = found["request"]
     headers = request.get("headers")
     address = request.get("client_ip") or request.get("remote_ip") or request.get("remote_addr")

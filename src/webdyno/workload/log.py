@@ -252,7 +252,7 @@ def _is_probe(agent: bytes) -> bool:
 def _notes(
     requests: int, clients: int, addresses: int, paths: Sequence[str], remarks: Counter[str]
 ) -> Iterator[str]:
-    """Say whether clients can be told apart, and what of the requests no visitor made.
+    """Say whether clients can be separated, and what of the requests no visitor made.
 
     `addresses`: 2 stands for several.
     """
@@ -262,8 +262,8 @@ def _notes(
         )
     if requests >= FEWEST and addresses == 1:
         yield (
-            f"all {number(requests)} requests come from one address, so sessions and pauses can't "
-            "be told: is there a proxy in front? Let the log have X-Forwarded-For "
+            f"all {number(requests)} requests come from one address, so sessions and pauses are "
+            "unknown: is there a proxy in front? Let the log have X-Forwarded-For "
             '("$http_x_forwarded_for" in nginx, "%{X-Forwarded-For}i" in Apache)'
         )
     elif requests >= FEWEST and clients == requests:
@@ -283,7 +283,7 @@ def _notes(
             r"zgrep -vP '\tHit\t' LOG | webdyno traffic -"
         )
     if remarks[CASE_BLIND] and (alike := _alike(paths)):
-        yield f"for IIS {' and '.join(alike)} are one page; other servers tell them apart"
+        yield f"for IIS {' and '.join(alike)} are one page; other servers distinguish them"
 
 
 def _alike(paths: Sequence[str]) -> list[str]:

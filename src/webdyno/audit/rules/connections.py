@@ -118,7 +118,7 @@ FEW_REQUESTS = AuditRule(
     _few,
     why="Most of the run is opening connections and waiting for the last ones; queues, caches "
     "and worker processes never get to a steady state.",
-    instead="webdyno load URL -c 64 -d 30s goes on for a time instead; webdyno compare nginx "
+    instead="webdyno load URL -c 64 -d 30s runs for a time instead; webdyno compare nginx "
     "apache-prefork warms up first and repeats with fresh starts.",
 )
 

@@ -283,7 +283,7 @@ RULES = (
         _length,
         why="The throughput is of a stop, a stall or a clock, and not of the run that was asked "
         "for.",
-        instead="webdyno load URL -d 30s tells when a run ended early, and why.",
+        instead="webdyno load URL -d 30s shows when a run ended early, and why.",
     ),
     AuditRule(
         "document-size",
@@ -306,7 +306,7 @@ RULES = (
         _link,
         why="The link sets the rate: whatever serves this document will look alike.",
         instead="Compare CPU time per request, which a full link leaves as it is: webdyno compare "
-        "nginx apache-event --path /100KB.txt reports it beside the throughput.",
+        "nginx apache-event --path /100KB.txt reports it next to the throughput.",
     ),
     AuditRule(
         "same-machine",

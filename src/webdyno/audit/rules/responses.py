@@ -109,7 +109,7 @@ def _failed_length(output: Output) -> Iterator[Violation]:
     what = f"{numeral(failed)} of {numeral(whole)} responses had another length than the first"
     line = output.where("failed_length")
     if output.body_bytes is None or not document:
-        yield Violation(line, f"{what}; which one is not told", serious=False)
+        yield Violation(line, f"{what}; which one is not stated", serious=False)
         return
     others = (output.body_bytes - (whole - failed) * document) / failed
     if others < 1:
@@ -189,7 +189,7 @@ RULES = (
         _failures,
         why="Requests that fail early make a server look fast. Ones that time out are missing in "
         "the percentiles. What is left is no fair sample.",
-        instead="webdyno load URL --timeout 5s tells refused, reset, cut-off and late responses "
+        instead="webdyno load URL --timeout 5s reports refused, reset, cut-off and late responses "
         "apart; use fewer connections or a lower --rate until there are none.",
     ),
     AuditRule(
@@ -203,7 +203,7 @@ RULES = (
         _gave_up,
         why="The run was not finished: the figures of such runs are missing where a server was "
         "worst.",
-        instead="webdyno load URL --timeout 5s counts such requests as failures and goes on.",
+        instead="webdyno load URL --timeout 5s counts such requests as failures and continues.",
     ),
     AuditRule(
         "failed-by-length",

@@ -248,7 +248,7 @@ def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
                 yield f"{variant}: {_worth(it)}."
         promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
         if promising:
-            yield f"{variant}: more time (--time) would tell of {_listed(promising)}."
+            yield f"{variant}: more time (--time) would decide {_listed(promising)}."
         others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
         if others:
             yield f"{variant}: no gain is sure of {_listed(others)}."

@@ -352,7 +352,7 @@ class HalvingQuestion(RaceQuestion):
 
     def _over(self, data: PointData) -> str:
         over = data.rounds and len(self.next_variants(data)) <= 2
-        return "no more than one variant is left beside the baseline" if over else ""
+        return "no more than one variant is left besides the baseline" if over else ""
 
 
 @derived

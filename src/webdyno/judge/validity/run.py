@@ -48,7 +48,7 @@ def _sessions(data: PointData) -> Iterator[ValidityWarning]:
             what="the run was resumed under other conditions: "
             f"{shown}{f'; and {number(more)} more' if more > 0 else ''}",
             fix="Measure again with the same experiment in a new folder; `webdyno diff` can "
-            "then set the two beside each other.",
+            "then compare the two.",
         )
 
 
@@ -88,13 +88,13 @@ def _incidents(data: PointData) -> Iterator[ValidityWarning]:
 
 def _fix(incident: IncidentRecord, *, resume: bool) -> str:
     log = f"Its log ends: {' | '.join(incident.log_tail[-3:])}. " * bool(incident.log_tail)
-    go_on = "What was measured before is kept: go on with `webdyno resume`. " * resume
+    go_on = "What was measured before is kept: continue with `webdyno resume`. " * resume
     if incident.of_hosts:
         return f"{log}{go_on}If it happens again, look at that host, and at the network to it."
     if incident.variant is None:
         return (
             f"{log}{go_on}If it happens again, see whether the kernel killed it (`dmesg`: out of "
-            "memory?), and tell the makers of the load generator."
+            "memory?), and report it to the makers of the load generator."
         )
     return (
         f"{log}The whole log is in the run's folder; try the server by hand with `webdyno up`. "
@@ -144,7 +144,7 @@ def _few_rounds(data: PointData) -> Sequence[ValidityWarning]:
             severity="note",
             variant=None,
             what=f"only {count(finished, 'finished round')}; a verdict needs at least {fewest}",
-            fix="Go on with `webdyno resume`, or run again with a longer --time.",
+            fix="Continue with `webdyno resume`, or run again with a longer --time.",
         )
     ]
 
