@@ -125,3 +125,10 @@ def test_the_published_schemas_are_what_the_models_say(monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(HOME / "docs")
     for file, text in importlib.import_module("make_schemas").schemas().items():
         assert file.read_text(encoding="utf-8") == text, "run .venv/bin/python docs/make_schemas.py"
+
+
+def test_the_page_of_commands_is_what_they_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(HOME / "docs")
+    page = (HOME / "docs/reference/cli.md").read_text(encoding="utf-8")
+    made = importlib.import_module("make_cli").written()
+    assert page == made, "run .venv/bin/python docs/make_cli.py"
