@@ -116,8 +116,8 @@ POSTED["request"] = {
 }
 WHY = (
     "13 requests excluded: 2 without a response (blocked, or given up); 3 answered from the "
-    "browser's cache or a service worker; 2 for data:, blob: and the like, which no server is "
-    "requested; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
+    "browser's cache or a service worker; 2 for data:, blob: and the like, which need no "
+    "server; 1 to others than shop.example; 2 as preflight (OPTIONS), which a browser makes by "
     "itself; 1 over WebSockets; 2 for streams (server-sent events), which have no end"
 )
 

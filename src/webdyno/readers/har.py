@@ -139,7 +139,7 @@ def _excluded(entry: HarEntry) -> str | None:
     if scheme in {"ws", "wss"} or response.status == SWITCHING or entry.kind == "websocket":
         return "over WebSockets"
     if scheme not in {"http", "https"}:
-        return "for data:, blob: and the like, which no server is asked for"
+        return "for data:, blob: and the like, which need no server"
     if entry.kind == "eventsource" or response.content.mime_type.startswith("text/event-stream"):
         return "for streams (server-sent events), which have no end"
     if entry.kind == "preflight" or _is_preflight(request):

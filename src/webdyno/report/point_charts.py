@@ -114,7 +114,7 @@ def slot_rows(data: PointData, judgement: Judgement) -> Rows:
         trouble = ", ".join(sorted(broken.get(place, [])))
         if not trouble and place not in counted:
             trouble = "round not finished"
-        told = f"{slot.variant}, round {slot.round}: {text.number(throughput)} responses per second"
+        told = f"{slot.variant}, round {slot.round}: {text.number(throughput)} req/s"
         rows.append(
             {
                 "variant": slot.variant,
@@ -154,7 +154,7 @@ def _highest_ceiling_rps(data: PointData) -> float | None:
 def _ceiling_caption(ceiling_rps: float) -> str:
     return (
         f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
-        f"responses per second ({command('doctor', '--calibrate')}); a dashed line shows that "
+        f"req/s ({command('doctor', '--calibrate')}); a dashed line shows that "
         "where it is near."
     )
 
