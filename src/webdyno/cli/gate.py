@@ -38,7 +38,7 @@ class CiFlags:
 
     history: Annotated[
         Path | None,
-        Parameter(help="FILE: figures of an earlier gate, shown beside the answer."),
+        Parameter(help="FILE: figures of an earlier gate, shown with the answer."),
     ] = None
     keep_history: Annotated[
         Path | None, Parameter(help="FILE: write head's figures for a later --history.")
@@ -177,7 +177,7 @@ def read_baseline(path: Path) -> "Baseline | None":
     except FileNotFoundError:
         tell(
             f"--history {path}: there is no such file yet (--keep-history writes one), so that "
-            "nothing is told beside the answer"
+            "nothing is shown with the answer"
         )
         return None
     except OSError as error:

@@ -44,7 +44,7 @@ def init(
 
     It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, Cargo.toml,
     pom.xml, build.gradle, config.ru, Dockerfile, Compose files, nginx.conf and HTML pages, in this
-    order, and asks where they don't tell.
+    order, and asks where they don't say.
 
     For example
 
@@ -117,7 +117,7 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
         name, first = next(iter(found.choices.items()))
         doubt = f"{found.several}: {', '.join(found.choices)}; {name} was taken"
         return replace(first, doubts=(doubt, *first.doubts))
-    why = f"{found.by} doesn't tell" if found else f"nothing in {folder.resolve()} tells"
+    why = f"{found.by} doesn't say" if found else f"nothing in {folder.resolve()} tells"
     if found and found.choices:
         names, example = ", ".join(found.choices), next(iter(found.choices.values()))
         flag = "--image" if example.image else "--start"
@@ -190,7 +190,7 @@ def _way(found: "FoundApp") -> list[str]:
     if found.conf is not None:
         root = _pair("root", found.root or "public")
         return [
-            "# run as an ordinary user, from a folder of the run's; what changes for that is told",
+            "# run as an ordinary user, from a folder of the run's; what changes for that is shown",
             _pair("conf", found.conf),
             "# the document root, in the place of what it names",
             root if found.root else f"# {root}",

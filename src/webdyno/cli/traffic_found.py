@@ -60,7 +60,7 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
     law = (
         f"Zipf's law, exponent {popularity.zipf:.3f} ± {popularity.zipf_error:.3f}"
         if popularity.kind == "zipf"
-        else "shares of their own; Zipf's law tells them worse by "
+        else "shares of their own; Zipf's law fits them worse by "
         f"{popularity.zipf_loss_nats:.2f} nats per request"
     )
     yield "paths", f"{text.number(popularity.paths)}, by {law}"
@@ -79,7 +79,7 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         "connections",
         f"{text.percent(kept.kept_share)} of requests on one that was kept"
         if kept
-        else "the log doesn't tell whether they were kept",
+        else "the log doesn't say whether they were kept",
     )
     yield from (("excluded", f"{text.number(it)} {why}") for why, it in found.excluded.items())
     yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"

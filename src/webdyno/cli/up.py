@@ -91,7 +91,7 @@ def up(
     if port and front and front.container_port:
         raise UserError(
             f"--port {port}: a container has a network of its own and listens on port "
-            f"{front.container_port} there; --env PORT=N tells it another"
+            f"{front.container_port} there; --env PORT=N gives it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
     asked = planned_requests(found.requests, found.load, served, os.environ)

@@ -140,7 +140,7 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
         for it in point.judgement.variants
         if it.metric == CAPACITY and it.interval
     ]
-    caller.tell(f"\nbeside the capacities, for {duration(sweep_s)}:")
+    caller.tell(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
     for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
         if (measured := _sweep(run / name, sweep, run, caller)) is not None:
             yield measured
