@@ -101,7 +101,7 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
     lacking = [it.more_minutes for it in asked if it.more_minutes]
     if lacking:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
-    return [("Next", f"{command('explain', run)} · --verbose for all details")]
+    return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
 
 
 def _is_invalid(view: RunView) -> bool:
