@@ -97,7 +97,11 @@ def asked(duel: str) -> Call:
     system, baseline, *words = duel.split()
     flags = list(zip(words[::2], words[1::2], strict=True))
     settings = settings_in(value for flag, value in flags if flag == "--set")
-    served = {flag.removeprefix("--"): value for flag, value in flags if flag != "--set"}
+    served: dict[str, object] = {
+        flag.removeprefix("--"): value for flag, value in flags if flag != "--set"
+    }
+    if path := served.pop("path", None):
+        served["paths"] = [path]
     if generator := served.pop("generator", None):
         settings["generator"] = generator
     systems = {"system": system, "baseline": baseline}

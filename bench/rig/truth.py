@@ -17,7 +17,7 @@ Times = NDArray[np.float64]
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 TOLERANCE_SHARE = 0.02
 TOLERANCE_MS = 1.0
-BOUNDS = f"{TOLERANCE_SHARE * 100:g} % + {TOLERANCE_MS:g} ms"
+BOUNDS = f"{TOLERANCE_SHARE * 100:g}% + {TOLERANCE_MS:g} ms"
 """What a table calls the tolerance."""
 TOO_LATE_LIMIT = 0.0004
 """Share of responses that the server may write late by more than their tolerance: less than half of

@@ -127,7 +127,7 @@ def test_what_is_asked_the_python_api_knows() -> None:
         named = set(signature(getattr(api, call.name)).parameters)
         assert set(call.having(output="x").arguments) <= named | set(api.Systems.__annotations__)
     asked = decisive.asked("redis redis --site keys --path /get --generator redis-benchmark")
-    systems = {"system": "redis", "baseline": "redis", "site": "keys", "path": "/get"}
+    systems = {"system": "redis", "baseline": "redis", "site": "keys", "paths": ["/get"]}
     assert asked.arguments == {**systems, "settings": {"generator": "redis-benchmark"}}
 
 

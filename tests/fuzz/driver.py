@@ -100,8 +100,7 @@ def nothing_starts() -> Iterator[list[Experiment]]:
         raise Accepted
 
     with pytest.MonkeyPatch.context() as patch:
-        for command in ("run", "compare"):
-            patch.setattr(f"webdyno.cli.{command}.measure_and_show", measure)
+        patch.setattr("webdyno.cli.result.measure_and_show", measure)
         patch.setattr("webdyno.lab.studies.measure_anew", accept)
         patch.setattr("webdyno.lab.consent.agree_to_catalogues", accept)
         patch.setattr("webdyno.calibrate.measuring.measure_calibration", accept)

@@ -99,5 +99,5 @@ def test_whole_cpus_need_no_limit() -> None:
 
 
 def test_more_than_there_are_is_refused() -> None:
-    with pytest.raises(UserError, match="1000 CPUs were asked for"):
+    with pytest.raises(UserError, match="1000 CPUs were requested"):
         Testbed().with_server_cpus(1_000)

@@ -56,7 +56,7 @@ def test_equal_variants_are_equivalent_within_delta() -> None:
     found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, noise=0.003)
     assert found.verdict is Verdict.EQUIVALENT
     assert re.search(
-        r"equivalent within 2%, no difference larger than [01]\.\d+ % either way$", found.headline
+        r"^equivalent: .*±2% counts as equal; any difference is below [01]\.\d+%$", found.headline
     )
 
 

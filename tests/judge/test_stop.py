@@ -254,8 +254,7 @@ def test_what_more_rounds_can_not_narrow_stops_and_says_so() -> None:
     assert found is not None
     assert found.reason == "bounds"
     assert found.why.startswith(
-        "more rounds would not tell more: by the sampling CI it is faster, but interference may "
-        "explain it: it would need "
+        "more rounds would not help: looks faster, but interference could explain all of it: "
     )
 
 

@@ -137,7 +137,7 @@ def test_a_sweep_in_which_nothing_was_measured_has_a_page() -> None:
 
 def test_sentences_are_typeset() -> None:
     assert prose("within 2% of `<a>` & 3 ms") == (
-        "within 2\u202f% of <code>&lt;a&gt;</code> &amp; 3\u202fms"
+        "within 2% of <code>&lt;a&gt;</code> &amp; 3\u202fms"
     )
 
 
