@@ -27,7 +27,7 @@ FILES: dict[str, TypeAdapter[Any]] = {
     "run": TypeAdapter(RunHead),
     "slots": RECORD,
 }
-"""`report --json`, `gate --write`'s gate.json, run.json, and a line of slots.jsonl."""
+"""`report --format json`, a gate's gate.json, run.json, and a line of slots.jsonl."""
 
 
 class _WithSentences(GenerateJsonSchema):

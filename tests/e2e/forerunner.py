@@ -15,8 +15,13 @@ import sys
 from importlib import import_module
 from typing import Any
 
-COMMANDS = ("capacity", "compare", "explain", "gate", "report", "resume", "run", "tune", "up")
-"""What these need is imported; what other commands need they import themselves."""
+MODULES = (
+    *("cli.result", "cli.progress", "cli.explain", "cli.machines", "lab.systems", "lab.gate"),
+    *("lab.explain", "lab.measure", "lab.tune", "run.session", "run.repeat", "run.budget"),
+    *("run.explain", "judge", "judge.sweep", "report.view", "report.brief", "report.terminal"),
+    *("report.gate", "own.variants", "own.project", "revisions.repository", "host.this_machine"),
+)
+"""What commands import once they are called; what only few of them need they import themselves."""
 LARGEST_ORDER = 2**17
 
 
@@ -24,8 +29,8 @@ def main() -> None:
     """Run webdyno, in a child of a child for each order."""
     orders = socket.socket(fileno=int(sys.argv[1]))
     cli = import_module("webdyno.cli")
-    for command in COMMANDS:
-        import_module(f"webdyno.cli.{command}")
+    for module in MODULES:
+        import_module(f"webdyno.{module}")
     gc.freeze()  # what is never looked at is never copied
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait
     while True:

@@ -118,7 +118,7 @@ FEW_REQUESTS = AuditRule(
     _few,
     why="Most of the run is opening connections and waiting for the last ones; queues, caches "
     "and worker processes never get to a steady state.",
-    instead="webdyno load URL -c 64 -d 30s runs for a time instead; webdyno compare nginx "
+    instead="webdyno load URL -c 64 --time 30s runs for a time instead; webdyno compare nginx "
     "apache-prefork warms up first and repeats with fresh starts.",
 )
 
@@ -127,7 +127,7 @@ ONE_AT_A_TIME = AuditRule(
     _one_at_a_time,
     why="The next connection begins when the last has ended. That says how long one client "
     "waits, and nothing of many clients at once.",
-    instead="webdyno load URL -c 100 -d 30s for connections side by side, or --conn-rate RATE "
+    instead="webdyno load URL -c 100 --time 30s for connections side by side, or --conn-rate RATE "
     "for ones that come at a rate.",
 )
 
@@ -136,7 +136,7 @@ PIPELINING = AuditRule(
     _pipelined,
     why="Browsers and HTTP clients wait for a response before they ask again. Many requests in one "
     "packet cost a server far less, so the rate is one that no user sees.",
-    instead="webdyno load URL -c 256 -d 30s sends one request at a time over each connection; "
+    instead="webdyno load URL -c 256 --time 30s sends one request at a time over each connection; "
     "measure every variant so.",
 )
 
@@ -148,8 +148,8 @@ OUTPUT_RULES = (
         _too_many_under_way,
         why="A connection has one request under way, unless requests are pipelined: either they "
         "were, or the figures are not from one run.",
-        instead="webdyno load URL -c 256 -d 30s never pipelines, and gives rate and latencies of "
-        "the same requests.",
+        instead="webdyno load URL -c 256 --time 30s never pipelines, and gives rate and latencies "
+        "of the same requests.",
     ),
     AuditRule(
         "keepalive-refused",
@@ -247,7 +247,7 @@ DOCUMENT_RULES = (
         _one_cached_url,
         why="After the first request the page comes from memory: that measures the cache's best "
         "case, without the application and without a miss.",
-        instead="webdyno load --request-file urls.jsonl --zipf 0.8 asks for many pages, the first "
+        instead="webdyno load --traffic urls.jsonl --zipf 0.8 asks for many pages, the first "
         "most often; webdyno compare nginx-phpfpm-cache nginx-phpfpm --site wordpress shows what "
         "the cache is worth.",
     ),
@@ -256,7 +256,7 @@ DOCUMENT_RULES = (
         _busy_client,
         why="The client was saturated (httperf always takes what it can get): the rate may be "
         "the client's, and what it took the server lacked.",
-        instead="webdyno load URL watches its own threads and ends with exit code 3 where it was "
+        instead="webdyno load URL watches its own threads and ends with exit code 1 where it was "
         "the limit; webdyno compare nginx apache-event gives the servers CPUs of their own.",
     ),
 )

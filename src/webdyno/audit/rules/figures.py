@@ -260,36 +260,37 @@ RULES = (
         "transfer-times-time",
         _transfer,
         why="One of the three is not from this run, or was mistyped.",
-        instead="webdyno load URL --json gives bytes, time and throughput from one and the same "
-        "run.",
+        instead="webdyno load URL --format json gives bytes, time and throughput from one and the "
+        "same run.",
     ),
     AuditRule(
         "counts-differ",
         _counts,
         why="Responses are missing or counted twice: one of the counts is not from this run, or "
         "was mistyped.",
-        instead="webdyno load URL --json counts each request once, by status or kind of failure.",
+        instead="webdyno load URL --format json counts each request once, by status or kind of "
+        "failure.",
     ),
     AuditRule(
         "longest-response",
         _longest,
         why="No response takes longer than the run that it is of: throughput, time and count can't "
         "all be from one run.",
-        instead="webdyno load URL -d 30s --json gives length, throughput and the longest response "
-        "of one run.",
+        instead="webdyno load URL --time 30s --format json gives length, throughput and the "
+        "longest response of one run.",
     ),
     AuditRule(
         "run-length",
         _length,
         why="The throughput is of a stop, a stall or a clock, and not of the run that was asked "
         "for.",
-        instead="webdyno load URL -d 30s shows when a run ended early, and why.",
+        instead="webdyno load URL --time 30s shows when a run ended early, and why.",
     ),
     AuditRule(
         "document-size",
         _document,
         why="Most responses were not the document that the output names.",
-        instead="webdyno load URL --expect-bytes BYTES --fail-on 'failures>0' checks each "
+        instead="webdyno load URL --expect-bytes BYTES --fail-if 'failures > 0' checks each "
         "response.",
     ),
     AuditRule("rate-missed", _rate_missed, why=_MISSED, instead=_LESS),
@@ -321,7 +322,7 @@ RULES = (
         _tail,
         why="A percentile with few samples above it is one or two odd requests, and another run "
         "gives another.",
-        instead="webdyno load URL -d 60s for more of them (p99 with 95% confidence takes 299 "
+        instead="webdyno load URL --time 60s for more of them (p99 with 95% confidence takes 299 "
         "requests without a miss); webdyno compare nginx apache-event says which percentiles have "
         "too few.",
     ),
@@ -338,7 +339,7 @@ RULES = (
         _short,
         why="Servers take seconds to start workers, fill caches and compile; a short run "
         "measures that, and one incident moves everything.",
-        instead="webdyno load URL -d 30s; webdyno compare nginx apache-prefork warms up, and "
+        instead="webdyno load URL --time 30s; webdyno compare nginx apache-prefork warms up, and "
         "repeats until the interval is narrow.",
     ),
     AuditRule(
@@ -346,13 +347,14 @@ RULES = (
         _reply_rate,
         why="httperf takes one sample each 5 s; minimum, maximum and deviation of a handful say "
         "nothing of how steady the server is.",
-        instead="webdyno load URL --rate RATE -d 60s --csv windows.csv gives a row per second.",
+        instead="webdyno load URL --rate RATE --time 60s --format csv -o windows.csv gives a row "
+        "per second.",
     ),
     AuditRule(
         "only-throughput",
         _only_rates,
         why="Without the run's length and its failures there is nothing to check it by.",
         instead="Keep the whole output: redis-benchmark prints all of it without -q, and "
-        "webdyno load URL --json does for HTTP.",
+        "webdyno load URL --format json does for HTTP.",
     ),
 )

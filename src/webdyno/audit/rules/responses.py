@@ -153,7 +153,7 @@ def _out_of_descriptors(output: Output) -> Iterator[Violation]:
 
 
 CHECKED = (
-    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-on 'failures>0' checks "
+    "webdyno load URL --expect-status 200 --expect-bytes BYTES --fail-if 'failures > 0' checks "
     "each response and counts only right ones"
 )
 

@@ -249,14 +249,14 @@ RULES = (
         _failures,
         why="Failed requests are cheap or late, and the row's throughput and latency are of what "
         "is left.",
-        instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' counts each kind of "
+        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' counts each kind of "
         "failure apart.",
     ),
     AuditRule(
         "status-column",
         _statuses,
         why="Error pages are short and cheap: the times in these rows are theirs, not the page's.",
-        instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' notices at once.",
+        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
     ),
     AuditRule(
         "different-documents",
@@ -290,6 +290,6 @@ RULES = (
         "error-page-column",
         _error_pages,
         why="The whole column seems to have measured the error page.",
-        instead="webdyno load URL --expect-status 200 --fail-on 'failures>0' notices at once.",
+        instead="webdyno load URL --expect-status 200 --fail-if 'failures > 0' notices at once.",
     ),
 )
