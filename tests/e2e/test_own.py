@@ -184,7 +184,7 @@ def test_what_runs_already_is_watched_and_left_alone(
     assert all(it.processes == 1 and (it.pss_bytes or 0) > 1_000_000 for it in services)
     records = RunFolder.open(home / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
-    assert preflight.ran_before == [url]
+    assert preflight.ran_before == [f"127.0.0.1:{port}"]
     told = webdyno("report", "run", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
     assert "a fresh start of every variant but url:" in " ".join(told.split())
