@@ -248,7 +248,7 @@ def test_a_phone_gets_a_chart_of_its_width_and_paper_whole_tables(
     visit.page.emulate_media(media="print")
     assert chart.locator(".wide svg").is_visible()
     assert not chart.locator(".narrow svg").is_visible()
-    assert visit.page.locator("table.evidence thead").first.is_visible()
+    assert visit.page.locator("table.brief thead").first.is_visible()
     visit.page.context.close()
 
 

@@ -8,7 +8,9 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, preflight_record
 from report import runs
 from webdyno.model.errors import OperationError
-from webdyno.report.page import prose
+from webdyno.report.brief import brief
+from webdyno.report.document import Document, Table
+from webdyno.report.page import html, prose
 from webdyno.report.result_page import html_page, write_report
 from webdyno.report.words import within_a_round, worst_case_words
 
@@ -92,6 +94,43 @@ def test_second_lines_of_intervals_are_shown_and_explained() -> None:
     p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if "p99" in it.title)
     assert all(within_a_round(row.value) in quiet for row in p99.rows)
     assert "the percentile of one typical start lies" in quiet
+
+
+def test_links_at_the_top_lead_to_sections_that_exist() -> None:
+    for make, named in (
+        (runs.decided, ["Summary", "Latency", "Resources", "Method", "Reproduce"]),
+        (runs.two_factors, ["Summary", "Points", "Method", "Reproduce"]),
+        (runs.no_round, ["Summary", "Method", "Reproduce"]),
+    ):
+        html = page(make())
+        links = re.findall(r'<a href="#([^"]+)">([^<]+)</a>', html)
+        assert [name for _, name in links] == named
+        assert all(html.count(f' id="{to}"') == 1 for to, _ in links)
+
+
+def test_the_deciding_table_is_that_of_the_terminal() -> None:
+    seen = runs.seen(runs.decided())
+    shown = next(it for it in brief(seen).blocks if isinstance(it, Table))
+    drawn = html(Document("", "", [shown]), brand="", version="")
+    table = re.compile(r'<table class="brief">.*?</table>', re.DOTALL)
+    assert table.findall(page(runs.decided())) == table.findall(drawn) != []
+
+
+def test_statisticians_find_what_they_ask_for() -> None:
+    html = page(runs.decided())
+    folded = html[html.index("For statisticians") : html.index('id="latency"')]
+    for said in (
+        "Student&#39;s t on log ratios",
+        "0.0078",
+        "the minimum for 8",
+        "never at significance",
+        "the verdict rests on a single comparison",
+        "each interval holds at 95% by itself",
+        "0 of 64 slots excluded",
+        "1.91, 1.99, ",
+    ):
+        assert said in folded
+    assert "worst-case CI" in folded
 
 
 def test_files_are_replaced_as_a_whole(tmp_path: Path) -> None:

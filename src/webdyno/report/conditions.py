@@ -55,7 +55,7 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         *_told("Load with", list(_load_with(head.experiment))),
         *_told("Variants", variant_words(head.experiment)),
         ("CPUs", host_cpus(head) if head.hosts else cpu_split(head.machine.split)),
-        ("Stop rule", _stop_rule(head.experiment)),
+        ("Stop rule", stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
         *_told("Long look", _long_looks(judged)),
         *_told("Time that counts", _time_that_counts(counting_share(run.points))),
@@ -154,7 +154,8 @@ def _first_of(paths: Sequence[str]) -> str:
     return f"{named} and {text.number(more)} more" if more > 0 else named
 
 
-def _stop_rule(experiment: Experiment) -> str:
+def stop_rule(experiment: Experiment) -> str:
+    """Say when a run stops."""
     measure, patience = experiment.measure, experiment.measure.patience
     enough, fewest = question_of(experiment).stops_at
     longer = (

@@ -33,6 +33,8 @@ class Headlines:
     headlines: Sequence[Headline]
     about: str = ""
     """Of several points: which one."""
+    card: Sequence[tuple[str, str]] = ()
+    """What it means, how sure it is and how far it reaches, for the page."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Counts:
     counts: Sequence[tuple[Verdict, str]]
     """Each with its number and sign."""
     sentences: Sequence[str]
+    card: Sequence[tuple[str, str]] = ()
+    """As of headlines."""
 
 
 @dataclass(frozen=True)
@@ -226,6 +230,8 @@ class Section:
     brief: str = ""
     """The same in a few words, where there isn't."""
     soft: bool = False
+    anchor: str = ""
+    """Its name among the links at the top of a page; none without."""
 
 
 @dataclass(frozen=True)

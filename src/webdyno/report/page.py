@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from webdyno.model import format as text
 from webdyno.model.text import finished
-from webdyno.report.document import Block, Document
+from webdyno.report.document import Block, Document, Section
 from webdyno.report.drawing import DARK, FONT, LIGHT, marks
 
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
@@ -39,6 +39,7 @@ def html(
         drawn: Markup = getattr(macros, type(block).__name__)(block)
         return drawn
 
+    anchors = [it.anchor for it in document.blocks if isinstance(it, Section) and it.anchor]
     macros = blocks.make_module({"marks": known, "draw": draw})
     return (
         _templates()
@@ -46,6 +47,7 @@ def html(
         .render(
             document=document,
             draw=draw,
+            anchors=anchors,
             brand=brand,
             version=version,
             title=title or document.title,

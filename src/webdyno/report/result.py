@@ -46,12 +46,13 @@ def _digest(view: RunView) -> Iterator[doc.Block]:
     yield outcome(view)
     yield from view.warnings
     if view.deciding:
-        yield _deciding(view)
+        yield deciding_section(view)
     yield from said_of_deciding(view)
     only = None if view.several or view.ranked else view.points[0]
     if only:
         yield from cause_sections(only.judgement)
-        yield from figures_beside(only)
+        yield from each_request(only)
+        yield from other_metrics(only)
         yield from pilot_sections(only.data)
     yield from tuning(view)
     yield from adjustment_sections(view.points)
@@ -59,20 +60,22 @@ def _digest(view: RunView) -> Iterator[doc.Block]:
     yield doc.FactList(view.how)
 
 
-def _deciding(view: RunView) -> doc.Section:
-    return doc.Section(view.deciding[0].title, [deciding_table(view)])
+def deciding_section(view: RunView) -> doc.Section:
+    """Give all points and variants on the deciding metric."""
+    factors = view.factors if view.several else []
+    return doc.Section(view.deciding[0].title, [deciding_table(view.points, factors)])
 
 
 def summary(view: RunView) -> str:
     """Write question, answer, the figures it rests on and what speaks against it as Markdown."""
     experiment = view.head.experiment
     beside = [] if view.several else view.points[0].beside[:MOST_BESIDE]
-    blocks: list[doc.Block] = [outcome(view), *([_deciding(view)] if view.deciding else [])]
+    blocks: list[doc.Block] = [outcome(view), *([deciding_section(view)] if view.deciding else [])]
     blocks += [*([beside_table(beside)] if beside else []), *view.warnings, doc.FactList(view.how)]
     return markdown(doc.Document(experiment.title, experiment.question, blocks))
 
 
-def outcome(view: RunView) -> doc.Block:
+def outcome(view: RunView) -> doc.Headlines | doc.Counts:
     """Give the verdict, or of several points how often there is each."""
     if view.gate:
         return doc.Headlines([gate_outcome(view.gate)])
@@ -81,24 +84,25 @@ def outcome(view: RunView) -> doc.Block:
     return verdict_counts(view.counts, view.sentences)
 
 
-def deciding_table(view: RunView) -> doc.Table:
-    """Give all points and variants on the deciding metric."""
-    factors = view.factors if view.several else []
+def deciding_table(points: Sequence[PointView], factors: Sequence[str] = ()) -> doc.Table:
+    """Give variants on the deciding metric, with both intervals; of several points by `factors`."""
+    tables = [point.deciding for point in points if point.deciding]
+    ranked = any(table.ranked for table in tables)
     return doc.Table(
         columns=[
             *map(doc.Column, factors),
-            *([doc.Column("rank", "rank")] if view.ranked else []),
-            *ratio_columns(view.deciding, "verdict"),
+            *([doc.Column("rank", "rank")] if ranked else []),
+            *ratio_columns(tables, "verdict"),
         ],
         groups=[
             doc.RowGroup(
-                list(variant_rows(point.deciding, decides=True, ranked=view.ranked)),
-                shared=point.level_words if view.several else [],
+                list(variant_rows(point.deciding, decides=True, ranked=ranked)),
+                shared=point.level_words if factors else [],
             )
-            for point in view.points
+            for point in points
             if point.deciding
         ],
-        style="evidence sweep" if view.several else "evidence",
+        style="evidence sweep" if factors else "evidence",
     )
 
 
@@ -166,8 +170,8 @@ def _said(
         yield doc.Section(heading, said, note, brief)
 
 
-def figures_beside(point: PointView) -> Iterator[doc.Section]:
-    """Give what was measured beside what decides, more quietly than that."""
+def each_request(point: PointView) -> Iterator[doc.Section]:
+    """Compare the variants on each of several requests."""
     if point.endpoints:
         yield doc.Section(
             "Each request by itself",
@@ -177,6 +181,10 @@ def figures_beside(point: PointView) -> Iterator[doc.Section]:
             brief="judged together",
             soft=True,
         )
+
+
+def other_metrics(point: PointView) -> Iterator[doc.Section]:
+    """Give what was measured beside what decides, more quietly than that."""
     if point.beside:
         yield doc.Section(
             "Other metrics",

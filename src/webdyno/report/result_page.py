@@ -5,6 +5,7 @@ The page has all that the terminal tells (`result`), and what there was no room 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import vl_convert
@@ -16,27 +17,31 @@ from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE, SUMMARY_FILE, SWEEPS, RunHead
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import Preflight, pilot_sections, preflight_of
+from webdyno.report.card import card
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, configuration_differences, costs, of_endpoints
 from webdyno.report.drawing import FONT, LIGHT, Mark, marks
 from webdyno.report.factor_charts import factor_figures
+from webdyno.report.for_statisticians import for_statisticians
 from webdyno.report.gate import claimed, small_print
+from webdyno.report.metrics_table import metrics_table
 from webdyno.report.page import html, make_again
 from webdyno.report.point_charts import point_figures
+from webdyno.report.point_facts import point_facts
 from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     adjustment_sections,
     cause_sections,
-    deciding_table,
-    figures_beside,
+    deciding_section,
+    each_request,
     outcome,
     said_of_deciding,
     tuning,
 )
 from webdyno.report.run_charts import flame_figure, ratio_figure
 from webdyno.report.view import PointView, RunView
-from webdyno.report.words import verdict_cell
+from webdyno.report.words import ABOUT_RANKS, verdict_cell
 
 VARIABLE = re.compile(r"var\(--([\w-]+)\)")
 SCALE = 2.0
@@ -46,6 +51,8 @@ NO_INTERFERENCE = (
     "No validity rule fired: every response was right, and neither client nor machine got in the "
     "way as far as the rules show."
 )
+ABOUT = {"latency": "Latency", "cpu": "Resources", "host": "Resources"}
+"""Charts that have a section by what they are about; each other one has its own."""
 COSTS = (
     "What was counted for each variant's servers. Per request: divided by the responses they gave. "
     "Network counters are those of the servers' network: where the client is on it as well, as on "
@@ -89,7 +96,7 @@ def html_page(folder: Path, view: RunView) -> str:
 
 
 def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
-    yield outcome(view)
+    yield replace(outcome(view), card=card(view))
     if view.gate:
         note = small_print(view.gate)
         yield doc.Section("What was claimed", list(claimed(view.gate)), note=note)
@@ -101,14 +108,14 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield from (doc.Section("", [figure]) for figure in figures[1:])
     if view.several:
         points = [_folded(point, view) for point in view.points]
-        yield doc.Section("Point by point", points)
+        yield doc.Section("Point by point", points, anchor="Points")
     else:
         yield from _point(view.points[0], view)
     yield from _elsewhere(folder)
     if flames := flame_figure(folder, view.points[0]):
         yield doc.Section("", [flames])
     yield from _configurations(folder, view)
-    yield doc.Section("How it was measured", [doc.FactList(view.how)])
+    yield doc.Section("How it was measured", [doc.FactList(view.how)], anchor="Method")
     yield from _machine(view.head)
     yield _repeat(folder, view.head)
 
@@ -122,33 +129,61 @@ def _result_figures(view: RunView) -> list[doc.Figure]:
 
 
 def _deciding(view: RunView, figures: Sequence[doc.Figure]) -> doc.Section:
-    said = said_of_deciding(view)
+    """Give what came out: the terminal's table, and what explains it."""
     if not view.deciding:
-        return doc.Section("", list(said))
-    blocks: list[doc.Block] = [*figures, deciding_table(view), *said]
+        return doc.Section("", list(said_of_deciding(view)))
+    if view.several:
+        said: list[doc.Block] = [*deciding_section(view).blocks, *said_of_deciding(view)]
+    else:
+        said = list(_table_and_facts(view.points[0]))
+    if view.ranked:
+        said.append(doc.Paragraph(ABOUT_RANKS, look="soft"))
     if view.without_interference:
-        blocks.append(doc.Paragraph(NO_INTERFERENCE, look="soft"))
-    return doc.Section(view.deciding[0].title, blocks)
+        said.append(doc.Paragraph(NO_INTERFERENCE, look="soft"))
+    return doc.Section(view.deciding[0].title, [*figures, *said])
+
+
+def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
+    if point.deciding:
+        yield metrics_table(point, point.deciding)
+    if facts := [*point_facts(point)]:
+        yield doc.FactList(facts)
 
 
 def _folded(point: PointView, view: RunView) -> doc.Folded:
     judged = point.judgement
     said = doc.Paragraph(judged.headline, look="strong")
-    return doc.Folded(point.label, [said, *_point(point, view)], verdict_cell(judged.verdict))
+    blocks = [said, *_table_and_facts(point), *_point(point, view)]
+    return doc.Folded(point.label, blocks, verdict_cell(judged.verdict))
 
 
 def _point(point: PointView, view: RunView) -> Iterator[doc.Section]:
+    if folded := [*for_statisticians(point)]:
+        yield doc.Section("For statisticians", folded)
     yield from cause_sections(point.judgement, where_time_goes(point.judgement.waiting))
-    yield from figures_beside(point)
+    yield from each_request(point)
     if endpoints := of_endpoints(point.judgement):
         yield doc.Section("What came of each request", [_counted(point, endpoints)])
+    yield from _measured(point, view)
     yield from pilot_sections(point.data)
     yield from adjustment_sections([point])
-    yield from (doc.Section("", [figure]) for figure in _figures_of(point, view))
-    if found := costs(point.data, point.judgement.facts):
-        yield doc.Section("What a request costs", [_counted(point, found)], note=COSTS)
     if (before := preflight_of(point.data)).variants:
         yield _preflight(before)
+
+
+def _measured(point: PointView, view: RunView) -> Iterator[doc.Section]:
+    """Give the charts of one point and what a request costs, by what they are about."""
+    about: dict[str, list[doc.Block]] = {"": [], "Latency": [], "Resources": []}
+    for figure in point_figures(point):
+        about[ABOUT.get(figure.name, "")].append(_named(figure, point, view))
+    if found := costs(point.data, point.judgement.facts):
+        note = doc.Paragraph(COSTS, look="soft")
+        about["Resources"] += [doc.Heading("What a request costs"), note, _counted(point, found)]
+    for heading in ("Latency", "Resources"):
+        if about[heading]:
+            anchor = "" if view.several else heading
+            yield doc.Section(heading, about[heading], anchor=anchor)
+    yield from (doc.Section("", [figure]) for figure in about[""])
 
 
 def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
@@ -231,15 +266,13 @@ def _repeat(folder: Path, head: RunHead) -> doc.Section:
             )
         ]
     whole = "The experiment as it was run, every default and the seed written out"
-    return doc.Section(
-        "How to repeat it", [*how, doc.Folded(whole, [doc.Code(head.experiment.toml())])]
-    )
+    folded = doc.Folded(whole, [doc.Code(head.experiment.toml())])
+    return doc.Section("How to repeat it", [*how, folded], anchor="Reproduce")
 
 
-def _figures_of(point: PointView, view: RunView) -> list[doc.Figure]:
-    """Give the charts of one point; of several each set has names of its own."""
-    prefix = f"point-{point.number}-" if view.several else ""
-    return [figure.prefixed(prefix) for figure in point_figures(point)]
+def _named(figure: doc.Figure, point: PointView, view: RunView) -> doc.Figure:
+    """Give each point's charts names of their own, where there are several."""
+    return figure.prefixed(f"point-{point.number}-") if view.several else figure
 
 
 def write_charts(folder: Path, view: RunView) -> list[Path]:
@@ -264,7 +297,9 @@ def write_charts(folder: Path, view: RunView) -> list[Path]:
 def charts(view: RunView) -> Iterator[tuple[doc.Figure, doc.Panel, str]]:
     """Give each chart of the page with what it is part of, and as SVG that stands alone."""
     known = marks(view.head.experiment.variants)
-    of_points = (figure for point in view.points for figure in _figures_of(point, view))
+    of_points = (
+        _named(figure, point, view) for point in view.points for figure in point_figures(point)
+    )
     for figure in (*_result_figures(view), *of_points):
         for panel in figure.panels:
             yield figure, panel, _standalone(panel.svg, known)

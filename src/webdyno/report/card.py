@@ -1,0 +1,175 @@
+"""The card below a page's headline: what it means in practice, how sure it is, how far it reaches.
+
+It is for people who read nothing else, so it says nothing that the figures below it don't show.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from webdyno.judge.judgement import decisive
+from webdyno.judge.point_data import PointData
+from webdyno.model import format as text
+from webdyno.model.base import Interval
+from webdyno.model.experiment import Experiment
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.model.metrics import CAPACITY
+from webdyno.report.document import Facts
+from webdyno.report.point_facts import (
+    interference_words,
+    scope,
+    servers_busy,
+    slots_excluded,
+    worst_interference,
+)
+from webdyno.report.view import PointView, RunView
+
+DECIDED = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
+LEAST_AGREEING, MOST_INTERFERENCE, MOST_EXCLUDED = 0.75, 0.05, 0.1
+"""The rule of "Confidence", a word for people who don't read intervals; no verdict rests on it.
+
+Doubts are: fewer than three quarters of the restarts agree with the verdict; interference can have
+shifted the ratio by more than 5%; more than a tenth of the slots was excluded; servers and client
+shared CPUs. High is a decided verdict without doubts, moderate one with one doubt, and low one with
+several, or none that is decided."""
+LEAST_WORTH_TIMES = 1.25
+"""From here on a difference in CPU time is told as a number of CPUs, below it in per cent."""
+WHOLE = 0.05
+"""A number of CPUs that is as near to a whole one is told as that."""
+NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def card(view: RunView) -> Facts:
+    """Give what a run's card says; of several points and of gates only how far they reach."""
+    facts: Facts = []
+    only = None if view.several or view.gate else view.points[0]
+    if only and only.deciding:
+        facts += [("In practice", said) for said in in_practice(only)]
+        facts += [("Confidence", said) for said in confidence(only)]
+    return [*facts, ("Scope", _scope(view, only))]
+
+
+def in_practice(point: PointView) -> Iterator[str]:
+    """Say what a difference in servers' CPU time per request means for the number of CPUs.
+
+    Of two variants only, and only where both it and the answer are decided.
+    """
+    judged, data = point.judgement, point.data
+    found = [it for it in judged.comparisons if it.metric == "server_cpu_us" and it.ratio]
+    decided = [it.verdict in DECIDED for it in (*_asked(point), *found)]
+    if len(data.experiment.variants) == 2 and len(found) == 1 and all(decided):
+        (only,) = found
+        if only.ratio:
+            yield f"{_in_cpus(only, only.ratio)} for {_requests(data.experiment)}."
+
+
+def _in_cpus(found: Comparison, ratio: Interval) -> str:
+    if found.verdict is Verdict.EQUIVALENT:
+        return f"{found.a} and {found.b} need the same server CPU"
+    cheap, costly = (found.a, found.b) if ratio.estimate < 1 else (found.b, found.a)
+    times = max(ratio.estimate, 1 / ratio.estimate)
+    if times < LEAST_WORTH_TIMES:
+        return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
+    return f"One CPU of {cheap} does the work of about {_cpus(times)} CPUs of {costly}"
+
+
+def _cpus(times: float) -> str:
+    whole = round(times)
+    if 2 <= whole < len(NUMBERS) + 2 and abs(times - whole) <= WHOLE * times:
+        return NUMBERS[whole - 2]
+    return text.significant(times, 2)
+
+
+def _requests(experiment: Experiment) -> str:
+    asked = experiment.asked or experiment.load.paths
+    alike = all("paths" not in variant.load_changes for variant in experiment.variants.values())
+    return "this request" if len(asked) == 1 and alike else "these requests"
+
+
+def confidence(point: PointView) -> Iterator[str]:
+    """Say how sure the answer is in a word, and why."""
+    asked = [it for it in _asked(point) if it.ratio and it.verdict is not Verdict.INVALID]
+    if not asked:
+        return
+    said = [*_agreement(asked), interference_words(asked)]
+    said.append(slots_excluded(point) if point.judgement.excluded else "nothing excluded")
+    if point.data.head.machine.split.shared:
+        said.append("servers and client shared CPUs")
+    yield f"{_levels(asked, point)}: {'; '.join(said)}."
+
+
+def _levels(asked: Sequence[Comparison], point: PointView) -> str:
+    """Give the word; of several variants who share it."""
+    if point.judgement.ranking:
+        return "All ranks hold together with 95% confidence"
+    levels = [(_level(it, point), it.a) for it in asked]
+    if len({level for level, _ in levels}) == 1:
+        return levels[0][0].capitalize()
+    by_level = groupby(sorted(levels, key=lambda it: LEVELS.index(it[0])), key=lambda it: it[0])
+    said = (f"{level} for {text.listed(name for _, name in its)}" for level, its in by_level)
+    return ", ".join(said).capitalize()
+
+
+LEVELS = ("high", "moderate", "low")
+
+
+def _level(found: Comparison, point: PointView) -> str:
+    """Apply the rule."""
+    excluded = {(it.round, it.slot) for it in point.judgement.excluded}
+    doubts = [
+        _agreeing(found) < LEAST_AGREEING * len(found.by_round),
+        worst_interference([found]) > MOST_INTERFERENCE,
+        len(excluded) > MOST_EXCLUDED * len(point.data.slots),
+        point.data.head.machine.split.shared,
+    ]
+    return LEVELS[min(sum(doubts), 2)] if found.verdict in DECIDED else "low"
+
+
+def _agreeing(found: Comparison) -> int:
+    """Count the restarts whose ratio by itself would say what the verdict says."""
+    if found.verdict is Verdict.EQUIVALENT and not found.negligible:
+        limit = 1 + found.delta
+        return sum(1 / limit <= ratio <= limit for ratio in found.by_round)
+    if found.ratio is None or found.verdict is Verdict.EQUIVALENT:
+        return len(found.by_round)
+    return sum((ratio > 1) == (found.ratio.estimate > 1) for ratio in found.by_round)
+
+
+def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
+    """Say how many restarts agree; of the only comparison also within which range."""
+    for found in asked if len(asked) == 1 else ():
+        low, high = (text.significant(end(found.by_round), 3) for end in (min, max))
+        between = low if low == high else f"{low}{text.DASH}{high}"
+        agreeing, restarts = _agreeing(found), len(found.by_round)
+        if found.verdict not in DECIDED:
+            yield f"not decided, {restarts} restarts gave {between}{text.TIMES}"
+            continue
+        whose = f"all {restarts}" if agreeing == restarts else f"{agreeing} of {restarts}"
+        yield f"{whose} restarts agree ({between}{text.TIMES})"
+
+
+def _scope(view: RunView, only: PointView | None) -> str:
+    """Say what was measured, and that it says nothing about the rest."""
+    experiment, data = view.head.experiment, view.points[0].data
+    trials_vary = data.measure.decide_on == CAPACITY
+    busy = bool(only and data.slots and not trials_vary)
+    parts = [
+        f"{scope(experiment)} ({experiment.load_of_slots.loop} loop)",
+        *([f"varied: {text.listed(view.factors)}"] if view.factors else []),
+        data.head.machine.network or "loopback",
+        *_cpus_of_servers(data),
+        *([servers_busy(data)] if busy else []),
+    ]
+    return f"{' · '.join(parts)}. Says nothing about other loads, applications or machines."
+
+
+def _cpus_of_servers(data: PointData) -> Iterator[str]:
+    """Say how many CPUs the servers had, where that is the same for all variants."""
+    own = {variant.cpus for variant in data.experiment.variants.values()}
+    cpus = own.pop() if len(own) == 1 else 0
+    cpus = len(data.head.machine.split.servers) if cpus is None else cpus
+    if cpus and not data.head.hosts:
+        yield f"{cpus:g} server CPU{'' if cpus == 1 else 's'}"
+
+
+def _asked(point: PointView) -> list[Comparison]:
+    return decisive(point.judgement.comparisons, point.data.measure.decide_on)

@@ -1,0 +1,129 @@
+"""The one table of a result: what decides, failed requests, and the metrics beside it.
+
+Two variants have columns and metrics have rows; of more variants each has a row.
+"""
+
+from collections.abc import Sequence
+
+from webdyno.judge.point_data import PointData
+from webdyno.judge.sentences import verdict_word
+from webdyno.model import format as text
+from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
+from webdyno.model.metrics import CAPACITY
+from webdyno.report import document as doc
+from webdyno.report.ratio_tables import MetricTable
+from webdyno.report.view import PointView
+from webdyno.report.words import (
+    MICROSECONDS,
+    metric_title,
+    ratio_and_interval,
+    sure_bounds,
+    verdict_cell,
+)
+
+SHOWN = (
+    *("throughput_rps", "capacity_rps", "server_cpu_us"),
+    *("latency_p50_us", "latency_p99_us", "memory_mib"),
+)
+"""Metrics that are shown beside the deciding one."""
+MOST_COLUMNS = 2
+"""Variants that have columns of their own; more of them have rows."""
+
+
+def metrics_table(point: PointView, deciding: MetricTable) -> doc.Table:
+    """Give what decides and the most important metrics beside it, one interval in a cell."""
+    beside = [it for it in point.beside if it.metric.name in SHOWN]
+    if deciding.ranked or len(deciding.rows) > MOST_COLUMNS:
+        return _rows_of_variants(point, deciding, beside)
+    return _columns_of_variants(point, [deciding, *beside])
+
+
+def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc.Table:
+    """Give a row for each metric: names in columns, and of two their ratio."""
+    variants = [row.variant for row in tables[0].rows]
+    compared = bool(tables[0].rows[0].comparison)
+    columns = [doc.Column("metric", "name", obvious=True)]
+    columns += [doc.Column(it, "value") for it in variants[:-1]]
+    columns.append(doc.Column(f"{variants[-1]} (baseline)" if compared else variants[-1], "value"))
+    if compared:
+        columns += [
+            doc.Column("ratio", "ratio"),
+            doc.Column("95% CI", "range"),
+            doc.Column("verdict", "verdict", obvious=True),
+        ]
+    rows = [
+        [
+            doc.Cell(metric_title(it.metric), strong=number == 0),
+            *(_value(it.metric, row.value) for row in it.rows),
+            *(_compared(it.rows[0].comparison, decides=number == 0) if compared else ()),
+        ]
+        for number, it in enumerate(tables)
+    ]
+    if tables[0].metric.name != CAPACITY:  # the trials of a search fail by intent
+        blank = [""] * 3 if compared else []
+        rows.insert(1, ["Failed requests", *(_failed(point.data, it) for it in variants), *blank])
+    return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
+
+
+def _rows_of_variants(
+    point: PointView, deciding: MetricTable, beside: Sequence[MetricTable]
+) -> doc.Table:
+    """Give a row for each variant, in a ranking in that of the ranks."""
+    columns = [
+        *([doc.Column("rank", "rank")] if deciding.ranked else []),
+        doc.Column("variant", "name", obvious=True),
+        doc.Column(metric_title(deciding.metric), "value"),
+        doc.Column("ratio", "ratio"),
+        doc.Column("95% CI", "range"),
+        doc.Column("verdict", "verdict", obvious=True),
+        *(doc.Column(metric_title(it.metric), "value", spare=True) for it in beside),
+        doc.Column("Failed", "value"),
+    ]
+    values = [{row.variant: row.value for row in it.rows} for it in beside]
+    rows = [
+        [
+            *([row.rank] if deciding.ranked else []),
+            row.variant,
+            _value(deciding.metric, row.value),
+            *_compared(row.comparison, decides=True),
+            *(
+                _value(it.metric, known.get(row.variant))
+                for it, known in zip(beside, values, strict=True)
+            ),
+            _failed(point.data, row.variant),
+        ]
+        for row in deciding.rows
+    ]
+    return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
+
+
+def _value(metric: Metric, value: VariantValue | None) -> str:
+    """Give a variant's value; latencies in the unit that suits them."""
+    if value is None:
+        return text.MISSING
+    known = value.interval.estimate if value.interval else next(iter(value.by_round), None)
+    if known is None:
+        return text.MISSING
+    if metric.unit == MICROSECONDS:
+        return text.latency(known)
+    return text.quantity(value.interval) if value.interval else text.significant(known)
+
+
+def _failed(data: PointData, variant: str) -> str:
+    return text.number(sum(slot.load.failures.total for slot in data.of_variant(variant)))
+
+
+def _compared(found: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:
+    if found is None:
+        return ["", "", doc.Cell("baseline", soft=True)]
+    ratio, _ = ratio_and_interval(found)
+    name = verdict_word(found.verdict, found.metric)
+    word = verdict_cell(found.verdict, name) if decides else doc.Cell(_direction(found), soft=True)
+    return [doc.Cell(ratio, strong=decides), doc.Cell(sure_bounds(found), soft=True), word]
+
+
+def _direction(found: Comparison) -> str:
+    """Say of what isn't the verdict only which way it goes."""
+    if found.verdict in {Verdict.FASTER, Verdict.SLOWER} and found.ratio:
+        return "higher" if found.ratio.estimate > 1 else "lower"
+    return "same" if found.verdict is Verdict.EQUIVALENT else str(found.verdict)

@@ -1,0 +1,99 @@
+"""The card below a page's headline: in practice, confidence, scope."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import SimulatedVariant, simulated_run
+from report import runs
+from webdyno.model.judgement import Verdict
+from webdyno.report.card import card, confidence, in_practice
+from webdyno.report.view import PointView
+
+
+def point_of(make: runs.Make) -> PointView:
+    return runs.seen(make()).points[0]
+
+
+def costing(a_us: float, b_us: float) -> PointView:
+    variants = {
+        "nginx": SimulatedVariant(server_cpu_us=a_us),
+        "apache": SimulatedVariant(server_cpu_us=b_us, throughput_rps=30_000),
+    }
+    return runs.seen(simulated_run(variants, rounds=8)).points[0]
+
+
+@pytest.mark.parametrize(
+    ("a_us", "b_us", "said"),
+    [
+        (10, 40, "One CPU of nginx does the work of about four CPUs of apache for this request."),
+        (40, 10, "One CPU of apache does the work of about four CPUs of nginx for this request."),
+        (10, 16, "One CPU of nginx does the work of about 1.6 CPUs of apache for this request."),
+        (10, 150, "One CPU of nginx does the work of about 15 CPUs of apache for this request."),
+        (10, 11, "apache needs about 10% more server CPU than nginx for this request."),
+    ],
+)
+def test_a_difference_in_cpu_time_is_told_as_a_number_of_cpus(
+    a_us: float, b_us: float, said: str
+) -> None:
+    (told,) = in_practice(costing(a_us, b_us))
+    assert told == said
+
+
+@pytest.mark.parametrize("make", [runs.inconclusive, runs.several_variants, runs.ranking])
+def test_in_practice_is_about_two_variants_that_are_decided(make: runs.Make) -> None:
+    assert not [*in_practice(point_of(make))]
+
+
+def test_confidence_is_high_where_nothing_speaks_against_the_verdict() -> None:
+    (said,) = confidence(point_of(runs.decided))
+    assert said.startswith("High: all 8 restarts agree (1.")
+    assert said.endswith("×); no interference seen; nothing excluded.")
+
+
+def test_interference_that_can_have_mattered_makes_it_moderate() -> None:
+    (said,) = confidence(point_of(runs.interference))
+    assert said.startswith("Moderate: all 8 restarts agree")
+    assert "included in the CI" in said
+
+
+def test_two_doubts_make_it_low() -> None:
+    point = point_of(runs.interference)
+    machine = point.data.head.machine
+    shared = machine.replace(split=machine.split.replace(shared=True))
+    head = point.data.head.replace(machine=shared)
+    (said,) = confidence(replace(point, data=replace(point.data, head=head)))
+    assert said.startswith("Low: ")
+    assert "servers and client shared CPUs" in said
+
+
+def test_what_is_inconclusive_has_low_confidence() -> None:
+    (said,) = confidence(point_of(runs.inconclusive))
+    assert said.startswith("Low: not decided, 6 restarts gave ")
+
+
+def test_of_several_variants_it_is_said_who_shares_a_word() -> None:
+    (said,) = confidence(point_of(runs.several_variants))
+    assert said.startswith("High: all 8 restarts agree")
+
+
+@pytest.mark.parametrize("make", [runs.invalid, runs.no_round])
+def test_without_figures_there_is_nothing_to_be_sure_of(make: runs.Make) -> None:
+    assert not [*confidence(point_of(make))]
+
+
+@pytest.mark.parametrize("make", [*runs.ALL, *runs.SWEEPS], ids=lambda make: make.__name__)
+def test_every_run_says_how_far_it_reaches(make: runs.Make) -> None:
+    view = runs.seen(make())
+    facts = dict(card(view))
+    assert facts["Scope"].endswith("Says nothing about other loads, applications or machines.")
+    if view.answers and all(it.tone is Verdict.INVALID for it in view.answers):
+        assert [*facts] == ["Scope"]
+
+
+def test_the_scope_names_load_loop_network_and_cpus() -> None:
+    said = dict(card(runs.seen(runs.decided())))["Scope"]
+    assert said.startswith(
+        "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
+        "2 server CPUs · server CPU "
+    )
