@@ -98,7 +98,7 @@ def test_no_process_outlives_who_started_it(tmp_path: Path, number: int) -> None
     script.write_text(OVER_PROCESSES)
     runs = stored(tmp_path, machines=12, rounds=20)
     with subprocess.Popen(
-        [sys.executable, script, "fleet", *runs.values()],
+        [sys.executable, script, "report", *runs.values()],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

@@ -89,7 +89,7 @@ def test_two_revisions_begin_with_the_same_data_in_every_round(tmp_path: Path) -
     assert all(it.load.requests.completed + it.load.requests.drained for it in slots)
     assert all(it.readings and set(it.readings.services) == {"web", "store"} for it in slots)
     versions = RunFolder.open(run).head.versions
-    assert versions["rev:."]["store"] == versions["rev:main"]["store"]
+    assert versions["working tree"]["store"] == versions["main"]["store"]
 
 
 def test_a_command_has_a_database_that_is_filled_for_it_at_each_start(tmp_path: Path) -> None:

@@ -38,7 +38,11 @@ def test_a_calibration_is_measured_kept_and_used(
 
 @pytest.mark.parametrize(
     ("flag", "told"),
-    [("--body=big", "--body big"), ("--connections=0", "--connections"), ("--link=1", "1 kbit/s")],
+    [
+        ("--body=big", "--body big"),
+        ("--connections=0", "-c 0: it should be 1 or more"),
+        ("--link=1", "1 kbit/s"),
+    ],
 )
 def test_wrong_flags_are_told(flag: str, told: str, tmp_path: Path) -> None:
     done = webdyno_here("doctor", "--calibrate", flag, folder=tmp_path)

@@ -167,7 +167,7 @@ def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> Non
     assert told.count("building rev:") == 2, "each once, without the time for it in any figure"
     assert statuses(home) == {"200"}
     run = RunFolder.open(home / "run")
-    assert run.head.versions["rev:."]["web"].endswith(" with changes")
+    assert run.head.versions["working tree"]["web"].endswith(" with changes")
 
 
 @pytest.mark.long

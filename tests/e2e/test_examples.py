@@ -41,5 +41,5 @@ def test_an_example_is_built_and_asked_everything(tmp_path: Path) -> None:
     run_rounds(
         1, "compare", "rev:slower", "rev:start", "--set=load.connections=4", *QUICK, folder=app
     )
-    report = webdyno_here("report", "run", folder=app)
+    report = webdyno_here("report", "run", "--verbose", folder=app)
     assert "/search" in report.stdout

@@ -99,7 +99,7 @@ def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
 def test_documentation_is_not_measured(repository: Path) -> None:
     done = webdyno_here("gate", "--base=start", "--head=documentation", folder=repository)
     assert done.returncode == Exit.OK, done.stderr
-    assert "PASS   only documentation changed (README.md): nothing to measure" in done.stdout
+    assert "PASS: only documentation changed (README.md): nothing to measure" in done.stdout
     assert not (repository / "runs").exists()
 
 
@@ -136,6 +136,6 @@ def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--output=run", *QUICK)
     done = webdyno(*asked, folder=repository)
     assert done.returncode == Exit.INVALID, done.stdout + done.stderr
-    assert "NO ANSWER   /nowhere: " in done.stdout
+    assert "NO RESULT: /nowhere: " in done.stdout
     assert "404" in done.stdout
     assert left_behind(repository) == []

@@ -63,7 +63,7 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     assert "excluded: user nginx" in told
     assert statuses(open_folder) == {"200"}
     run = RunFolder.open(open_folder / "run")
-    assert run.head.versions["rev:."]["web"].endswith(" with changes")
+    assert run.head.versions["working tree"]["web"].endswith(" with changes")
 
 
 SERVES = f"exec {sys.executable} server.py"

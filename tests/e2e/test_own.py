@@ -79,7 +79,7 @@ def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(hom
     assert all(it.servers.cpu_s > 0 for it in found)
     shutil.move(home / "two.toml", home / "gone.toml")
     resumed = webdyno("resume", "run", "--report", folder=home)
-    assert "6 rounds" in resumed.stdout, resumed.stderr
+    assert "6 restarts each" in resumed.stdout, resumed.stderr
     kept = re.search(r"--catalog \S+", (home / "run/report.html").read_text())
     assert kept
     assert left_behind(home) == []
@@ -185,7 +185,7 @@ def test_what_runs_already_is_watched_and_left_alone(
     records = RunFolder.open(home / "run").records()
     preflight = next(it for it in records if isinstance(it, PreflightRecord))
     assert preflight.ran_before == [f"127.0.0.1:{port}"]
-    told = webdyno("report", "run", folder=home).stdout
+    told = webdyno("report", "run", "--verbose", folder=home).stdout
     assert "this is an observation" in " ".join(told.split())
     assert "a fresh start of every variant but url:" in " ".join(told.split())
 

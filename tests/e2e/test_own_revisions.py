@@ -38,8 +38,8 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
     kept = json.loads((inside / "run/run.json").read_text())["versions"]
     head = git(repository, "rev-parse", "--short=10", "HEAD").strip()
-    assert kept["rev:main"] == {"web": head}
-    assert kept["rev:."]["web"].endswith(" with changes")
+    assert kept["main"] == {"web": head}
+    assert kept["working tree"]["web"].endswith(" with changes")
     shutil.rmtree(inside / "run")
     again = run_rounds(1, "compare", "rev:.", "rev:HEAD", *FEW, folder=inside)
     assert "building" not in again

@@ -70,7 +70,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     stacks = [f"cmd:{alive}", f"other=cmd:exec {alive}", f"{mortal}=cmd:python3 mortal.py $PORT"]
     done = webdyno(
         *("compare", *stacks, "--path=/index.html", "--set=load.connections=4"),
-        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--time=6s", "--output=run", "--no-report"),
+        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--time=6s", "--output=run"),
         folder=tmp_path,
     )
     assert "the run continues without it" in done.stderr

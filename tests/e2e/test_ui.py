@@ -58,7 +58,7 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
 def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> None:
     said: list[str] = []
     page = _opened(browser, address, said)
-    page.get_by_role("link", name="Begin a duel").first.click()
+    page.get_by_role("link", name="Start a comparison").first.click()
     assert serious_faults(page) == []
     page.get_by_label("What the question is about").fill("nginx")
     page.get_by_label("What it is compared with").fill("apache-event")

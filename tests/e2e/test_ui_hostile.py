@@ -172,7 +172,7 @@ def test_another_server_gets_no_token(browser: Browser, tmp_path: Path) -> None:
         with serving(tmp_path, listening) as starter:
             page = browser.new_context().new_page()
             page.goto(f"{origin}/{TOKEN}/")
-            page.get_by_role("link", name="Begin a duel").first.click()
+            page.get_by_role("link", name="Start a comparison").first.click()
             page.evaluate("address => { location.href = address; }", other)
             page.wait_for_url(f"{other}**")
             page.goto(other)

@@ -130,7 +130,7 @@ def _call(place: Path, *, yes: bool) -> list[str]:
     """Give the words that begin the parcel's experiment, or go on with its run."""
     if (place / RUN / HEAD_FILE).exists():
         return words_of("resume", {"folder": place / RUN, "yes": yes})
-    asked = {"experiment": place / EXPERIMENT_FILE, "full": True, "out": place / RUN, "yes": yes}
+    asked = {"experiment": place / EXPERIMENT_FILE, "full": True, "output": place / RUN, "yes": yes}
     return words_of("run_experiment", {**asked, "catalog": [place / CATALOGUE_FOLDER]})
 
 

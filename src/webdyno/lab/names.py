@@ -8,6 +8,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from webdyno.model.errors import UserError
+
 LONGEST_NAME = 48
 """Letters; a longer one would push the figures off each line of the report."""
 NAMED = re.compile(r"(?P<name>[^\s:=/][^:=/]*)=(?P<system>\S.*)", re.DOTALL)
@@ -36,8 +38,13 @@ class NamedSystem(NamedTuple):
 def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
     """Give each system its own name, or the shortest one that no other has.
 
-    Systems that are the same, or too much alike, are told apart by letters: `nginx (A)`.
+    Systems that are the same, or too much alike, are told apart by letters: `nginx (A)`. Raise
+    UserError where two were given one name.
     """
+    given = [it.name for it in systems if it.name]
+    for name in given:
+        if given.count(name) > 1:
+            raise UserError(f"{name}={systems[-1].system}: {name} is the name of another one")
     ways = [_ways(it, [other.system for other in systems]) for it in systems]
     chosen = [0] * len(systems)
     while crowded := [at for at in _alike(ways, chosen) if chosen[at] + 1 < len(ways[at])]:
