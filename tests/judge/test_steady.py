@@ -63,7 +63,7 @@ def test_pilots_that_are_too_short_say_so() -> None:
     for windows in range(40):
         found = onset(Series(WINDOW_S, remembering(rng, 0.95, windows + 1)))
         assert not found.steady or windows > 8
-    assert onset(Series(WINDOW_S, np.zeros(1))).why.startswith("too short to tell")
+    assert onset(Series(WINDOW_S, np.zeros(1))).why.startswith("too short to decide")
 
 
 def test_a_rate_without_any_noise_is_steady() -> None:

@@ -270,7 +270,7 @@ DOUBTS = {
     "Express": ["NODE_ENV isn't set to production"],
     "Go with several programs": [
         "of 2 programs (cmd/api, cmd/migrate) only cmd/api listens",
-        "-admin is another listener, on :9090 unless told",
+        "-admin is another listener, on :9090 unless set",
     ],
     "a Cargo workspace": ["it binds 0.0.0.0:3000 in crates/api/src/main.rs:1"],
     "Spring Boot with Maven's wrapper": ["a JVM gets faster for many seconds"],
