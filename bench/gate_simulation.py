@@ -1,6 +1,6 @@
 """How often a gate is right: simulated gates, answered by the judge's own functions.
 
-Every endpoint has CPU time per request, throughput and 99th percentile, each with lognormal noise
+Every endpoint has CPU per request, throughput and 99th percentile, each with lognormal noise
 of its own for each fresh start of each of the three variants. Of several endpoints one needs more
 CPU time; its throughput falls and its percentile rises by as much. The noise of metrics is
 independent, which is when a gate errs most often. Each row of the table is for 1 000 gates unless

@@ -1,7 +1,7 @@
 """How often a gate is right on a real machine: gates between servers of dialled cost.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults: baseline and head cost 100 µs of
-CPU time per request, or head 3% or 10% more; and no change beside a neighbour that works in bursts
+CPU per request, or head 3% or 10% more; and no change beside a neighbour that works in bursts
 on the servers' CPUs. Each gate adds a line to the file of results; the table is made of all lines.
 """
 

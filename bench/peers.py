@@ -1,4 +1,4 @@
-"""Client CPU time per request: loadgen, its peers and a bare epoll loop, side by side.
+"""Client CPU per request: loadgen, its peers and a bare epoll loop, side by side.
 
 Each round runs every client once, in random order, on one core, against the same nginx on other
 cores. Ratios are taken within a round. Tables show medians: of times with [lowest - highest], of

@@ -33,7 +33,7 @@ from webdyno.stack.starting import start_stack
 
 STACK = "nginx"
 BUDGET_S = 60
-METRICS = {"throughput_rps": "throughput", "server_cpu_us": "server CPU time per request"}
+METRICS = {"throughput_rps": "throughput", "server_cpu_us": "server CPU per request"}
 CONFIDENCE = 0.95
 TABLE_WIDTH = 110
 """Columns of the table where it isn't printed on a terminal."""

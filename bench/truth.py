@@ -6,7 +6,7 @@ that ratio of throughputs, and any load that ratio of CPU times per request. Qui
 noisy neighbour that this script starts: bursts of work on the servers' CPUs, a control group that
 is throttled now and then as a stand-in for steal, or a second server that starts slowly. Each run
 adds a line to the file of results; the table is made of all lines. "CPU holds" counts the intervals
-of CPU time per request that hold the truth, whatever the verdict is about. Intervals are those that
+of CPU per request that hold the truth, whatever the verdict is about. Intervals are those that
 verdicts rest on, worst-case CIs; "sampling" counts those without bias bounds.
 """
 
@@ -63,7 +63,7 @@ class World:
     base_us: float
     settings: tuple[str, ...]
     higher_is_better: bool
-    """Whether the verdict is about the throughput, else about CPU time per request."""
+    """Whether the verdict is about the throughput, else about CPU per request."""
 
     def settings_at(self, ratio: float) -> dict[str, object]:
         """Give the settings of an experiment in which the second server costs `ratio` as much."""
@@ -128,7 +128,7 @@ class Case:
         return interval is not None and within(interval, truth)
 
     def cpu_holds(self, outcome: Outcome) -> bool:
-        """Whether that of CPU time per request does, which any load tells."""
+        """Whether that of CPU per request does, which any load tells."""
         ratio = outcome.worst_case.get(CPU_METRIC, outcome.ratios.get(CPU_METRIC))
         return ratio is not None and within(ratio, float(self.ratio))
 

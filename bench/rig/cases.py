@@ -28,7 +28,7 @@ class Case:
     floor: str | None = "floor"
     """The bare loop that ratios are taken to, where there is one for this case."""
     goals: dict[str, float] = field(default_factory=dict)
-    """Highest ratio of loadgen's CPU time per request to a client's, by its name."""
+    """Highest ratio of loadgen's CPU per request to a client's, by its name."""
     budget_goals: dict[str, float] = field(default_factory=dict)
     """The same of loadgen with a send-lag budget to the reference, by the budget."""
 

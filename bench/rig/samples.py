@@ -133,7 +133,7 @@ def _difference(before: Counters, after: Counters) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Ratio:
-    """CPU time per request relative to another client, from the rounds that both have."""
+    """CPU per request relative to another client, from the rounds that both have."""
 
     median: float
     low: float

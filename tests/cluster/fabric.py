@@ -122,7 +122,7 @@ def idle(rounds: int, shared: Path) -> None:
             ratios.append(cost[True] / cost[False])
     interval: Any = quantile_test(ratios, q=1, p=0.5).confidence_interval()  # stubs: a float
     print(  # noqa: T201
-        f"CPU time per request beside an idle Ray node, to that beside one that is stopped: "
+        f"CPU per request beside an idle Ray node, to that beside one that is stopped: "
         f"{median(ratios):.4f} ({interval.low:.4f} to {interval.high:.4f}), the median of "
         f"{len(ratios)} pairs of slots"
     )

@@ -89,7 +89,7 @@ def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--output=run")
     done = webdyno(*asked, *QUICK, "--fail-if=cpu > +20%", folder=repository)
     assert done.returncode == Exit.WORSE, done.stdout + done.stderr
-    assert "FAIL   more than 20% slower: /slow server CPU time per request" in done.stdout
+    assert "FAIL   more than 20% slower: /slow server CPU per request" in done.stdout
     answer = json.loads((repository / "run/gate.json").read_text())
     worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
     assert worse == {"/slow"}

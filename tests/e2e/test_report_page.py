@@ -189,7 +189,7 @@ def test_a_sweep_shows_every_metric_and_each_point_on_demand(
     metrics = ("ratios", "throughput_rps", "server_cpu_us", "latency_p50_us", "memory_mib")
     assert {f"{metric}-{panel}" for metric in metrics for panel in (0, 1)} <= before
     assert not any(name.startswith("point-") for name in before)
-    visit.page.locator("details.point summary").nth(2).click()
+    visit.page.locator("details.point > summary").nth(2).click()
     assert {"point-2-latency", "point-2-host-client"} <= visit.drawn() - before
     assert visit.said == []
     visit.page.context.close()

@@ -51,7 +51,7 @@ class Server:
     stall_level: float = 0.0
     """Share of the usual throughput that is left in a stall."""
     drifts_to: float = 1.0
-    """Factor of throughput, and of CPU time per request the inverse, in the second half."""
+    """Factor of throughput, and of CPU per request the inverse, in the second half."""
     leak_bytes: float = 0.0
     """Of a request."""
     looked_s: float = LOOK_S

@@ -26,7 +26,7 @@ from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT
 MEASURE = Measure()
 SLOTS = 2
 START_SD, SLOT_SD = 0.002, 0.003
-"""Of ln(CPU time per request), apart from the states: of a start, and of a slot."""
+"""Of ln(CPU per request), apart from the states: of a start, and of a slot."""
 NOISES = {THROUGHPUT: 0.012, "latency_p99_us": 0.05}
 """Of the other metrics, of a variant in a round."""
 

@@ -25,7 +25,7 @@ class Truth:
     """Standard deviation of ln(throughput) of a window."""
     looked_s: float = 12.0
     drifts_to: float = 1.0
-    """Factor of throughput and CPU time per request in the second half."""
+    """Factor of throughput and CPU per request in the second half."""
     leak_bytes_per_s: float = 0.0
     waited: bool = False
     """Whether other programs have the servers' CPUs in stalls."""

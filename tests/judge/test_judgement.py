@@ -64,7 +64,7 @@ def test_inconclusive_says_what_is_still_needed() -> None:
     found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.04)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
-        r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) would decide$",
+        r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) should decide$",
         found.headline,
     )
 
@@ -75,7 +75,7 @@ def test_where_the_rate_is_inconclusive_and_another_metric_is_clear_both_are_sai
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "any difference is below" in found.headline
     assert re.search(
-        r"; clear is that b is worse: 1\.2\d× the server CPU time per request of a "
+        r"; clear is that b is worse: 1\.2\d× the server CPU per request of a "
         r"\(95% CI 1\.\d+–1\.\d+×\)$",
         found.headline,
     )

@@ -95,5 +95,5 @@ def test_the_scope_names_load_loop_network_and_cpus() -> None:
     said = dict(card(runs.seen(runs.decided())))["Scope"]
     assert said.startswith(
         "GET /hello.txt · 64 keep-alive connections · full speed (closed loop) · loopback · "
-        "2 server CPUs · server CPU "
+        "2 server CPUs · no server CPU saturated "
     )

@@ -22,7 +22,7 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
-    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU time per request")
+    assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU per request")
     row = next(line for line in text.splitlines() if "100 µs → 130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
@@ -31,7 +31,7 @@ def test_the_answer_comes_first_and_claims_below() -> None:
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
     text = printed(FAIL, width=80)
-    assert "  server CPU time per request: ✗ worse" in text
+    assert "  server CPU per request: ✗ worse" in text
     assert "    baseline → head: 100 µs → 130 µs; worse by (95% CI): +28 to" in text
 
 
@@ -43,7 +43,7 @@ def test_the_other_answers_have_words_of_their_own() -> None:
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(runs.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2]))
-    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt server CPU time per request +")
+    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput +")
     assert "What was claimed head vs baseline · " in told
     assert "<title>The working tree against main · fail</title>" in page
 

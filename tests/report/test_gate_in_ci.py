@@ -66,11 +66,11 @@ OPEN = gate(claim("inconclusive"), claim())
 def test_the_comment_says_it_in_its_first_line() -> None:
     first = gate_markdown(PASS).splitlines()[0]
     assert first == (
-        "### ✅ pass: 2 checks within limits; closest: / server CPU time per request "
+        "### ✅ pass: 2 checks within limits; closest: / server CPU per request "
         "−1.8 to +2.1% (limit +5%)"
     )
     assert gate_markdown(FAIL).startswith(
-        "### ❌ fail: 1 of 2 checks worse: /b\\_c server CPU time per request +28 to +32%"
+        "### ❌ fail: 1 of 2 checks worse: /b\\_c server CPU per request +28 to +32%"
     )
     assert "| /b\\_c | +28 to +32% (noise ±1.6%) ❌ |" in gate_markdown(FAIL)
     assert gate_markdown(OPEN).startswith("### ❔ inconclusive: ")
@@ -143,7 +143,7 @@ def test_a_baseline_comes_back_and_is_told_beside_the_answer() -> None:
     assert kept
     again = Baseline.model_validate_json(kept.model_dump_json())
     (said,) = since_baseline(again, gate(claim(), claim(metric="throughput_rps")))
-    assert "on this machine (not judged): / server CPU time per request +0.0%" in said
+    assert "on this machine (not judged): / server CPU per request +0.0%" in said
 
 
 def test_another_machine_is_said_and_nothing_compared() -> None:

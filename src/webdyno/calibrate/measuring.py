@@ -180,7 +180,7 @@ def describe_noise(metric: str, round_sd: float, rounds: int, round_s: float) ->
 
 
 def _round(testbed: Testbed, load: Load, measure: Measure) -> tuple[float, float]:
-    """Start both variants again; give the log ratios of throughput and CPU time per request."""
+    """Start both variants again; give the log ratios of throughput and CPU per request."""
     repeats = measure.first_slots_per_variant // 2
     responses, cpu_s = [0, 0], [0.0, 0.0]
     with ExitStack() as exits:

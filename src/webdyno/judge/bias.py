@@ -180,7 +180,7 @@ class VariantSlots:
         ]
 
     def cpu(self) -> list[Bound]:
-        """Bound CPU time per request."""
+        """Bound CPU per request."""
         return [
             cpu_when_shared(cause.name, self._counted(cause, cause.of_cpu))
             for cause in CAUSES
@@ -296,7 +296,7 @@ def _turned(bounds: Sequence[Bound]) -> list[Bound]:
     """Take a throughput's bounds for what goes down as the throughput goes up.
 
     Throughput that rises by a factor takes as much off the mean latency (Little's law), and
-    at most as much off CPU time per request, when that was all that changed.
+    at most as much off CPU per request, when that was all that changed.
     """
     return [Bound(bound.cause, down=bound.up, up=bound.down) for bound in bounds]
 

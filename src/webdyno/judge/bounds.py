@@ -81,7 +81,7 @@ def extra_share(extra_cpu_s: float, used_cpu_s: float) -> float:
 
 
 def cpu_when_shared(cause: str, share: float) -> Bound:
-    """Bound CPU time per request of which a share may not be the servers' own work.
+    """Bound CPU per request of which a share may not be the servers' own work.
 
     `steal`: kernels that can't separate stolen time charge it to whatever ran, at most all of it.
     Others leave cold caches as well, once for each `SHORTEST_STEAL_S` at most. `other-work`,
@@ -156,7 +156,7 @@ def quantile_when_sent_late(
 
     Delayed arrivals leave a queue no later than if all were delayed by the largest lag, so that is
     the most. The mean lag is at most 50% · p50 + 49% · p99 + 1% · max; bunching makes others
-    wait, 1/(1 - u) in all. CPU time per request and the throughput stay as they are.
+    wait, 1/(1 - u) in all. CPU per request and the throughput stay as they are.
     """
     mean = sum(share * lag for (share, _), lag in zip(LAG_WEIGHTS, lag_us, strict=True))
     added = mean / (1 - utilisation) if utilisation < 1 else inf

@@ -57,7 +57,7 @@ def gain(after_bursts: Series, continuous: Sequence[Series]) -> float:
 def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]) -> str:
     """Say what bursts are worth to a variant; nothing where pauses make no difference.
 
-    The throughput comes first in each look, and CPU time per request after it, where that is known.
+    The throughput comes first in each look, and CPU per request after it, where that is known.
     It has the last word: other programs on the servers' CPUs change the throughput, and hardly
     that.
     """
@@ -75,12 +75,12 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
         return f"{HOW}: {percent(expm1(throughput))} faster than under continuous load"
     if cost:
         less = percent(-expm1(-cost[0]))
-        return f"{HOW}: {less} less CPU time per request than under continuous load"
+        return f"{HOW}: {less} less CPU per request than under continuous load"
     return ""
 
 
 def _turned(series: Series) -> Series:
-    """Turn CPU time per request into requests per CPU time."""
+    """Turn CPU per request into requests per CPU time."""
     return Series(series.window_s, -series.logs)
 
 

@@ -133,9 +133,7 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     if not comparison.is_beyond_client:
         return comparison
     both = f"both {comparison.a} and {comparison.b} were client-limited"
-    by_cpu = (
-        f"{both}, so that neither could show its throughput; judged by server CPU time per request"
-    )
+    by_cpu = f"{both}, so that neither could show its throughput; judged by server CPU per request"
     beyond = f"{both}: each can take at least what was found"
     return next(
         (
@@ -152,7 +150,7 @@ def _with_clear_one(
 ) -> Comparison:
     """Where the deciding metric leaves it inconclusive, add the first of the others that doesn't.
 
-    Interference with the throughput mostly leaves CPU time per request alone. Each metric's
+    Interference with the throughput mostly leaves CPU per request alone. Each metric's
     interval holds by itself, at its own confidence. Memory says nothing of who is faster.
     """
     inconclusive = comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None

@@ -1,6 +1,6 @@
 """What one long stretch of load on a variant shows that short slots can't, and in words.
 
-Stalls, slow stretches, drifts of throughput or CPU time per request, memory and open files that go
+Stalls, slow stretches, drifts of throughput or CPU per request, memory and open files that go
 on growing, and requests that fail.
 
 One variant at a time: nothing here sees a difference between variants.

@@ -3,7 +3,7 @@
 The figures of a part say how well they are known by the scatter within it; the slopes by that of
 whole parts, so what follows from one second to the next doesn't make them seem better known.
 
-Drifts are throughput or CPU time per request at another level at the end: in parts of the stretch,
+Drifts are throughput or CPU per request at another level at the end: in parts of the stretch,
 without stalls and what others took part in; only where the change is beyond 5% and beyond five
 standard errors, by how far and how long parts stay off their level.
 

@@ -118,6 +118,7 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
     elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
         yield _at_least(comparison)
     elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
+        yield f"±{percent(comparison.delta)} would count as equal"
         yield comparison.rules_out
         if not comparison.is_beyond_client:
             yield from _needed(comparison)
@@ -154,7 +155,7 @@ def _needed(comparison: Comparison) -> Iterator[str]:
         yield "too close to call in reasonable time"
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
-        yield f"about {count(comparison.more_rounds, 'more round')} ({took}) would decide"
+        yield f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
 
 
 def _lower_first(sentence: str) -> str:

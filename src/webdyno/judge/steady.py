@@ -51,7 +51,7 @@ DECILE_TO_SD = 0.608
 
 @dataclass(frozen=True)
 class Series:
-    """ln of throughput, or of CPU time per request, window after window."""
+    """ln of throughput, or of CPU per request, window after window."""
 
     window_s: float
     logs: Logs

@@ -1,6 +1,6 @@
 """What time goes into: the servers' CPU time for a request, and the time that its response takes.
 
-Of two variants' CPU time per request the difference is taken apart. Each part is what the kernel's
+Of two variants' CPU per request the difference is taken apart. Each part is what the kernel's
 counters say of the servers in the slots that count, divided by the responses: time in the programs'
 own code, time in the kernel on their behalf, and interrupts on their CPUs, most of which are the
 network's; or what samples of their CPUs say, where a run has these. In each round the parts'

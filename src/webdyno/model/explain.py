@@ -93,7 +93,7 @@ class Gain(Model):
 
 
 class CpuPart(Model):
-    """A part of the CPU time per request of two variants, in microseconds."""
+    """A part of the CPU per request of two variants, in microseconds."""
 
     what: str
     a_us: float
@@ -108,7 +108,7 @@ class CpuPart(Model):
 
 
 class Explanation(Model):
-    """The difference of two variants' server CPU time per request, taken apart."""
+    """The difference of two variants' server CPU per request, taken apart."""
 
     a: str
     b: str

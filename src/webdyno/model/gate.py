@@ -23,7 +23,7 @@ DEFAULT_TOLERANCES: dict[DecidingMetric, Tolerance] = {
     "throughput_rps": 0.05,
     "latency_p99_us": 0.25,
 }
-"""A percentile's rounds scatter about five times as far as CPU time per request does."""
+"""A percentile's rounds scatter about five times as far as CPU per request does."""
 
 
 class GateSettings(Model):

@@ -280,7 +280,7 @@ class Judgement(Model):
     ranking: Ranking | None = None
     """Where ranks were requested. The comparisons are then against the first of them."""
     explanations: list[Explanation] = []
-    """What differences of CPU time per request are made of."""
+    """What differences of CPU per request are made of."""
     waiting: list[Waiting] = []
     """What the time of each variant's responses is made of, where that can be told."""
     saturation: list[Saturation] = []

@@ -175,14 +175,14 @@ METRICS: dict[str, MetricRule] = {
         MetricRule(
             Metric(
                 name=CPU_TIME,
-                label="server CPU time per request",
+                label="server CPU per request",
                 unit="µs",
                 better="lower",
                 floor=0.05,  # what a probe at a slot's edge costs, over the responses of a slot
             ),
             kind="work",
             round_value=server_cpu_us,
-            short="server CPU time per request",
+            short="server CPU per request",
         ),
         _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
         _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up

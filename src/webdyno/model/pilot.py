@@ -12,7 +12,7 @@ class Pilot(Model):
     """Times that a variant needs, found from that variant alone."""
 
     warmup_s: float
-    """Load after a fresh start until throughput and CPU time per request are steady."""
+    """Load after a fresh start until throughput and CPU per request are steady."""
     in_bursts: bool = False
     """Whether that load comes in bursts, with a pause after each."""
     ramp_up_s: float

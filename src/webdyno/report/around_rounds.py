@@ -237,7 +237,7 @@ _ASPECTS: list[tuple[str, Callable[[Response], str], Callable[[Response], bool]]
 
 WHAT = {
     "throughput_rps": "throughput",
-    "server_cpu_us": "server CPU time per request",
+    "server_cpu_us": "server CPU per request",
     "memory_bytes": "memory",
 }
 SHARE_DIGITS = 5

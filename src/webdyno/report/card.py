@@ -49,7 +49,7 @@ def card(view: RunView) -> Facts:
 
 
 def in_practice(point: PointView) -> Iterator[str]:
-    """Say what a difference in servers' CPU time per request means for the number of CPUs.
+    """Say what a difference in servers' CPU per request means for the number of CPUs.
 
     Of two variants only, and only where both it and the answer are decided.
     """

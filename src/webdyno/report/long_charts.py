@@ -95,7 +95,7 @@ PANELS = (
     _Shown("throughput", "Throughput", "Throughput, req/s", lambda it: it.throughput_rps),
     _Shown("p50", "Latency p50", "Latency, ms", lambda it: it.p50_us, 1e3),
     _Shown("p99", "99% of the responses within", "Latency, ms", lambda it: it.p99_us, 1e3),
-    _Shown("cpu", "Servers' CPU time per request", "µs", lambda it: it.server_cpu_us),
+    _Shown("cpu", "Servers' CPU per request", "µs", lambda it: it.server_cpu_us),
     _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
 )
 

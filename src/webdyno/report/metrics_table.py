@@ -11,7 +11,7 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.model.metrics import CAPACITY
 from webdyno.report import document as doc
-from webdyno.report.ratio_tables import MetricTable
+from webdyno.report.ratio_tables import MetricTable, confidence_words
 from webdyno.report.view import PointView
 from webdyno.report.words import (
     MICROSECONDS,
@@ -48,7 +48,7 @@ def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc
     if compared:
         columns += [
             doc.Column("ratio", "ratio"),
-            doc.Column("95% CI", "range"),
+            doc.Column(f"{confidence_words(tables[:1])} CI", "range"),
             doc.Column("verdict", "verdict", obvious=True),
         ]
     rows = [
@@ -74,7 +74,7 @@ def _rows_of_variants(
         doc.Column("variant", "name", obvious=True),
         doc.Column(metric_title(deciding.metric), "value"),
         doc.Column("ratio", "ratio"),
-        doc.Column("95% CI", "range"),
+        doc.Column(f"{confidence_words([deciding])} CI", "range"),
         doc.Column("verdict", "verdict", obvious=True),
         *(doc.Column(metric_title(it.metric), "value", spare=True) for it in beside),
         doc.Column("Failed", "value"),

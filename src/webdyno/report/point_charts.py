@@ -160,7 +160,7 @@ def _ceiling_caption(ceiling_rps: float) -> str:
 
 
 def cpu_figure(point: PointView) -> Figure | None:
-    """Server CPU time per request of each round."""
+    """Server CPU per request of each round."""
     rows = [
         {
             "variant": value.variant,
@@ -177,7 +177,7 @@ def cpu_figure(point: PointView) -> Figure | None:
     color, shape, dash = variant_encodings(point.data.experiment.variants)
     base = alt.Chart(values(rows)).encode(
         x=alt.X("round:O", title="Round").axis(labelAngle=0, labelOverlap=True),
-        y=alt.Y("value:Q", title="Server CPU time per request, µs")
+        y=alt.Y("value:Q", title="Server CPU per request, µs")
         .scale(zero=True)
         .axis(labelExpr=GROUPED, tickCount=6),
         color=color,
@@ -186,7 +186,7 @@ def cpu_figure(point: PointView) -> Figure | None:
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash),
         base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOLD),
     )
-    about = "Server CPU time per request by round for each variant."
+    about = "Server CPU per request by round for each variant."
     return Figure(
         name="cpu",
         title="What a response costs the servers",

@@ -31,7 +31,13 @@ def scope(experiment: Experiment) -> str:
     """Say in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
     load = experiment.load_of_slots
     asked = [request.label for request in experiment.asked] or [f"GET {it}" for it in load.paths]
-    return " · ".join([text.listed_to(1, asked), *_load(load)])
+    varied = set(experiment.factors)
+    if not varied:
+        return " · ".join([text.listed_to(1, asked), *_load(load)])
+    named = text.factor_names(experiment.factors)
+    levels = experiment.factors.items()
+    said = (f"{named[key]} {', '.join(map(text.level, of))}" for key, of in levels)
+    return " · ".join(said if "load.paths" in varied else (text.listed_to(1, asked), *said))
 
 
 def _load(load: Load) -> Iterator[str]:
@@ -91,17 +97,13 @@ def servers_busy(data: PointData) -> str:
         return "server CPU saturated" + (" on all" if len(busy) > 1 else "")
     if saturated:
         return f"server CPU saturated on {text.listed(saturated)}"
-    return f"server CPU {_percents(min(busy.values()), max(busy.values()))} busy"
+    each = (f"{variant} {text.percent(share)}" for variant, share in busy.items())
+    return f"no server CPU saturated ({', '.join(each)})"
 
 
 def _busy_by_variant(data: PointData) -> dict[str, float]:
     slots = {variant: data.of_variant(variant) for variant in data.experiment.variants}
     return {variant: _busy(data, mine) for variant, mine in slots.items() if mine}
-
-
-def _percents(low: float, high: float) -> str:
-    shown, most = text.percent(low), text.percent(high)
-    return shown if shown == most else f"{shown.removesuffix('%')}{text.DASH}{most}"
 
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
@@ -156,4 +158,5 @@ def interference_words(asked: Sequence[Comparison]) -> str:
         return f"{who} was {limit}-limited, so the ratio is only a bound"
     if most > 1:
         return "interference can't be bounded tightly"
-    return f"interference at most {text.percent(most)}, included in the CI"
+    shifted = f"interference shifted the ratio by at most {text.percent(most)}"
+    return f"{shifted}, included in the CI"

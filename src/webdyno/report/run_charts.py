@@ -311,7 +311,7 @@ def _panel(
     whole = text.significant(sum(it for call, it in spent.items() if len(call) == 1), 3)
     return Panel(
         name=f"flames-{number}",
-        alt=f"Flame graph of {variant}: {whole} µs of CPU time per request.",
+        alt=f"Flame graph of {variant}: {whole} µs of CPU per request.",
         svg=drawn(chart, height=depth * CALL_PX),
         heading=f"{variant}: {whole} µs per request",
     )

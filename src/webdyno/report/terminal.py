@@ -131,7 +131,7 @@ def _badge(tone: Verdict, words: str) -> Text:
 
 
 def _callout(found: doc.Callout, width: int) -> Iterator[RenderableType]:
-    yield Text.assemble((found.name, STYLES[found.tone]), (f"  {found.means}", "dim"))
+    yield Text.assemble((f"⚠ {found.name}", STYLES[found.tone]), (f"  {found.means}", "dim"))
     yield from (wrapped(line, width) for line in found.told)
     yield wrapped(f"→ {found.fix}", width)
 

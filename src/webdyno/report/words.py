@@ -166,7 +166,10 @@ def bound_sign(found: Comparison) -> str:
 
 
 def sure_bounds(found: Comparison) -> str:
-    """Give the interval that the verdict rests on, for a table."""
+    """Give the interval that the verdict rests on, for a table; `too wide` if it says nothing."""
+    wide = found.worst_case or found.ratio
+    if found.verdict is Verdict.INCONCLUSIVE and wide and not text.is_useful(wide):
+        return "too wide"
     return worst_case_words(found) or ratio_and_interval(found)[1]
 
 

@@ -20,7 +20,7 @@ from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import RoundRecord
 from webdyno.model.study import Claim, ClaimRow, Outcome, Told
 
-JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU time per request allows"
+JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU per request allows"
 Known = Mapping[tuple[str, str], Comparison]
 """Comparisons by metric and variant."""
 FEWEST_ROUNDS = Measure().min_rounds

@@ -306,7 +306,7 @@ RULES = (
         "link-limited",
         _link,
         why="The link sets the rate: whatever serves this document will look alike.",
-        instead="Compare CPU time per request, which a full link leaves as it is: webdyno compare "
+        instead="Compare CPU per request, which a full link leaves as it is: webdyno compare "
         "nginx apache-event --path /100KB.txt reports it next to the throughput.",
     ),
     AuditRule(
@@ -315,7 +315,7 @@ RULES = (
         why="Client and server share processors: what one takes the other lacks, and a client "
         "that is saturated makes fast servers look alike.",
         instead="webdyno compare nginx apache-prefork gives each its own CPUs, says when the "
-        "client is saturated, and reports the server's CPU time per request.",
+        "client is saturated, and reports the server's CPU per request.",
     ),
     AuditRule(
         "thin-tail",

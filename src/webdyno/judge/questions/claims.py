@@ -220,7 +220,7 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
     asked = [it for it in claims if it.answer != "not asked"]
     if answer is GateAnswer.FAIL:
-        worse = [it for it in asked if it.answer == "worse"]
+        worse = sorted((it for it in asked if it.answer == "worse"), key=_least_worse, reverse=True)
         return f"{len(worse)} of {count(len(asked), 'check')} worse: {_listed(worse)}"
     known = [it for it in asked if it.worse]
     if not known:
@@ -234,6 +234,11 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
         key=lambda it: it.worse.high if it.worse else 0.0,
     )
     return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
+
+
+def _least_worse(claim: GateClaim) -> float:
+    """Give how many times worse head is at least."""
+    return claim.worse.low if claim.worse else 0.0
 
 
 def _listed(claims: Sequence[GateClaim]) -> str:

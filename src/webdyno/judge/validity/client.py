@@ -71,7 +71,7 @@ CLIENT_LIMITED = SlotRule(
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
     fix="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
-    "all but N cores), or decide on server CPU time per request, which the client's speed doesn't "
+    "all but N cores), or decide on server CPU per request, which the client's speed doesn't "
     "enter: --set measure.decide_on=server_cpu_us.",
     invalidates=TIMING,
     censors=True,
@@ -109,7 +109,7 @@ CLIENT_CEILING = SlotRule(
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
     fix="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
-    "on server CPU time per request: --set measure.decide_on=server_cpu_us. After changes to this "
+    "on server CPU per request: --set measure.decide_on=server_cpu_us. After changes to this "
     "machine, calibrate again.",
     invalidates=TIMING,
     censors=True,

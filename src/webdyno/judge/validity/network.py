@@ -121,7 +121,7 @@ def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
                 f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
                 "measured, not the server, which may be faster than it looks",
                 "Use a faster link (--link) or smaller bodies to compare the servers themselves; "
-                "server CPU time per request is still comparable.",
+                "server CPU per request is still comparable.",
                 metrics_of_kind(TIMING),
             )
 

@@ -20,7 +20,7 @@ INTERFERENCE_TOLERATED = 0.5
 
 LATENCY: tuple[Kind, ...] = ("latency",)
 TIMING: tuple[Kind, ...] = ("throughput", "latency")
-"""Metrics that the client's speed and the link's enter; server CPU time per request isn't one."""
+"""Metrics that the client's speed and the link's enter; server CPU per request isn't one."""
 WORK: tuple[Kind, ...] = ("throughput", "latency", "work")
 """What depends on who had the CPUs, and when; what a server keeps in memory doesn't."""
 
@@ -129,7 +129,7 @@ class SlotRule:
         if not too_many:
             scope = f" ({share}, excluded)"
         elif self.has_bias_bound:
-            scope = f" ({share}, kept: how far that can have moved it counts against the verdict)"
+            scope = f" ({share}; kept, and the worst-case CI allows for it)"
         elif self.censors:
             scope = f" ({share}): its throughput is at least what was measured"
         else:

@@ -210,7 +210,7 @@ def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
 
 
 def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricRule, Starts]]:
-    """Name them, by CPU time per request, which scatters least, or else by the deciding metric."""
+    """Name them, by CPU per request, which scatters least, or else by the deciding metric."""
     names = dict.fromkeys((CPU_TIME, data.measure.decide_on))
     for variant in data.experiment.variants:
         rules = (METRICS[name] for name in names)
