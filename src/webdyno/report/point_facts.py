@@ -61,7 +61,15 @@ def point_facts(point: PointView, trust: str = "") -> Iterator[tuple[str, str]]:
         if trust:
             yield "Trust", trust
     if judged.looks:
-        yield "Longer load", "; ".join(f"{it.variant}: {warnings_words(it)}" for it in judged.looks)
+        yield "Longer load", "; ".join(_longer_load(judged))
+
+
+def _longer_load(judged: Judgement) -> Iterator[str]:
+    """Say what long looks found, once of variants that were alike."""
+    alike: dict[str, list[str]] = {}
+    for look in judged.looks:
+        alike.setdefault(warnings_words(look), []).append(look.variant)
+    yield from (f"{text.listed(variants)}: {said}" for said, variants in alike.items())
 
 
 def _endpoints(judged: Judgement) -> str:
