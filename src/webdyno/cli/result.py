@@ -93,15 +93,19 @@ def sweeps_afterwards(how: RunFlags) -> Afterwards:
         for measured in measure_sweeps(run, at_terminal(how)):
             if show_measured(measured, show) is Exit.INTERRUPTED:
                 return Exit.INTERRUPTED
-        if how.report and RunFolder.open(run).head.experiment.sweep_s is not None:
-            from webdyno.report.result_page import write_report
-            from webdyno.report.view import see
-
-            # Again: now with links to what stands beside it.
-            write_report(run, see(RunFolder.open(run).data()).view)
+        if how.report and (folder := RunFolder.open(run)).head.experiment.sweep_s is not None:
+            draw(folder)  # again: now with links to what stands beside it
         return Exit.OK
 
     return sweep
+
+
+def draw(run: RunFolder) -> None:
+    """Judge a run and write its report, without printing anything."""
+    from webdyno.report.result_page import write_report
+    from webdyno.report.view import see
+
+    write_report(run.path, see(run.data()).view)
 
 
 def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:

@@ -232,7 +232,7 @@ def machines_differ(logs: Sequence[Logs]) -> bool:
 def machines_sentence(found: AcrossMachines) -> str:
     """Say what the machines say together, on how many of them, and what another would."""
     if found.mean is None or found.another is None:
-        return f"{found.a} against {found.b}: {found.why[:1].lower()}{found.why[1:-1]}"
+        return f"{found.a} against {found.b}: {text.lower_first(found.why[:-1])}"
     by_verdict = Counter(it.verdict for it in found.valid)
     counted = ", ".join(f"{verdict} on {n}" for verdict, n in by_verdict.most_common())
     return (

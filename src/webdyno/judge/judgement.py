@@ -23,6 +23,7 @@ from webdyno.judge.validity import (
 from webdyno.judge.validity.network import both_filled_link
 from webdyno.judge.validity.rule import WORK
 from webdyno.judge.variance import variance_splits
+from webdyno.model.format import upper_first
 from webdyno.model.judgement import (
     Comparison,
     EndpointJudgement,
@@ -200,7 +201,7 @@ def _unless_invalid(comparison: Comparison, warnings: Sequence[ValidityWarning])
             return comparison.replace(
                 verdict=Verdict.INVALID,
                 negligible=False,
-                why=f"{warning.what[:1].upper()}{warning.what[1:]}.",
+                why=f"{upper_first(warning.what)}.",
                 more_rounds=None,
                 more_minutes=None,
             )
@@ -219,7 +220,7 @@ def _with_reason(comparison: Comparison, warnings: Sequence[ValidityWarning]) ->
     reason = both_filled_link(comparison, warnings)
     if reason is None:
         return comparison
-    why = f"{comparison.why} {reason[0].upper()}{reason[1:]}."
+    why = f"{comparison.why} {upper_first(reason)}."
     return comparison.replace(why=why, reason=reason)
 
 

@@ -14,7 +14,7 @@ from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import judge
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
-from webdyno.model.format import percent, ratio_range, times
+from webdyno.model.format import lower_first, percent, ratio_range, times, upper_first
 from webdyno.model.judgement import Judgement, Metric, ValidityWarning, Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import (
@@ -130,7 +130,7 @@ def _change(
     floor = _floor(first, second, metric, subject)
     invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
     if invalidating is not None:
-        verdict, why = Verdict.INVALID, f"{invalidating.what[:1].upper()}{invalidating.what[1:]}."
+        verdict, why = Verdict.INVALID, f"{upper_first(invalidating.what)}."
     elif found is None or fewest < enough:
         verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} rounds; one has {fewest}."
     else:
@@ -197,7 +197,7 @@ def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
 
 def _sentence(change: Change) -> str:
     if change.change is None or change.verdict is Verdict.INVALID:
-        return f"{change.subject}: {change.verdict}, {change.why[:1].lower()}{change.why[1:-1]}"
+        return f"{change.subject}: {change.verdict}, {lower_first(change.why[:-1])}"
     return (
         f"{change.subject}: {times(change.change)} the {METRICS[change.metric].short} of before "
         f"({ratio_range(change.change)}): {change.verdict}"

@@ -9,11 +9,13 @@ from webdyno.model.format import (
     TIMES,
     ci,
     count,
+    lower_first,
     minutes,
     number,
     percent,
     ratio_range,
     times,
+    upper_first,
 )
 from webdyno.model.judgement import Comparison, Rank, Ranking, Verdict
 from webdyno.model.metrics import METRICS
@@ -61,11 +63,15 @@ def verdict_word(verdict: Verdict, metric: str) -> str:
 def with_verdict(comparison: Comparison) -> str:
     """Say the comparison in one sentence, with the verdict's name in it."""
     if comparison.verdict is Verdict.INVALID:
-        return f"no result: {_lower_first(comparison.why)}"
+        return f"no result: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
-        return _lower_first(comparison.why)
+        return _inside(comparison.why)
     said = f"{_named(comparison)}: {sentence(comparison)}"
-    return "; ".join([said, *map(_lower_first, further(comparison))])
+    return "; ".join([said, *map(_inside, further(comparison))])
+
+
+def _inside(sentence: str) -> str:
+    return lower_first(sentence).rstrip(".")
 
 
 def verdict_title(comparison: Comparison) -> str:
@@ -106,7 +112,8 @@ def _interval(comparison: Comparison) -> str:
 def further(comparison: Comparison) -> Iterator[str]:
     """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
     parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
-    yield from (f"{_upper_first(part)}." for part in (*parts, comparison.clear_beside) if part)
+    said = filter(None, (*parts, comparison.clear_beside))
+    yield from (f"{upper_first(part).rstrip('.')}." for part in said)
 
 
 def _certainty(comparison: Comparison) -> Iterator[str | None]:
@@ -156,14 +163,6 @@ def _needed(comparison: Comparison) -> Iterator[str]:
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
         yield f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
-
-
-def _lower_first(sentence: str) -> str:
-    return (sentence[:1].lower() + sentence[1:]).rstrip(".")
-
-
-def _upper_first(sentence: str) -> str:
-    return (sentence[:1].upper() + sentence[1:]).rstrip(".")
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:

@@ -21,7 +21,7 @@ from webdyno.judge.comparison import (
 from webdyno.judge.interval import Estimate, estimate, t_quantile
 from webdyno.judge.log_ratios import LogRatios, log_ratios
 from webdyno.judge.point_data import PointData, derived
-from webdyno.model.format import count, duration, percent
+from webdyno.model.format import count, duration, lower_first, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
@@ -99,7 +99,7 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
     if any(_may_settle(it, rounds, fewest, measure) for it in unsettled):
         return None
     why = " ".join(it.why for it in unsettled)
-    return Stop("bounds", f"more rounds would not help: {why[0].lower()}{why[1:].rstrip('.')}")
+    return Stop("bounds", f"more rounds would not help: {lower_first(why).rstrip('.')}")
 
 
 def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:

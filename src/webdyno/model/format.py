@@ -273,6 +273,16 @@ def levels_text(of: Mapping[str, Level]) -> str:
     return ", ".join(f"{names[key]} = {level(value)}" for key, value in of.items())
 
 
+def upper_first(said: str) -> str:
+    """Begin a sentence with what stood inside one."""
+    return said[:1].upper() + said[1:]
+
+
+def lower_first(said: str) -> str:
+    """Set a sentence into another one."""
+    return said[:1].lower() + said[1:]
+
+
 def listed(words: Iterable[str]) -> str:
     """Write some words as a sentence has them: `a, b and c`."""
     *others, last = [*words] or [""]

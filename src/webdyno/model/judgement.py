@@ -295,3 +295,8 @@ class Judgement(Model):
     """Why no more was measured, in words; None where measuring was interrupted or goes on."""
     rounds: int
     """Finished rounds that counted."""
+
+    @property
+    def excluded_count(self) -> int:
+        """How many slots count for nothing, or not for every metric, whatever rules they broke."""
+        return len({(it.round, it.slot) for it in self.excluded})

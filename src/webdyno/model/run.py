@@ -60,6 +60,10 @@ class RunHead(Model):
     calibration: Calibration | None = None
     """What the client could do on this machine and testbed; None when it was never measured."""
 
+    def cpus_of(self, variant: str) -> float:
+        """How many CPUs a variant's servers have, of those of the machine with the servers."""
+        return self.experiment.variants[variant].cpus or len(self.machine.split.servers)
+
     def repeat_command(self, folder: Path) -> str:
         """Give the command that repeats a run from its folder alone, at all of its points."""
         every_level = ["--full"] if self.experiment.factors else []

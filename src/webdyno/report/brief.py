@@ -10,7 +10,6 @@ from math import ceil
 from pathlib import Path
 
 from webdyno.judge.validity import SHORT_RUN
-from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
@@ -18,6 +17,7 @@ from webdyno.report.around_rounds import preflight_of
 from webdyno.report.gate import gate_document
 from webdyno.report.metrics_table import metrics_table
 from webdyno.report.point_facts import point_facts, scope, trust_words
+from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     cause_sections,
     deciding_section,
@@ -45,20 +45,21 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     point = view.points[0]
     yield from _wrong_responses(point)
     yield from _callouts(view)
-    if point.deciding and not _is_invalid(view):
+    invalid = _is_invalid(view)
+    if point.deciding and not invalid:
         yield metrics_table(point, point.deciding)
         yield from cause_sections(point.judgement, brief=True)
     elif not view.warnings:
         yield from said_of_deciding(view)
     yield from tuning(view)
-    if _is_invalid(view):
+    if invalid:
         return
     if facts := [*point_facts(point, trust_words(point))]:
         yield doc.FactList(facts)
 
 
 def next_steps(view: RunView, run: Path) -> doc.Facts:
-    """Give the commands that are worth a thought after this response."""
+    """Give the commands that are worth a thought after this answer."""
     asked = [found for table in view.deciding for found in table.compared]
     if view.gate or view.several or not asked:
         return []
@@ -77,16 +78,9 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
     """Show what variants responded before the load where that isn't what was to be measured."""
     wrong = [line for line in preflight_of(point.data).lines if line.wrong]
     if wrong:
-        names = list(wrong[0].by_variant)
-        columns = [
-            doc.Column("response", "name", obvious=True),
-            *(doc.Column(name) for name in names),
-        ]
-        rows = [
-            [line.what, *(line.by_variant.get(name, text.MISSING) for name in names)]
-            for line in wrong
-        ]
-        yield doc.Section(wrong[0].about, [doc.Table(columns, [doc.RowGroup(rows)])])
+        rows = [(line.what, line.by_variant) for line in wrong]
+        table = by_variant_table(wrong[0].by_variant, {"": rows}, "preflight")
+        yield doc.Section(wrong[0].about, [table])
 
 
 def _callouts(view: RunView) -> Iterator[doc.Block]:

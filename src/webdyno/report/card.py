@@ -12,7 +12,7 @@ from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Verdict
-from webdyno.model.metrics import CAPACITY
+from webdyno.model.metrics import CAPACITY, CPU_TIME
 from webdyno.report.document import Facts
 from webdyno.report.point_facts import (
     interference_words,
@@ -54,7 +54,7 @@ def in_practice(point: PointView) -> Iterator[str]:
     Of two variants only, and only where both it and the answer are decided.
     """
     judged, data = point.judgement, point.data
-    found = [it for it in judged.comparisons if it.metric == "server_cpu_us" and it.ratio]
+    found = [it for it in judged.comparisons if it.metric == CPU_TIME and it.ratio]
     decided = [it.verdict in DECIDED for it in (*_asked(point), *found)]
     if len(data.experiment.variants) == 2 and len(found) == 1 and all(decided):
         (only,) = found
@@ -114,11 +114,10 @@ LEVELS = ("high", "moderate", "low")
 
 def _level(found: Comparison, point: PointView) -> str:
     """Apply the rule."""
-    excluded = {(it.round, it.slot) for it in point.judgement.excluded}
     doubts = [
         _agreeing(found) < LEAST_AGREEING * len(found.by_round),
         worst_interference([found]) > MOST_INTERFERENCE,
-        len(excluded) > MOST_EXCLUDED * len(point.data.slots),
+        point.judgement.excluded_count > MOST_EXCLUDED * len(point.data.slots),
         point.data.head.machine.split.shared,
     ]
     return LEVELS[min(sum(doubts), 2)] if found.verdict in DECIDED else "low"
@@ -164,9 +163,8 @@ def _scope(view: RunView, only: PointView | None) -> str:
 
 def _cpus_of_servers(data: PointData) -> Iterator[str]:
     """Say how many CPUs the servers had, where that is the same for all variants."""
-    own = {variant.cpus for variant in data.experiment.variants.values()}
-    cpus = own.pop() if len(own) == 1 else 0
-    cpus = len(data.head.machine.split.servers) if cpus is None else cpus
+    counts = {data.head.cpus_of(variant) for variant in data.experiment.variants}
+    cpus = counts.pop() if len(counts) == 1 else 0
     if cpus and not data.head.hosts:
         yield f"{cpus:g} server CPU{'' if cpus == 1 else 's'}"
 

@@ -3,7 +3,7 @@
 Terminal and page say it in the same words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from statistics import median
 
@@ -92,14 +92,18 @@ def _limit(data: PointData) -> str:
     client = max((slot.load.client.busy for slot in slots), default=0.0)
     of_client = "client saturated" if client >= BUSY else "client has headroom"
     closed = all(slot.load.loop == "closed" for slot in slots)
-    saturated = any(share >= BUSY for share in _busy_by_variant(data).values())
+    busy = _busy_by_variant(data)
+    saturated = any(share >= BUSY for share in busy.values())
     queueing = ". Latency includes queueing" if closed and saturated else ""
-    return f"{servers_busy(data)}; {of_client} ({text.percent(client)} busy){queueing}"
+    return f"{_busy_words(busy)}; {of_client} ({text.percent(client)} busy){queueing}"
 
 
 def servers_busy(data: PointData) -> str:
     """Say on which variants the servers' CPUs were saturated, or how busy they were."""
-    busy = _busy_by_variant(data)
+    return _busy_words(_busy_by_variant(data))
+
+
+def _busy_words(busy: Mapping[str, float]) -> str:
     saturated = [variant for variant, share in busy.items() if share >= BUSY]
     if len(saturated) == len(busy):
         return "server CPU saturated" + (" on all" if len(busy) > 1 else "")
@@ -116,9 +120,7 @@ def _busy_by_variant(data: PointData) -> dict[str, float]:
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
     """Give the share of its CPUs that a variant's servers used: the median of its slots."""
-    cpus = (
-        data.experiment.variants[slots[0].variant].cpus or len(data.head.machine.split.servers) or 1
-    )
+    cpus = data.head.cpus_of(slots[0].variant) or 1
     lengths = [(slot.servers.cpu_s, slot.load.all_of_it.length_s) for slot in slots]
     return median([min(cpu_s / (took_s * cpus), 1.0) for cpu_s, took_s in lengths if took_s] or [0])
 
@@ -140,9 +142,9 @@ def trust_words(point: PointView) -> str:
 
 def slots_excluded(point: PointView) -> str:
     """Say how many slots were excluded, and by which rules; `0 of 64 slots` where none were."""
-    slots = {(it.round, it.slot) for it in point.judgement.excluded}
-    rules = f" ({excluded_words(point.data)})" if slots else ""
-    return f"{len(slots)} of {len(point.data.slots)} slots excluded{rules}"
+    excluded = point.judgement.excluded_count
+    rules = f" ({excluded_words(point.data)})" if excluded else ""
+    return f"{excluded} of {len(point.data.slots)} slots excluded{rules}"
 
 
 def worst_interference(asked: Sequence[Comparison]) -> float:

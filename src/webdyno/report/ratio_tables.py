@@ -165,7 +165,7 @@ def by_variant_table(
     variants = list(variants)
     return Table(
         columns=[
-            Column("what", "name"),
+            Column("what", "name", obvious=True),
             *(Column(variant, "value" if style == "costs" else "words") for variant in variants),
         ],
         groups=[

@@ -11,6 +11,7 @@ from pathlib import Path
 import vl_convert
 
 from webdyno.judge.time_spent import where_time_goes
+from webdyno.model import format as text
 from webdyno.model.command import command
 from webdyno.model.files import write_whole, writing
 from webdyno.model.judgement import Verdict
@@ -219,9 +220,7 @@ def _elsewhere(folder: Path) -> Iterator[doc.Section]:
     """Give the pages of the sweeps beside a search, by what they show; those that are there."""
     pages = {said: f"{name}/{PAGE_FILE}" for name, said in SWEEPS.items()}
     links = [
-        (said[:1].upper() + said[1:], page)
-        for said, page in pages.items()
-        if (folder / page).exists()
+        (text.upper_first(said), page) for said, page in pages.items() if (folder / page).exists()
     ]
     if links:
         yield doc.Section("Sweeps around the capacities", [doc.Links(links)])

@@ -36,7 +36,7 @@ ABOUT_RANKS = (
 
 def metric_label(metric: Metric) -> str:
     """Give a metric's words for people, as a heading."""
-    return metric.label[:1].upper() + metric.label[1:]
+    return text.upper_first(metric.label)
 
 
 def metric_title(metric: Metric) -> str:

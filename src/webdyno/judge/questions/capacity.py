@@ -25,7 +25,7 @@ from webdyno.judge.validity.rule import Rule, RunRule, note
 from webdyno.model.base import Interval
 from webdyno.model.capacity import CapacitySettings, Level, Objective
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, duration, number, percent, quantity_bounds
+from webdyno.model.format import count, duration, number, percent, quantity_bounds, upper_first
 from webdyno.model.judgement import Judgement, ValidityWarning, VariantValue, Verdict
 from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import CAPACITY, METRICS, capacity_rps
@@ -315,7 +315,7 @@ def _response(
     (variant,) = data.experiment.variants
     for warning in warnings:
         if warning.invalidates(CAPACITY, (variant, variant)):
-            return Verdict.INVALID, f"{warning.what[:1].upper()}{warning.what[1:]}."
+            return Verdict.INVALID, f"{upper_first(warning.what)}."
     value = next(it for it in variants if it.metric == CAPACITY)
     if not value.by_round:
         return Verdict.INCOMPLETE, f"no round found a capacity of {variant}"

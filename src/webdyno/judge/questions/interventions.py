@@ -192,7 +192,7 @@ def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
     slots = data.of_variant(variant)
     loaded_s = sum(slot.load.all_of_it.length_s for slot in slots)
     used_s = sum(slot.servers.cpu_s + slot.servers.interrupts_s for slot in slots)
-    cpus = data.experiment.variants[variant].cpus or len(data.head.machine.split.servers)
+    cpus = data.head.cpus_of(variant)
     return AdviceEvidence(
         response_bytes=response_bytes(slots),
         keeps_connections=data.experiment.load_of(variant).keepalive == "always",
