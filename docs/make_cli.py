@@ -54,7 +54,10 @@ def _without(shared: set[str], text: str) -> str:
             sections.append("\n".join([ENTRY.sub("", section).strip("\n"), *own]))
     if again:
         named = textwrap.fill(
-            ", ".join(again), WIDTH, initial_indent="  ", subsequent_indent="  ",
+            ", ".join(again),
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="  ",
             break_on_hyphens=False,
         )
         sections.append(f"As in {FIRST}\n{named}")

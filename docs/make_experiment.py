@@ -19,14 +19,13 @@ from sentences import sentences
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
 from webdyno.model.experiment import Experiment, Level, State, Variant
-from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
-from webdyno.model.setting import SettingShare, SettingValue, TunedVariant, TuningStep
+from webdyno.model.setting import SettingValue
 from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
 
 DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
@@ -44,24 +43,39 @@ TABLES: dict[str, type[BaseModel]] = {
     "testbed.services.NAME": ServiceHost,
     "capacity": CapacitySettings,
     "gate": GateSettings,
-    "tuning": TunedVariant,
-    "tuning.steps": TuningStep,
-    "tuning.shares": SettingShare,
-    "interventions.NAME": Intervention,
-    "advice.NAME": Advice,
-    "design": Design,
 }
 """By the name of its table in TOML; the first stands at the top of the file."""
+
+WRITTEN = ("workload", "tuning", "interventions", "advice", "design", "load.replay")
+"""Keys that webdyno alone writes, to say in a run's folder what it found; they have no row."""
+
+QUANTITIES = {
+    "seconds": "time",
+    "bytes": "size",
+    "bits per second": "link rate",
+    "share of one": "share",
+}
+"""What the page calls the kinds of quantities, by the unit of a number without one."""
 
 DEFAULTS = {("load", "paths"): "the site's first"}
 """What isn't in the model, since it depends on the site."""
 
 
 def keys() -> Iterator[str]:
-    """Give every dotted key that an experiment can have."""
+    """Give every dotted key that people write."""
     for table, model in TABLES.items():
-        for name, field in model.model_fields.items():
-            yield f"{table}.{field.alias or name}".lstrip(".")
+        yield from (_dotted(table, name, field) for name, field in fields(table, model))
+
+
+def fields(table: str, model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
+    """Give the fields of a table that people write."""
+    for name, field in model.model_fields.items():
+        if _dotted(table, name, field) not in WRITTEN:
+            yield name, field
+
+
+def _dotted(table: str, name: str, field: FieldInfo) -> str:
+    return f"{table}.{field.alias or name}".lstrip(".")
 
 
 def written(text: str) -> str:
@@ -78,18 +92,15 @@ def written(text: str) -> str:
 
 
 def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
-    yield "| key | type | unit | default | meaning |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| key | default; type | meaning |"
+    yield "| --- | --- | --- |"
     said, hints = sentences(model), get_type_hints(model, include_extras=True)
-    for name, field in model.model_fields.items():
+    for name, field in fields(table, model):
         default = DEFAULTS.get((table, name)) or _default(field)
-        cells = (
-            f"`{field.alias or name}`",
-            _type(hints[name]),
-            _unit(hints[name], name),
-            default,
-            said[name],
-        )
+        kind = _type(hints[name])
+        if default and not kind.startswith(default):
+            kind = f"{default}; {kind}"
+        cells = (f"`{field.alias or name}`", kind, said[name])
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
@@ -97,59 +108,42 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     default = field.default
-    if default is None:
-        return "none"
-    if isinstance(default, BaseModel) or default in ({}, []):
-        return "–"
+    if default is None or isinstance(default, BaseModel) or default in ({}, []):
+        return ""
     return f"`{str(default).lower() if isinstance(default, bool) else repr(default)}`".replace(
         "'", '"'
     )
 
 
-def _unit(hint: Any, name: str) -> str:  # noqa: ANN401 (any annotation)
-    for kind in _kinds(hint):
-        return f"{kind.base}{' per second' if name.endswith('_per_s') else ''}"
-    return "per second" if name.endswith("_per_s") else ""
-
-
-def _kinds(hint: Any) -> Iterator[Any]:  # noqa: ANN401
-    if get_origin(hint) is Annotated:
-        yield from (it.kind for it in hint.__metadata__ if isinstance(it, Quantity))
-    for inner in get_args(hint):
-        yield from _kinds(inner) if not isinstance(inner, str) else ()
-
-
 def _type(hint: Any) -> str:  # noqa: ANN401
     """Say in words what a field may be."""
     if hint == DecidingMetric:
-        return " or ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
+        return ", ".join(f'`"{name}"`' for name, rule in METRICS.items() if rule.decides)
     if hint == JsonValue:
         return "anything"
     if hint == Changes:
         return "table of keys"
     if hint in (SettingValue, Level):
-        return "number, word, true or false" + (" or list of texts" if hint == Level else "")
+        return "number, word, switch" + (" or texts" if hint == Level else "")
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _bounded(_type(inner[0]), hint.__metadata__)
     if origin in {Union, types.UnionType}:
         return " or ".join(_type(each) for each in inner if each is not type(None))
     if origin is Literal:
-        return " or ".join(f'`"{each}"`' for each in inner)
+        return ", ".join(f'`"{each}"`' for each in inner)
     if origin is list:
         if _is_model(inner[0]):
             return "list of tables"
-        return "list of texts" if _type(inner[0]) == "text" else f"list of: {_type(inner[0])}"
+        return "texts" if _type(inner[0]) == "text" else f"list of {_type(inner[0])}"
     if origin is dict:
         value = inner[1]
         return (
-            "tables by name"
-            if _is_model(value) or value == Changes
-            else f"table of: {_type(value)}"
+            "tables by name" if _is_model(value) or value == Changes else f"table of {_type(value)}"
         )
     if _is_model(hint):
         return "table"
-    return {str: "text", int: "whole number", float: "number", bool: "true or false"}[hint]
+    return {str: "text", int: "integer", float: "number", bool: "switch"}[hint]
 
 
 def _is_model(hint: Any) -> bool:  # noqa: ANN401
@@ -162,16 +156,21 @@ def _bounded(word: str, metadata: tuple[Any, ...]) -> str:
     ]
     for it in found:
         if isinstance(it, Quantity):
-            return f"quantity, {it.range()}; text like {it.kind.examples}"
+            return _quantity(it)
     least = next((it.ge for it in found if isinstance(it, bounds.Ge)), None)
     most = next((it.le for it in found if isinstance(it, bounds.Le)), None)
     if any(isinstance(it, bounds.MultipleOf) for it in found):
         word = f"even {word}"
     if least is not None and most is not None:
-        return f"{word} from {least:,} to {most:,}"
+        return f"{word}, {least:,}–{most:,}"
     if least is not None:
-        return f"{word} from {least}"
+        return f"{word}, ≥ {least}"
     return word
+
+
+def _quantity(it: Quantity) -> str:
+    least, most = it.kind.words(it.least), it.kind.words(it.most)
+    return f"{QUANTITIES[it.kind.base]}, {'> ' if it.above else ''}{least}–{most}"
 
 
 if __name__ == "__main__":

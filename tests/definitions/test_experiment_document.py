@@ -37,7 +37,7 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
-BY_VARIANT = {"variants", "interventions", "advice", "testbed.services"}
+BY_VARIANT = {"variants", "testbed.services"}
 FREE = {
     "factors",
     "load.headers",
@@ -48,9 +48,6 @@ FREE = {
     "variants.NAME.load",
     "variants.NAME.testbed",
     "gate.worse_than",
-    "workload",
-    "tuning.settings",
-    "design.levels",
 }
 """Tables whose keys are named elsewhere, or by nobody."""
 
@@ -72,7 +69,12 @@ def test_the_tables_are_what_the_models_say(maker: ModuleType) -> None:
 
 
 def test_every_model_of_an_experiment_has_its_table(maker: ModuleType) -> None:
-    assert set(maker.TABLES.values()) == models_in(Experiment)
+    people_write = (field.annotation for _, field in maker.fields("", Experiment))
+    assert set(maker.TABLES.values()) == {Experiment}.union(*map(models_in, people_write))
+
+
+def test_what_webdyno_alone_writes_is_named(maker: ModuleType) -> None:
+    assert all(f"`{name}`" in TEXT for name in maker.WRITTEN)
 
 
 def test_every_key_stands_in_an_example_and_no_other(maker: ModuleType) -> None:

@@ -99,19 +99,18 @@ class CapacitySettings(Model):
     slo: Annotated[list[Annotated[str, AfterValidator(_read)]], Field(min_length=1, max_length=8)]
     """The objectives, all of which have to hold: `p99<50ms`, `failures<0.1%`."""
     arrivals: Literal["poisson", "constant"] = "poisson"
-    """Times between requests, random as of independent users, or all the same."""
+    """Times between requests."""
     send_lag_budget: Lag = 0.0
-    """Requests may be sent later than scheduled by this much; see `load.send_lag_budget`."""
+    """See `load.send_lag_budget`."""
     width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
     """How close a rate that passes and one that fails have to be before the deciding trials."""
     longest_trial_s: Seconds | None = None
-    """Length of the deciding trials; those far from the capacity take a quarter of it. By default 4
-    s or 50 times the longest latency allowed."""
+    """Length of the deciding trials, others take a quarter. By default 4 s or 50 times the longest
+    latency allowed."""
 
     sweep_s: Budget | None = None
-    """Afterwards, for so long, half of it each: latency at arrival rates around the capacities, in
-    the run's folder under `rates`, and throughput at numbers of connections, under
-    `connections`."""
+    """Afterwards, half of it each: latency at arrival rates around the capacities, and throughput
+    at numbers of connections."""
 
     @property
     def objectives(self) -> list[Objective]:

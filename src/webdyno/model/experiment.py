@@ -33,9 +33,8 @@ class State(Model):
     """Commands that put back what a round's requests have changed, so that rounds begin alike."""
 
     before_round: list[OneLine] = []
-    """Run by a shell, one after the other, before each start of the variants, pilot runs included:
-    as the user who called webdyno, in that folder. Where root resumes another user's run, they run
-    as that user. Their output is kept with the run; a failing one ends it."""
+    """Run by a shell, as you, before each start of the variants, pilot runs included. Output is
+    kept; a failing one ends the run."""
     after_round: list[OneLine] = []
     """The same after the variants were stopped, whatever happened."""
     within_s: Seconds = 60.0
@@ -47,24 +46,23 @@ class Variant(Model):
 
     stack: str
     """A stack of the catalog, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`, see docs/how-to/compare-my-app.md), which also has the keys `dir`, `environment`,
-    `services`, `prepare`, `ready` and `ready_within`."""
+    `url:…`), which also has the keys `dir`, `environment`, `services`, `prepare`, `ready` and
+    `ready_within`."""
     site: str | None = None
-    """The experiment's site by default. A variant with its own site gets requests for that site's
-    first path, unless paths are given."""
+    """The experiment's by default. One with its own site gets requests for that site's first path,
+    unless paths are given."""
     paths: WrittenPaths | None = None
-    """The load's paths by default; short for `load.paths`."""
+    """Short for `load.paths`."""
     load: Changes = {}
     """Keys of `[load]` that differ from the experiment's; all but `loop`."""
     testbed: Changes = {}
     """Keys of `[testbed]` that differ from the experiment's."""
     settings: dict[str, SettingValue] = {}
-    """Settings of the stack and its site, see `webdyno list NAME`; their own defaults else."""
+    """Settings of the stack and its site, see `webdyno list NAME`."""
     memory: Size | None = None
-    """Limit for all its services together; none unless given."""
+    """Limit for all its services together."""
     cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of the servers' CPUs it gets, all by default; 0.8 is 80% of one CPU.
-    """
+    """How many of the servers' CPUs it gets, all by default; 0.8 is 80% of one."""
 
     @model_validator(mode="after")
     def _paths_once(self) -> "Variant":
@@ -150,25 +148,25 @@ class Experiment(Model):
     title: OneLine
     """What it is about, in a few words."""
     question: OneLine
-    """What it answers, as a sentence with a question mark."""
+    """What it answers, with a question mark."""
     site: str
-    """What all variants serve: a site of the catalog."""
+    """What all variants serve."""
     generator: GeneratorName = OWN_GENERATOR
-    """The load generator: webdyno's own loadgen, or a tool of older studies."""
+    """`loadgen`, `ab`, `httperf`, `wrk` or `redis-benchmark`."""
     load: Load = Load()
     """What the clients do."""
     requests: WrittenRequests = []
-    """The requests, where they are more than pages; they replace `load.paths`."""
+    """The requests, in the place of `load.paths`."""
     endpoint: Name | None = None
-    """Use only the requests of this name; a gate varies it."""
+    """Use only the requests of this name."""
     ignore: list[Ignored] = []
     """Parts of bodies that may differ between variants: regular expressions, and places in JSON,
-    such as `$.items[*].id`. Bodies are compared before the load."""
+    such as `$.items[*].id`."""
     same_bodies: bool = True
-    """Whether variants must return the same bodies where the site defines none. If false,
-    differences are only reported. False by default where a variant is a revision (`rev:`)."""
+    """Whether variants must return the same bodies where the site defines none; else differences
+    are only reported. False by default where a variant is a revision (`rev:`)."""
     load_with: dict[GeneratorName, Changes] = {}
-    """By load generator: keys of `[load]` that differ with it, such as `requests` with ab."""
+    """By load generator: keys of `[load]` that differ with it."""
     measure: Measure = Measure()
     """How the comparison is made."""
     testbed: TestbedSettings = TestbedSettings()
@@ -176,13 +174,13 @@ class Experiment(Model):
     state: State = State()
     """Commands that reset everything between rounds."""
     variants: Annotated[dict[Name, Variant], AfterValidator(_fit_to_compare)]
-    """By name, in the order in which they are shown; the first one is the baseline."""
+    """By name; the first one is the baseline."""
     factors: Annotated[
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
         AfterValidator(_few_points),
     ] = {}
-    """What is varied: a setting's dotted key, as for --set, and its levels. The variants are
-    compared at every combination of levels; these points share the measuring time."""
+    """What is varied: a dotted key, and its levels. The variants are compared at every combination
+    of levels, which share the time."""
     workload: dict[str, JsonValue] = {}
     """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""
@@ -196,17 +194,15 @@ class Experiment(Model):
     design: Design | None = None
     """By variant of `webdyno explain --settings`: which settings it has."""
     profile: bool = False
-    """Sample the servers' CPUs in each slot by `perf`, as `webdyno explain --profile` does."""
+    """Sample the servers' CPUs by `perf`, as `webdyno explain --profile` does."""
     capacity: CapacitySettings | None = None
-    """Search in each round for the highest arrival rate of an open loop at which the objectives
-    hold. `load` gives the requests and the most connections."""
+    """Search for the capacity of each variant. `load` gives the requests and the most connections.
+    """
     race: RaceKind | None = None
-    """Three or more variants, some of which leave during the run. ranking: each is compared with
-    every other; the result is ranks, and a variant whose rank is settled leaves. halving: after
-    each round the worse half leaves, except for the baseline, as in tuning."""
+    """Three or more variants, some of which leave during the run. ranking: the result is ranks.
+    halving: after each round the worse half leaves, except for the baseline."""
     gate: GateSettings | None = None
-    """A gate, as of `webdyno gate`: is head, the third variant, worse than the baseline, the first
-    two?"""
+    """A gate: is head, the third variant, worse than the baseline, the first two?"""
 
     @model_validator(mode="before")
     @classmethod

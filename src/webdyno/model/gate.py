@@ -30,10 +30,9 @@ class GateSettings(Model):
     """What makes an experiment of three variants a gate: the baseline twice, and head."""
 
     worse_than: Annotated[dict[DecidingMetric, Tolerance], Field(min_length=1)] = DEFAULT_TOLERANCES
-    """By metric: the limit by which head may be worse than the baseline. Other metrics have
-    none."""
+    """By metric: the limit by which head may be worse. Other metrics have none."""
     baseline: OneLine = BASELINE
-    """The baseline's name in the answer, such as `origin/main (1a2b3c4)`."""
+    """The baseline's name in the answer."""
     head: OneLine = HEAD
     """Head's name in the answer."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1

@@ -209,58 +209,51 @@ class Load(Model):
     """What the clients do during a slot."""
 
     paths: WrittenPaths = ["/"]
-    """Requested in equal shares; `/many/{1..2000}.txt` stands for many. A variant may have its
-    own."""
+    """Requested in equal shares; `/many/{1..2000}.txt` stands for many."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Request the paths by Zipf's law with this exponent instead, the first one most often."""
+    """Request the paths by Zipf's law with this exponent, the first one most often."""
     headers: Headers = {}
-    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` responses
-    may be compressed: bodies are then decoded and checked before the load; under load only their
-    status counts."""
+    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` bodies are
+    decoded and checked before the load; under load only statuses count."""
     loop: Literal["closed", "open"] = "closed"
-    """closed: each connection sends its next request when the last one was answered.
-    open: requests are scheduled at an arrival rate, whether or not the server keeps up."""
+    """closed: each connection sends its next request after the last response. open: requests are
+    scheduled at an arrival rate."""
     rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
-    """Open loop: the arrival rate, in units of `due`."""
+    """Open loop: the arrival rate per second, in units of `due`."""
     due: Literal["request", "connection"] = "request"
-    """Open loop: what the arrival rate counts; a connection is a new one, with `keepalive`
-    requests."""
+    """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
-    """Open loop: times between arrivals: random as of independent users, all the same, or those of
-    `replay_file`, which then gives the requests as well. Its stretches are drawn, the same for all
-    variants; warm-ups and pilot runs have its rate only."""
+    """Open loop: times between arrivals: random, all the same, or those of `replay_file`. Of a
+    replay, pilot runs and warm-ups have the rate only."""
     replay_file: str | None = None
-    """A file that `webdyno traffic --replay` wrote: when each of the `[[requests]]` was made.
-    It is played at a speed that gives `rate_per_s` on average. Its content is kept with the run.
-    """
+    """What `webdyno traffic --replay` wrote: when each of the `[[requests]]` was made. It is
+    played at a speed that gives `rate_per_s`."""
     replay: Annotated[str, AfterValidator(_replay)] | None = None
-    """The content of such a file, as a run keeps it."""
+    """Its content, as a run keeps it."""
     send_lag_budget: Lag = 0.0
-    """Open loop: requests may be sent later than scheduled by this much, several at a time;
-    responses are timed by their arrival in the kernel. That costs the client less. 0 is exact, as
-    always on Unix sockets."""
+    """Open loop: requests may be sent later than scheduled by this much, several at a time, which
+    costs the client less. 0 is exact, as always on Unix sockets."""
     think_s: Pause = 0.0
-    """Closed loop: mean pause between a response and the connection's next request."""
+    """Closed loop: mean pause before a connection's next request."""
     connections: Connections = 64
-    """Connections over all client threads; in an open loop the most that may be in use."""
+    """Over all client threads; in an open loop the most in use."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
     protocol: Literal["http", "https", "h2", "h2c"] = "http"
-    """http: HTTP/1.1. https: the same over TLS. h2: HTTP/2 over TLS. h2c: HTTP/2 without TLS. The
-    servers' certificate is made for the run."""
+    """HTTP/1.1, the same over TLS, HTTP/2 over TLS, HTTP/2 without TLS (prior knowledge)."""
     streams: Annotated[int, Field(ge=1, le=100)] = 1
     """HTTP/2: requests at a time on each connection."""
     tls_resumption: bool = True
-    """Whether new connections resume TLS sessions of earlier ones."""
+    """Whether new connections resume earlier TLS sessions."""
     timeout_s: Seconds = 5.0
-    """A request that isn't answered within this time is a failure."""
+    """A request without a response by then is a failure."""
     requests: Requests | None = None
-    """Closed loop: a slot ends when so many requests were answered, as with `ab -n`, instead of
-    after its time. `measure.slot_s` is then its maximum, 60 s by default."""
+    """Closed loop: a slot ends after so many responses, as with `ab -n`; `measure.slot_s` is then
+    its maximum, 60 s by default."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
-    """Connections held open in addition to the load, without a request."""
+    """Connections held open in addition, without a request."""
     slow_readers: SlowReaders | None = None
-    """Clients in addition to the load that read their responses slowly, as mobile phones do."""
+    """Clients in addition that read their responses slowly."""
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":

@@ -41,49 +41,44 @@ class Measure(Model):
     """How the comparison is made: rounds, slots and the stop rule of the method."""
 
     decide_on: DecidingMetric = "throughput_rps"
-    """The metric that the verdict is about; the others are shown below it."""
+    """The metric that the verdict is about."""
     slot_s: Seconds | None = None
-    """The part of a slot that counts: one stretch of load on one variant. By default a pilot run
-    finds it; 0.5 s with load generators other than webdyno's own, which have no pilot run."""
+    """The part of a slot that counts. By default a pilot run finds it; 0.5 s with other load
+    generators."""
     ramp_up_s: Pause | None = None
     """Discarded load at the beginning of each slot. By default a pilot run finds it for each
     variant; none where slots and warm-up are given, or with other load generators."""
     slots_per_variant: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Slots of each variant in a round; even, so that ABBA order is balanced. By default the first
-    six rounds have 2 (4 without a pilot run); then it is chosen from the variation, up to 8."""
+    """Slots of each variant in a round, even for ABBA order. By default 2 in the first six rounds
+    (4 without a pilot run), then chosen from the variation, up to 8."""
     warmup_s: Pause | None = None
-    """Load on each variant after its start before anything counts. By default a pilot run finds it
-    for each variant; 1 s with other load generators."""
+    """Load on each variant after its start before anything counts. By default a pilot run finds
+    it; 1 s with other load generators."""
     warmup_bursts: Literal["auto", "on", "off"] = "auto"
-    """Warm up in bursts of 0.5 s with pauses of 0.5 s, in which a JIT compiler gets the CPU time
-    that the load takes from it: `on` for all variants. `auto`: unless a warm-up is given, pilot
-    runs try it where servers continue to work after the load, and keep it where that makes them
+    """Warm up in bursts of 0.5 s with pauses of 0.5 s, which leave CPU time to a JIT compiler.
+    auto: pilot runs try it where servers work on after the load, and keep it where it makes them
     faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
-    """Target half-width of the ratio's 95% CI: stop when it is reached."""
+    """Stop at this half-width of the ratio's 95% CI."""
     question: Annotated[str, AfterValidator(_question)] | None = None
-    """A one-sided question, `faster` or `not-slower-by 5%`: stop as soon as it is answered instead
-    of at the precision."""
+    """One-sided: `faster` or `not-slower-by 5%`. Stop as soon as it is answered."""
     budget_s: Budget = 90.0
-    """Total measuring time: stop then, but never before `min_rounds` rounds."""
+    """Total measuring time; `min_rounds` are measured in any case."""
     min_rounds: Annotated[int, Field(ge=6, le=10_000)] = 6
-    """Six rounds are the fewest for which an exact two-sided test can reach p < 0.05."""
+    """Six are the fewest for which an exact two-sided test can reach p < 0.05."""
     max_rounds: Annotated[int, Field(ge=6, le=10_000)] = 30
     """Stop after as many rounds, however wide the CI is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
-    """Extension: at most so many times `budget_s` and `max_rounds`, while a ratio is not even known
-    to 2.5% or a quarter of the difference; 1 where `budget_s`, `max_rounds` or factors are
-    given."""
+    """Extend to at most so many times `budget_s` and `max_rounds`, while a ratio is not even known
+    to 2.5% or a quarter of the difference. 1 where either is given, or factors."""
     answer_within_s: Pause = 25.0
-    """Time to the result for a large difference (beyond 1.5×, known to a quarter of it) of two
-    variants; half as much more for each further one. The run ends with the last round that fits,
-    unless `budget_s`, `max_rounds` or factors are given, and slots of up to 0.6 s shrink, down to
-    0.4 s. A longer time gives more precision; 0 turns this off."""
+    """End a large difference of two variants (beyond 1.5×, known to a quarter) by then; half as
+    much more for each further variant. Not where `budget_s`, `max_rounds` or factors are given. 0:
+    never."""
     soak_s: Soak | None = None
-    """Soak: uninterrupted load on each variant after the rounds; it shows stalls, drifts and leaks
-    that short slots can't. By default 10 s, or a quarter of the total time for all variants
-    together, where that is 5 s at least; none in gates, rankings and searches. 0 turns it off. A
-    given one ends earlier where nothing was found and nothing can change by 5% over all of it."""
+    """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
+    total time for all variants together where that is 5 s at least; none in gates, rankings and
+    searches. A given one ends earlier where nothing was found and nothing can change by 5%."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded by default."""
 

@@ -167,32 +167,29 @@ class Request(Model):
     )
 
     path: WrittenPath
-    """What is requested, a query included; `/many/{1..2000}.txt` stands for many."""
+    """What is requested, with query; `/many/{1..2000}.txt` stands for many."""
     method: Annotated[str, AfterValidator(_method)] = "GET"
     """GET, POST, PUT, …"""
     name: Name | None = None
-    """Its name in reports; method and path by default. Requests of one name are reported
-    together."""
+    """Its name in reports; method and path by default."""
     headers: Headers = {}
-    """Sent with it, in addition to those of the load; `${env:NAME}` stands for a secret."""
+    """In addition to the load's."""
     body: str | None = None
-    """What is sent, as text; `${env:NAME}` stands for a secret."""
+    """Sent as text; `${env:NAME}` stands for a secret."""
     body_file: str | None = None
-    """A file with the body, relative to the experiment's file. Its content is kept with the run."""
+    """A file, relative to the experiment's. Its content is kept with the run."""
     body_base64: Annotated[str, AfterValidator(_base64)] | None = None
-    """What is sent, as base64, for bytes that are no text."""
+    """Base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
-    """What is sent, as a table, list or value that is written as JSON, with its Content-Type."""
+    """Sent as JSON, with its Content-Type."""
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
-    """How often it is requested, relative to the weights of the others."""
+    """How often, relative to the others' weights."""
     status: Annotated[int, Field(ge=200, le=599)] | None = None
-    """The valid response's status. Unless given, that of the site's page for a GET, else 200 to
-    299.
-    """
+    """The valid one; by default that of the site's page for a GET, else 200–299."""
     contains: str | None = None
-    """Text that the valid response contains; looked for before the load."""
+    """Text of the valid response, looked for before the load."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    """SHA-256 of the valid response's body, checked under load as well."""
+    """Of the valid body, checked under load as well."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

@@ -25,10 +25,9 @@ class RoleHosts(Model):
     """Which hosts of a cluster serve and make load."""
 
     servers: str | None = None
-    """The host that the servers are on; unless given, the first that can measure."""
+    """The host that serves; the first that can measure by default."""
     clients: list[str] = []
-    """The hosts that make load: they share one timetable, and the connections. Unless given, the
-    next one that can measure."""
+    """The hosts that make load; the next one by default."""
 
 
 class ServiceHost(Model):
@@ -42,27 +41,22 @@ class TestbedSettings(Model):
     """The testbed and, where it has a network of its own, what that is like."""
 
     kind: Literal["this-machine", "netns", "cluster"] = "this-machine"
-    """this-machine: client and servers meet on the loopback interface.
-    netns: each side has a network namespace of its own; a virtual link joins them.
-    cluster: servers and clients are on hosts of a Ray cluster (docs/how-to/several-machines.md)."""
+    """The loopback interface, network namespaces joined by a virtual link, or hosts of a Ray
+    cluster."""
     hosts: RoleHosts = RoleHosts()
-    """Of a cluster: the hosts that serve, and those that make load."""
+    """Cluster: the hosts that serve, and those that make load."""
     services: dict[str, ServiceHost] = {}
-    """Of a cluster: services with a host of their own, by their name in the stack."""
+    """Cluster: services with a host of their own."""
     server_cores: Annotated[int, Field(ge=1, le=4096)] | None = None
-    """How many of the machine's cores the servers get; the client has the others. About half of
-    them by default; choose fewer where a fast server saturates the client."""
+    """Cores of the servers, about half by default; the client has the others."""
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of its CPUs the client gets, all by default; 0.8 is 80% of one CPU. Shows whether
-    the client is the limit."""
+    """How many of its CPUs the client gets, all by default; 0.8 is 80% of one."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
-    """What the link carries each way in bits per second, as text such as "100mbit"; Ethernet
-    headers count. No limit unless given."""
+    """What the link carries each way; Ethernet headers count. Unlimited by default."""
     delay: Annotated[float, Quantity(TIME, 0, 10)] = 0.0
-    """What the link adds to a round trip in seconds, as text such as "20ms": half of it each
-    way."""
+    """Added to a round trip, half of it each way."""
     loss: Annotated[float, Quantity(SHARE, 0, 0.5)] = 0.0
-    """Share of the packets that get lost each way, as text such as "0.1%"."""
+    """Share of packets lost each way."""
 
     @model_validator(mode="after")
     def _a_link_needs_namespaces(self) -> "TestbedSettings":
