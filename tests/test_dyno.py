@@ -67,6 +67,18 @@ def test_one_that_stayed_is_left_as_it_is(checkout: Path) -> None:
     assert (done.stdout, done.stderr) == ("old\n", "")
 
 
+def test_commands_that_it_prints_have_the_shortest_name(checkout: Path, tmp_path: Path) -> None:
+    """Linked as `webdyno` into a folder of the PATH, that; else the path it was called by."""
+    pth = checkout / ".venv/lib/python3.11/site-packages/_webdyno.pth"
+    pth.write_text(str(checkout / "src"))
+    (checkout / ".venv/bin/webdyno").write_text('#!/bin/sh\necho "$WEBDYNO_CALLED_AS"\n')
+    assert run(checkout).stdout == f"{checkout}/dyno\n"
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "webdyno").symlink_to(checkout / "dyno")
+    assert run(checkout, PATH=f"{links}:{os.environ['PATH']}").stdout == "webdyno\n"
+
+
 def test_nothing_is_installed_without_a_yes(checkout: Path, tmp_path: Path) -> None:
     """A machine without a linker, where the engine has to be built."""
     (checkout / "loadgen/target/release/loadgen").unlink()
