@@ -67,8 +67,7 @@ def test_two_hosts_load_a_third(hosts: list[TestHost], shared: Path) -> None:
         hosts[0], shared, "run", "static-hello", *ON_CLUSTER, SERVED, both, *QUICK, out="two"
     )
     assert code == 0, told
-    assert "nginx answers" in told
-    assert "FASTER" in told
+    assert "nginx is FASTER" in told
     assert set(run.head.hosts) == {"host2", "host3", "host4"}
     assert run.head.hosts["host2"] == run.head.machine
     for slot in slots(run):
