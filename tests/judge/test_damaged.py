@@ -1,7 +1,8 @@
 """Records that were damaged: refused when they are read, or judged; never a traceback."""
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -72,11 +73,21 @@ def damaged_records(draw: st.DrawFn) -> list[Record]:
     return records
 
 
+@contextmanager
+def unless_a_histogram_is_damaged() -> Iterator[None]:
+    """Accept that a histogram is refused, which is read only where it is needed; nothing else."""
+    try:
+        yield
+    except UserError as refusal:
+        if not str(refusal).startswith("a histogram of the run's slots.jsonl is damaged ("):
+            raise
+
+
 @given(damaged_records())
 @settings(max_examples=60, deadline=None)
 def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     data = PointData.of(HEAD, records)
-    with suppress(UserError):  # a histogram is read only where it is needed
+    with unless_a_histogram_is_damaged():
         judge_sweep(RunData(HEAD, records))
         decide(data, 10.0)
         chosen_slots_per_variant(data)
@@ -121,4 +132,5 @@ def test_more_failures_in_a_window_than_a_stretch_can_sum_up_are_refused() -> No
 @settings(max_examples=15, deadline=None)
 def test_damaged_runs_can_be_compared(records: list[Record]) -> None:
     """Few, since each is judged again for that, which the other test does."""
-    compare_sweeps(RunData(HEAD, RECORDS), RunData(HEAD, records))
+    with unless_a_histogram_is_damaged():
+        compare_sweeps(RunData(HEAD, RECORDS), RunData(HEAD, records))

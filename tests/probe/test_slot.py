@@ -42,7 +42,9 @@ def test_the_loaded_variant_is_told_from_the_idle_one(tmp_path: Path) -> None:
     assert servers.cpu_s > 0
     if servers.means == "cgroup-v2":
         assert use.cpu_user_s + use.cpu_sys_s == pytest.approx(servers.cpu_s, rel=0.2, abs=0.005)
-    assert use.switches_voluntary >= REQUESTS / 2
+    # One that had to wait for a CPU finds the next request there already, and gives nothing away.
+    assert use.switches_voluntary + use.switches_involuntary >= REQUESTS / 2
+    assert use.switches_voluntary > 0
     assert use.processes >= 2
     assert use.ended == 0
     assert readings.network.sent_bytes > REQUESTS * 100_000

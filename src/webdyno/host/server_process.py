@@ -21,7 +21,8 @@ from webdyno.host.users import ServerUser, open_log
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 
-WARDEN_START_WITHIN_S = 10.0
+WARDEN_START_WITHIN_S = 60.0
+"""It takes 0.05 s of CPU time, which is long in coming where many programs want the CPUs."""
 WARDENS_ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
@@ -121,7 +122,8 @@ class ServerProcess:
         line = output.readline() if readable else b""
         if not line:
             self.stop()
-            raise OperationError(f"{self.argv[0]} could not be started; see {self.log}")
+            late = "" if readable else f" within {WARDEN_START_WITHIN_S:g} s"
+            raise OperationError(f"{self.argv[0]} could not be started{late}; see {self.log}")
         return int(line)
 
     @property

@@ -161,7 +161,9 @@ class Warden:
             # Whole lines: half a secret would not be recognised, and so not hidden.
             begin = os.pread(log, LOG_BEGIN_BYTES, self.log_began)
             begin_bytes = begin.rfind(b"\n") + 1
-            end = os.pread(log, LOG_END_BYTES, size - LOG_END_BYTES).partition(b"\n")[2]
+            # Up to where the server is by now: what it writes from here to the cut is lost.
+            size = os.fstat(log).st_size
+            end = os.pread(log, 2 * LOG_END_BYTES, size - LOG_END_BYTES).partition(b"\n")[2]
             self.log_lost += size - self.log_began - begin_bytes - len(end)
             os.ftruncate(log, self.log_began + begin_bytes)
             limit = MOST_LOG_BYTES >> 20
