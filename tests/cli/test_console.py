@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 import webdyno
-from webdyno.cli.console import plain_console
 from webdyno.model.text import printable
+from webdyno.report.console import plain_console
 
 HOSTILE = "[red]hot[/red] [/] [link=x]y :smile: \x1b[2J\x1b]0;title\x07 \x9b31m"
 
@@ -65,7 +65,7 @@ def test_the_live_line_of_a_run_is_printed_alike(monkeypatch: pytest.MonkeyPatch
 def test_no_command_has_a_console_of_its_own() -> None:
     """A console made elsewhere would take square brackets in names for styles."""
     home = Path(webdyno.__file__).parent
-    own, page = home / "cli/console.py", home / "ui/app.py"  # which prints for a web page
+    own, page = home / "report/console.py", home / "ui/app.py"  # which prints for a web page
     made = [
         str(file.relative_to(home))
         for file in home.rglob("*.py")

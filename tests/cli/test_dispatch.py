@@ -8,12 +8,12 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from e2e.commands import webdyno_here
-from webdyno.cli.console import tell
 from webdyno.definitions import Catalogue
 from webdyno.lab.dispatch import RoundNews
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import only_at, plan_points
+from webdyno.report.console import tell
 from webdyno.run.repeat import keep_for_repeating
 
 VARIED = "--vary=load.connections=4,8"

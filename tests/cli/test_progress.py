@@ -4,12 +4,12 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from report import runs
-from webdyno.cli.console import tell
 from webdyno.judge import question_of
 from webdyno.judge.point_data import PointData
 from webdyno.lab.lines import LineProgress, round_name, slot_words
 from webdyno.model.point import Point
 from webdyno.model.records import Record, RoundRecord, SlotRecord
+from webdyno.report.console import tell
 
 
 def so_far(run: SimulatedRun) -> str:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console
 from webdyno.cli.flags import TEXT, Format, is_json
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
+from webdyno.report.console import plain_console
 
 if TYPE_CHECKING:
     from webdyno.audit.judge import Audit

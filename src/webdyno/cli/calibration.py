@@ -7,10 +7,10 @@ from rich.console import Console
 
 from webdyno.calibrate import save_calibration
 from webdyno.calibrate.measuring import measure_calibration
-from webdyno.cli.console import plain_console, print_table
 from webdyno.cli.experiment_flags import TestbedFlags
 from webdyno.cli.flags import parse_connections, parse_size
 from webdyno.model.machine import Calibration, MeasuredCeiling
+from webdyno.report.console import plain_console, print_table
 
 
 def calibrate(

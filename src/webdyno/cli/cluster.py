@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
+from webdyno.report.console import plain_console, print_table, tell
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import CheckedHost

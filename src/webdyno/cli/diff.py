@@ -30,8 +30,8 @@ def diff(
 
         webdyno diff before after
     """
-    from webdyno.cli.console import plain_console
     from webdyno.judge.runs import compare_sweeps
+    from webdyno.report.console import plain_console
     from webdyno.report.run_comparison import comparison_document
     from webdyno.report.terminal import print_document
     from webdyno.run.folder import RunFolder

@@ -83,9 +83,9 @@ def doctor(
 
 def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
     """Install what stacks and their sites need, ahead of any run."""
-    from webdyno.cli.console import plain_console
     from webdyno.cli.progress import at_terminal
     from webdyno.lab.consent import provide_packages
+    from webdyno.report.console import plain_console
 
     wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}

@@ -139,8 +139,8 @@ class SetupFlags:
 
         Those that are given as `more` count before what a file of traffic says.
         """
-        from webdyno.cli.console import tell
         from webdyno.definitions import read_overrides
+        from webdyno.report.console import tell
 
         own = [*read_overrides(self.set_), *self.traffic.of_load(), *more]
         return [

@@ -158,10 +158,10 @@ def _tell(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
 
 def _tells_without_samples(found: "RunFolder") -> bool:
     """Tell what the run's counters say, where no samples can be had; False where they can."""
-    from webdyno.cli.console import tell
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
     from webdyno.probe.profile import sampling_fault
+    from webdyno.report.console import tell
 
     fault = sampling_fault()
     if fault is None:
@@ -175,7 +175,7 @@ def _tells_without_samples(found: "RunFolder") -> bool:
 
 
 def _print(lines: Iterable[str]) -> None:
-    from webdyno.cli.console import plain_console
+    from webdyno.report.console import plain_console
 
     console = plain_console()
     for line in lines:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tomli_w
 from cyclopts import Parameter
 
-from webdyno.cli.console import tell
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
+from webdyno.report.console import tell
 
 if TYPE_CHECKING:
     from webdyno.own.found import FoundApp

@@ -32,8 +32,8 @@ def list_known(
 
         webdyno list studies
     """
-    from webdyno.cli.console import plain_console
     from webdyno.definitions import Catalogue
+    from webdyno.report.console import plain_console
 
     catalogue = Catalogue.load(catalog)
     if what == "studies":
@@ -49,7 +49,7 @@ def list_known(
 
 
 def _list_stacks(catalogue: "Catalogue") -> None:
-    from webdyno.cli.console import plain_console, print_table
+    from webdyno.report.console import plain_console, print_table
 
     rows = [(it.name, it.title, _sites(catalogue, it)) for it in catalogue.stacks.values()]
     print_table(("stack", "what it is", "sites"), rows)
@@ -58,7 +58,7 @@ def _list_stacks(catalogue: "Catalogue") -> None:
 
 
 def _list_sites(catalogue: "Catalogue") -> None:
-    from webdyno.cli.console import print_table
+    from webdyno.report.console import print_table
 
     rows = [
         (site.name, site.title, ", ".join(it.name for it in fitting))
@@ -69,7 +69,7 @@ def _list_sites(catalogue: "Catalogue") -> None:
 
 
 def _list_experiments(catalogue: "Catalogue") -> None:
-    from webdyno.cli.console import print_table
+    from webdyno.report.console import print_table
 
     found = [catalogue.experiment(name) for name in catalogue.experiments]
     rows = [
@@ -80,8 +80,8 @@ def _list_experiments(catalogue: "Catalogue") -> None:
 
 
 def _list_studies() -> None:
-    from webdyno.cli.console import plain_console, print_table
     from webdyno.definitions.catalogue import read_studies
+    from webdyno.report.console import plain_console, print_table
 
     rows = [
         (it.name, it.title, str(len(it.claims)), ", ".join(it.experiments))
@@ -95,8 +95,8 @@ def _list_studies() -> None:
 def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> None:
     from rich.text import Text
 
-    from webdyno.cli.console import print_table
     from webdyno.model.format import setting_value
+    from webdyno.report.console import print_table
     from webdyno.stack.needs import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())

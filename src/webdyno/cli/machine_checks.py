@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from webdyno.cli.console import print_table
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import UserError
 from webdyno.model.machine import Machine
+from webdyno.report.console import print_table
 
 ENOUGH_FILES = 20_000
 """Open files that suffice for the largest number of connections which people ask about."""

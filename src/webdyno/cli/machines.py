@@ -5,7 +5,6 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webdyno.cli.console import plain_console
 from webdyno.cli.diff import exit_of
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
@@ -19,6 +18,7 @@ from webdyno.model.format import count
 from webdyno.model.judgement import Verdict
 from webdyno.model.point import plan_points
 from webdyno.model.run import PAGE_FILE
+from webdyno.report.console import plain_console
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
     from webdyno.lab.dispatch import Dispatched

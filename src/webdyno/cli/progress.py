@@ -16,7 +16,6 @@ from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
-from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import RunFlags, Verbosity
 from webdyno.lab.caller import Caller
 from webdyno.lab.lines import LineProgress
@@ -24,6 +23,7 @@ from webdyno.model.format import count, duration, level, percent
 from webdyno.model.point import Point
 from webdyno.model.records import RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
+from webdyno.report.console import plain_console, tell
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.judge.point_data import PointData

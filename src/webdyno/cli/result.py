@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
@@ -25,6 +24,7 @@ from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
 from webdyno.model.run import PAGE_FILE
+from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import

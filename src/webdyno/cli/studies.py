@@ -7,7 +7,6 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 
-from webdyno.cli.console import plain_console, tell
 from webdyno.cli.flags import STUDY, RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.cli.result import show_measured, show_result
@@ -22,6 +21,7 @@ from webdyno.model.files import write_whole
 from webdyno.model.format import count, duration
 from webdyno.model.run import PAGE_FILE, RunHead
 from webdyno.model.study import Publication
+from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import RunFolder
 
 CLAIMS_FILE = "claims.md"

@@ -82,7 +82,6 @@ def traffic(
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
-    from webdyno.cli.console import tell
     from webdyno.cli.traffic_found import (
         FASTEST,
         SLOWEST,
@@ -90,6 +89,7 @@ def traffic(
         reading_progress,
         tell_few,
     )
+    from webdyno.report.console import tell
     from webdyno.workload.log import LogSelection
     from webdyno.workload.privacy import Privacy
     from webdyno.workload.read import check_is_file, read_logs

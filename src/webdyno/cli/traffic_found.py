@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from rich.table import Table
 
-from webdyno.cli.console import plain_console, print_table, tell
 from webdyno.model import format as text
 from webdyno.model.workload import Pages, Workload
+from webdyno.report.console import plain_console, print_table, tell
 
 SLOWEST, FASTEST = 1e-6, 1e6
 FEW_RPS, ENOUGH_RPS = 10.0, 100.0

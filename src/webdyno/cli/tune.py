@@ -38,11 +38,11 @@ def tune(
 
     To leave a setting alone, set it: --set nginx-phpfpm.children=16
     """
-    from webdyno.cli.console import plain_console, tell
     from webdyno.cli.progress import at_terminal
     from webdyno.cli.result import go_on_and_show, measure_and_show
     from webdyno.definitions import Catalogue
     from webdyno.lab.tune import FINAL, Tuning, search_in_turns
+    from webdyno.report.console import plain_console, tell
     from webdyno.report.terminal import print_document
     from webdyno.report.tuning import search_document
 

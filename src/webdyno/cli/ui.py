@@ -4,7 +4,6 @@ import os
 import socket
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Annotated
@@ -38,18 +37,12 @@ def ui(
 
         webdyno ui results --port 8080
     """
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise OperationError(
-            "the page takes Starlette and Uvicorn, an extra of webdyno: install 'webdyno[ui]', "
-            f"or in a checkout run .dyno/uv/bin/uv pip install --python {sys.executable} starlette "
-            "uvicorn python-multipart"
-        )
     if not 0 <= port <= HIGHEST_PORT:
         raise UserError(f"--port {port}: should be from 0 to {HIGHEST_PORT}")
     import uvicorn
 
-    from webdyno.cli.console import plain_console
     from webdyno.definitions import Catalogue
+    from webdyno.report.console import plain_console
     from webdyno.ui import Starter, make_app
     from webdyno.ui.guard import ImpatientProtocol
     from webdyno.ui.runs import Runs
@@ -89,8 +82,8 @@ def _leave_threads() -> None:
 
 
 def _defect(error: Exception) -> str:
-    from webdyno.cli.console import tell
     from webdyno.lab.ending import keep_traceback
+    from webdyno.report.console import tell
 
     said = keep_traceback(error, "ui")
     tell(said)

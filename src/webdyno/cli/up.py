@@ -64,7 +64,6 @@ def up(
 
         webdyno up conf:nginx.conf --set load.protocol=h2
     """
-    from webdyno.cli.console import plain_console
     from webdyno.cli.progress import at_terminal
     from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
     from webdyno.host.this_machine import Testbed
@@ -72,6 +71,7 @@ def up(
     from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
     from webdyno.lab.names import NamedSystem
     from webdyno.lab.systems import one_system
+    from webdyno.report.console import plain_console
     from webdyno.run.planned import first_request, planned_requests
     from webdyno.run.preflight import ask_all
     from webdyno.stack.starting import start_stack

@@ -17,6 +17,7 @@ from rich.text import Text
 from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
+from webdyno.report.console import plain_console
 
 WIDTH = 100
 """Columns that a document takes at most, on however wide a terminal."""
@@ -51,6 +52,15 @@ def print_document(
     if below:
         parts += [Text(), _facts(doc.FactList(list(below)), width)]
     console.print(Group(*parts), width=width, highlight=False)
+
+
+def document_text(document: doc.Document) -> str:
+    """Give a document as lines without colours."""
+    console = plain_console(width=WIDTH)
+    console.no_color = True
+    with console.capture() as captured:
+        print_document(console, document)
+    return Text.from_ansi(captured.get()).plain + "\n"
 
 
 def _title(document: doc.Document, width: int) -> Iterator[Text]:

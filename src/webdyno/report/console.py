@@ -1,4 +1,4 @@
-"""The consoles that commands print to: whatever is printed is text, whoever wrote it.
+"""The consoles that everything is printed to: whatever is printed is text, whoever wrote it.
 
 Names of variants, levels, paths, titles, what servers answered and logged: square brackets in them
 are no markup, and control characters, which could move a terminal's cursor, are shown as what they
@@ -15,9 +15,9 @@ from rich.text import Text
 from webdyno.model.text import printable
 
 
-def plain_console(*, stderr: bool = False) -> Console:
+def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     """Give the console for what a command has to say."""
-    return _PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
+    return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
 class _PlainConsole(Console):
