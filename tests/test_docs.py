@@ -39,6 +39,7 @@ RUN_BY = {
     "gate": "e2e/test_gate.py",
     "init": "e2e/test_examples.py",
     "list": "e2e/test_other_commands.py",
+    "mcp": "e2e/test_mcp.py",
     "load": "e2e/test_other_commands.py",
     "report": "e2e/test_report_page.py",
     "resume": "e2e/test_resume.py",
@@ -82,7 +83,7 @@ def test_every_command_of_the_docs_is_run_somewhere(command: str) -> None:
 
 
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<target>[^)#\s]+)")
-LINKING = [*HOME.glob("*.md"), HOME / "examples/README.md"]
+LINKING = [*HOME.glob("*.md"), HOME / "examples/README.md", HOME / "llms.txt"]
 CITED = re.compile(r"(?<![\w/])docs/[\w/-]+\.(?:md|py|png)")
 CITING = [
     *(HOME / "src").rglob("*.py"),

@@ -163,6 +163,21 @@ class Result:
         return [it for judged in self.points for it in judged.warnings]
 
     @property
+    def scope(self) -> str:
+        """What was measured, and what the answer says nothing about."""
+        from webdyno.report.card import scope_of
+
+        return scope_of(self._seen.view)
+
+    def text(self, *, verbose: bool = False) -> str:
+        """Give what a terminal shows of it; with `verbose` all that the page has in words."""
+        from webdyno.report.brief import brief
+        from webdyno.report.result import digest
+        from webdyno.report.terminal import document_text
+
+        return document_text((digest if verbose else brief)(self._seen.view))
+
+    @property
     def gate(self) -> "GateResult | None":
         """The answer, where the run is a gate."""
         found = self._seen.view.gate

@@ -35,6 +35,7 @@ COMMANDS_FOR = {
         "up": "Start one system, print its URL, and keep it up until Ctrl-C.",
         "load": "Put load on a URL and print what was measured.",
         "audit": "Find what can't be believed in a benchmark's output, and why.",
+        "mcp": "Offer compare, gate, capacity, explain and report as tools to an agent.",
     },
 }
 """By what people want, each with what it does: what the list of commands shows, which imports none

@@ -41,11 +41,15 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten
 def card(view: RunView) -> Facts:
     """Give what a run's card says; of several points and of gates only how far they reach."""
     facts: Facts = []
-    only = None if view.several or view.gate else view.points[0]
+    only = _only_point(view)
     if only and only.deciding:
         facts += [("In practice", said) for said in in_practice(only)]
         facts += [("Confidence", said) for said in confidence(only)]
-    return [*facts, ("Scope", _scope(view, only))]
+    return [*facts, ("Scope", scope_of(view))]
+
+
+def _only_point(view: RunView) -> PointView | None:
+    return None if view.several or view.gate else view.points[0]
 
 
 def in_practice(point: PointView) -> Iterator[str]:
@@ -146,8 +150,9 @@ def _agreement(asked: Sequence[Comparison]) -> Iterator[str]:
         yield f"{whose} restarts agree ({between}{text.TIMES})"
 
 
-def _scope(view: RunView, only: PointView | None) -> str:
+def scope_of(view: RunView) -> str:
     """Say what was measured, and that it says nothing about the rest."""
+    only = _only_point(view)
     experiment, data = view.head.experiment, view.points[0].data
     trials_vary = data.measure.decide_on == CAPACITY
     busy = bool(only and data.slots and not trials_vary)

@@ -1,0 +1,102 @@
+"""The tools for agents, by the client of the protocol's own software, on real servers."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import StdioServerParameters, stdio_client
+from mcp.client import Client
+from mcp_types import CallToolResult
+
+from e2e.commands import WEBDYNO, environment, left_behind
+from report import runs
+
+QUICK = {
+    "measure.slot_s": 0.1,
+    "measure.warmup_s": 0,
+    "measure.slots_per_variant": 2,
+    "measure.patience": 1,
+    "measure.soak_s": 1,
+}
+
+
+def with_client(folder: Path, use: Callable[[Client], Awaitable[None]]) -> None:
+    """Start the server as an agent does, and use it."""
+    server = StdioServerParameters(
+        command=str(WEBDYNO), args=["mcp"], env=environment(folder), cwd=folder
+    )
+
+    async def used() -> None:
+        async with Client(stdio_client(server)) as client:
+            await use(client)
+
+    anyio.run(used)
+
+
+def said(result: CallToolResult) -> str:
+    return " ".join(getattr(it, "text", "") for it in result.content)
+
+
+def answered(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, said(result)
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+@pytest.mark.timeout(120)
+def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def use(client: Client) -> None:
+        tools = {it.name for it in (await client.list_tools()).tools}
+        assert tools == {"compare", "gate", "capacity", "explain", "report"}
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
+            told.append(message or "")
+
+        asked = {"system": "nginx", "baseline": "apache-event", "time": "1s", "settings": QUICK}
+        answer = answered(await client.call_tool("compare", asked, progress_callback=hear))
+        assert answer["answer"] in {"faster", "slower", "equivalent", "inconclusive"}
+        assert answer["not_tested"]
+        assert Path(tmp_path, answer["report"]).is_file()
+        assert any("round" in line for line in told)
+        again = answered(await client.call_tool("report", {"run": answer["run"]}))
+        assert again == answer
+
+    with_client(tmp_path, use)
+    assert left_behind(tmp_path) == []
+
+
+def test_what_cannot_be_asked_is_said_as_to_people(tmp_path: Path) -> None:
+    runs.decided().stored(tmp_path / "run")
+
+    async def use(client: Client) -> None:
+        wrong = await client.call_tool("compare", {"system": "ngins", "baseline": "nginx"})
+        assert wrong.is_error
+        assert "did you mean nginx" in said(wrong)
+        lacking = await client.call_tool("report", {"run": "nowhere"})
+        assert lacking.is_error
+        assert "nowhere" in said(lacking)
+        assert answered(await client.call_tool("report", {"run": "run"}))["answer"] == "faster"
+
+    with_client(tmp_path, use)
+
+
+@pytest.mark.timeout(120)
+def test_a_call_that_is_given_up_leaves_nothing_running(tmp_path: Path) -> None:
+    async def use(client: Client) -> None:
+        asked = {"system": "nginx", "baseline": "apache-event", "time": "5m"}
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "compare", asked)
+            with anyio.fail_after(60):
+                while not [*tmp_path.glob("runs/*/run.json")]:
+                    await anyio.sleep(0.1)
+            refused = await client.call_tool("compare", asked)
+            assert refused.is_error
+            assert "in progress" in said(refused)
+            tasks.cancel_scope.cancel()
+
+    with_client(tmp_path, use)
+    assert left_behind(tmp_path) == []
