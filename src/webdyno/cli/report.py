@@ -53,6 +53,13 @@ def report(
             "several machines is printed]",
         ),
     ] = None,
+    comment: Annotated[
+        str,
+        Parameter(
+            help="NAME: in GitHub Actions or GitLab CI, post a gate's answer as the pull request's "
+            "comment of that name, or rewrite it."
+        ),
+    ] = "",
     verbose: Annotated[bool, Parameter(help="Also print what else is known.")] = False,
 ) -> Exit:
     """Judge runs again and write reports; nothing is measured.
@@ -69,6 +76,8 @@ def report(
         webdyno report runs/2026-11-21-093000-static-hello --format pdf,csv,charts -o for-my-boss
 
         webdyno report machine-a machine-b machine-c --format html -o fleet.html
+
+        webdyno report gate-results --comment performance
     """
     from webdyno.cli.machines import show_spread
     from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
@@ -76,6 +85,8 @@ def report(
 
     if not runs:
         raise UserError("report takes the folder of a run; they are named at the end of each run")
+    if comment:
+        return _comment(runs, comment)
     formats = _formats(format_)
     if output is not None and not formats:
         raise UserError(f"-o {output}: say with --format what is written, such as --format html")
@@ -86,6 +97,16 @@ def report(
             raise UserError(f"{runs[0]} has a run for each point: give the folder of one of them")
         return show_spread(runs[0])
     return _of_run(RunFolder.open(runs[0]), formats, output, verbose=verbose)
+
+
+def _comment(runs: Sequence[Path], name: str) -> Exit:
+    from webdyno.forge import post_comment
+    from webdyno.report.console import tell
+
+    if len(runs) > 1:
+        raise UserError(f"--comment {name}: takes the folder of one gate")
+    tell(post_comment(runs[0], name))
+    return Exit.OK
 
 
 def _formats(given: str) -> list[str]:
@@ -114,9 +135,9 @@ def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | No
 def _of_run(
     folder: "RunFolder", formats: Sequence[str], output: Path | None, *, verbose: bool
 ) -> Exit:
-    from webdyno.cli.console import tell
     from webdyno.cli.result import show_result
     from webdyno.model.files import writing
+    from webdyno.report.console import tell
     from webdyno.report.view import see
 
     seen = see(folder.data())

@@ -8,6 +8,7 @@ load-performance report is read from (https://docs.gitlab.com/ci/testing/load_pe
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from xml.etree import ElementTree as Xml
 
@@ -16,8 +17,11 @@ from webdyno.model.command import as_called
 from webdyno.model.format import MISSING, count, duration, latency, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
+from webdyno.model.limits import SHORT
 from webdyno.model.metrics import METRICS
+from webdyno.model.text import printable
 from webdyno.report import document as doc
+from webdyno.report.conditions import machine_facts
 from webdyno.report.markdown import table_lines, unmarked
 from webdyno.report.words import MICROSECONDS
 
@@ -102,9 +106,13 @@ def _figures(claim: GateClaim) -> str:
     return f"{significant(claim.baseline)} → {significant(claim.head)} {unit}"
 
 
-def gate_markdown(gate: GateJudgement) -> str:
-    """Give a comment that is read in ten seconds: the answer, one line of why, one table."""
-    lines = [f"### {SIGNS[gate.answer]}: {unmarked(gate.headline)}", ""]
+def gate_markdown(gate: GateJudgement, name: str = "") -> str:
+    """Give what is read in ten seconds: the answer, one line of why, one table.
+
+    `name` tells several gates of one pull request apart.
+    """
+    named = f"{unmarked(name)} " if name else ""
+    lines = [f"### {named}{SIGNS[gate.answer]}: {unmarked(gate.headline)}", ""]
     if gate.claims:
         metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
         limits = {claim.metric: claim.tolerance for claim in gate.claims}
@@ -118,6 +126,34 @@ def gate_markdown(gate: GateJudgement) -> str:
     lines += [f"- {unmarked(note)}" for note in gate.notes] + [""] * bool(gate.notes)
     lines.append(unmarked(small_print(gate)))
     return "\n".join(lines) + "\n"
+
+
+def details_markdown(gate: GateJudgement) -> str:
+    """Give each claim with its figures, the machine, and the command that asks again."""
+    heads = [name.capitalize() if name else "Answer" for name in COLUMNS]
+    rows = [[claim.endpoint, *_row(claim)] for claim in gate.claims]
+    lines = [*table_lines(["Endpoint", *heads], rows), ""] if rows else []
+    if gate.machine:
+        facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
+        lines += [f"Machine: {unmarked('; '.join(facts))}", ""]
+    if gate.claims:
+        again = shlex.join(["webdyno", "gate", "--base", _revision(gate.baseline), *_limits(gate)])
+        lines += [f"Repeat it in a checkout of head: `{printable(again).replace('`', '')}`", ""]
+    return "\n".join(lines)
+
+
+def _revision(named: str) -> str:
+    """Give what was typed of a name such as `origin/main (1a2b3c4)`."""
+    return named.partition(" (")[0]
+
+
+def _limits(gate: GateJudgement) -> Iterator[str]:
+    """Give the flags that ask for the same limits."""
+    short = {metric: name for name, metric in SHORT.items()}
+    for metric, tolerance in {it.metric: it.tolerance for it in gate.claims}.items():
+        name = short.get(metric, metric)
+        better_high = METRICS[metric].metric.better == "higher"
+        yield f"--fail-if={name} {'< -' if better_high else '> +'}{percent(tolerance)}"
 
 
 def small_print(gate: GateJudgement) -> str:

@@ -1,0 +1,90 @@
+"""The action's steps with a program in webdyno's place: what is passed on, and what turns red."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from forge.composite import Action
+
+HOME = Path(__file__).parents[2]
+BASE = "github.base_ref || github.event.repository.default_branch"
+STAND_IN = """#!/bin/sh
+echo "$0 $*" >>"$TOLD"
+case $1 in gate) exit "$CODE" ;; report) exit "$COMMENTED" ;; esac
+"""
+
+
+def action(tmp_path: Path, code: int, commented: int = 0, **inputs: str) -> Action:
+    program = tmp_path / "webdyno"
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    (tmp_path / "app").mkdir(exist_ok=True)
+    environment = {
+        "WEBDYNO": str(program),
+        "TOLD": str(tmp_path / "told"),
+        "CODE": str(code),
+        "COMMENTED": str(commented),
+    }
+    given = {name.replace("_", "-"): value for name, value in inputs.items()}
+    return Action(
+        HOME / "action.yml", tmp_path / "app", tmp_path / "temp", given, {BASE: "main"}, environment
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "red"),
+    [
+        (0, "pass", set()),
+        (1, "invalid", {"worse", "inconclusive"}),
+        (4, "fail", {"worse", "inconclusive"}),
+        (5, "inconclusive", {"inconclusive"}),
+    ],
+)
+@pytest.mark.parametrize("fail", ["worse", "inconclusive", "never"])
+def test_what_turns_a_job_red_is_what_its_user_said(
+    tmp_path: Path, code: int, answer: str, red: set[str], fail: str
+) -> None:
+    job = action(tmp_path, code, fail=fail)
+    assert job.run("Install webdyno") == (code if fail in red else 0)
+    assert job.outputs["steps.gate.outputs.answer"] == answer
+    told = (tmp_path / "told").read_text()
+    assert "gate --base origin/main --time 10m -o" in told
+    assert "--comment webdyno" in told
+
+
+@pytest.mark.parametrize("code", [2, 3, 130])
+def test_what_could_not_be_measured_is_red_whatever_is_wanted(tmp_path: Path, code: int) -> None:
+    assert action(tmp_path, code, fail="never").run("Install webdyno") == code
+
+
+def test_inputs_are_data_and_no_code(tmp_path: Path) -> None:
+    limits = "cpu > +3%\n\nthroughput < -5%; touch hacked $(touch hacked)"
+    job = action(tmp_path, 0, fail_if=limits, base="$(touch hacked)", time="1m`touch hacked`")
+    assert job.run("Install webdyno") == 0
+    assert not [*tmp_path.rglob("hacked")]
+    assert (
+        "--fail-if=cpu > +3% --fail-if=throughput < -5%; touch" in (tmp_path / "told").read_text()
+    )
+
+
+def test_a_comment_that_cannot_be_posted_turns_nothing_red(tmp_path: Path) -> None:
+    job = action(tmp_path, 0, commented=3)
+    assert job.run("Install webdyno") == 0
+    assert "::warning" in job.told
+    silent = action(tmp_path, 0, comment="", artifact="")
+    names = [step.get("name") for step in silent.steps()]
+    assert "Comment the pull request" not in names
+    assert "Keep the report" not in names
+
+
+def test_a_word_that_fail_does_not_know_is_named(tmp_path: Path) -> None:
+    job = action(tmp_path, 0, fail="sometimes")
+    assert job.run("Install webdyno") == 2
+    assert "should be worse, inconclusive or never" in job.told
+
+
+def test_gitlab_is_red_where_github_is() -> None:
+    job = yaml.safe_load((HOME / "ci/gitlab.yml").read_text(encoding="utf-8"))["webdyno gate"]
+    assert job["allow_failure"] == {"exit_codes": [5]}
+    assert "exit $code" in job["script"]

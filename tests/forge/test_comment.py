@@ -1,0 +1,193 @@
+"""One comment in a pull request, rewritten by later gates, and nobody else's."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge import events
+from forge.stand_in import Forge, forge_stand_in
+from webdyno.forge import post_comment
+from webdyno.forge.comment import MOST_LETTERS
+from webdyno.model.base import Interval
+from webdyno.model.errors import OperationError, UserError
+from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
+
+NAME = "performance"
+
+
+@pytest.fixture
+def forge() -> Iterator[Forge]:
+    with forge_stand_in() as stand_in:
+        yield stand_in
+
+
+def gate(tmp_path: Path, endpoints: int = 1, headline: str = "/ got slower") -> Path:
+    """A folder with the answer of a gate."""
+    claims = [
+        GateClaim(
+            endpoint=f"/{number}",
+            metric="server_cpu_us",
+            tolerance=0.05,
+            answer="worse",
+            why="worse by 20%",
+            worse=Interval(low=1.18, estimate=1.2, high=1.22, confidence=0.95),
+            noise=0.01,
+            baseline=10.0,
+            head=12.0,
+            rounds=6,
+        )
+        for number in range(endpoints)
+    ]
+    answer = GateJudgement(
+        answer=GateAnswer.FAIL,
+        headline=headline,
+        baseline="origin/main (1a2b3c4)",
+        head="the working tree",
+        claims=claims,
+        took_s=60,
+    )
+    tmp_path.mkdir(exist_ok=True)
+    (tmp_path / "gate.json").write_text(answer.model_dump_json(), encoding="utf-8")
+    return tmp_path
+
+
+def github(forge: Forge, tmp_path: Path, event: dict[str, Any], name: str = "") -> dict[str, str]:
+    """What GitHub's runner sets."""
+    file = tmp_path / "event.json"
+    file.write_text(json.dumps(event), encoding="utf-8")
+    return {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_NAME": name or next(it for it in (*event, "push") if it in NAMES),
+        "GITHUB_EVENT_PATH": str(file),
+        "GITHUB_REPOSITORY": events.REPOSITORY,
+        "GITHUB_API_URL": forge.address,
+        "GITHUB_RUN_ID": "99",
+        "GITHUB_TOKEN": "secret",
+    }
+
+
+NAMES = {"pull_request", "workflow_run", "push"}
+
+
+def gitlab(forge: Forge) -> Mapping[str, str]:
+    """What GitLab's runner sets in a merge request's pipeline."""
+    return {
+        "GITLAB_CI": "true",
+        "CI_API_V4_URL": forge.address,
+        "CI_PROJECT_ID": "5",
+        "CI_PROJECT_URL": "https://gitlab/shop",
+        "CI_MERGE_REQUEST_IID": "12",
+        "CI_JOB_URL": "https://gitlab/shop/-/jobs/1",
+        "WEBDYNO_GITLAB_TOKEN": "secret",
+    }
+
+
+def test_a_pull_request_gets_one_comment_that_later_gates_rewrite(
+    forge: Forge, tmp_path: Path
+) -> None:
+    job = github(forge, tmp_path, events.pull_request())
+    first = post_comment(gate(tmp_path / "one"), NAME, job)
+    assert first == "commented: https://forge/comment/1"
+    again = post_comment(gate(tmp_path / "two", headline="/ got slower again"), NAME, job)
+    assert again == "comment updated: https://forge/comment/1"
+    (only,) = forge.comments
+    assert "❌ fail: / got slower again" in only["body"]
+    assert "performance" in only["body"]
+    assert "actions/runs/99" in only["body"]
+    assert "webdyno gate --base origin/main '--fail-if=cpu > +5%'" in only["body"]
+    other = post_comment(gate(tmp_path / "three"), "shop", job)
+    assert other == "commented: https://forge/comment/2"
+
+
+def test_the_comment_is_found_behind_many_others_and_never_in_a_strangers(
+    forge: Forge, tmp_path: Path
+) -> None:
+    forge.add(f"<!-- webdyno gate: {NAME} --> mine", kind="User", author=3)
+    for _ in range(230):
+        forge.add("talk", kind="User", author=3)
+    job = github(forge, tmp_path, events.pull_request())
+    assert post_comment(gate(tmp_path / "run"), NAME, job).startswith("commented")
+    assert post_comment(gate(tmp_path / "run"), NAME, job).startswith("comment updated")
+    assert len(forge.comments) == 232
+    assert post_comment(gate(tmp_path / "run"), NAME, gitlab(forge)).startswith("comment updated")
+    assert len(forge.comments) == 232
+
+
+def test_a_fork_posts_nothing_and_the_workflow_after_it_does(forge: Forge, tmp_path: Path) -> None:
+    run = gate(tmp_path / "run")
+    fork = github(forge, tmp_path, events.pull_request(source="stranger/shop"), "pull_request")
+    assert "from a fork" in post_comment(run, NAME, fork)
+    gone = github(forge, tmp_path, events.pull_request(source=None), "pull_request")
+    assert "from a fork" in post_comment(run, NAME, gone)
+    assert forge.comments == []
+    forge.pulls = [
+        {"number": 3, "head": {"sha": "b" * 40}},
+        {"number": 12, "head": {"sha": "a" * 40}},
+    ]
+    after = github(forge, tmp_path, events.workflow_run(), "workflow_run")
+    assert post_comment(run, NAME, after).startswith("commented")
+    assert "POST /repos/someone/shop/issues/12/comments" in forge.asked
+    assert "head=stranger%3Afaster" in "".join(forge.asked)
+    assert "actions/runs/4711" in forge.comments[0]["body"]
+    newer = github(forge, tmp_path, events.workflow_run(sha="c" * 40), "workflow_run")
+    assert "no open pull request" in post_comment(run, NAME, newer)
+
+
+def test_a_push_has_nothing_to_comment(forge: Forge, tmp_path: Path) -> None:
+    job = github(forge, tmp_path, events.push(), "push")
+    assert "has no pull request" in post_comment(gate(tmp_path / "run"), NAME, job)
+    without = {**gitlab(forge), "CI_MERGE_REQUEST_IID": ""}
+    assert "no merge request" in post_comment(gate(tmp_path / "run"), NAME, without)
+    assert forge.asked == []
+
+
+def test_a_merge_request_gets_one_note(forge: Forge, tmp_path: Path) -> None:
+    first = post_comment(gate(tmp_path / "run"), NAME, gitlab(forge))
+    assert first == "commented: https://gitlab/shop/-/merge_requests/12#note_1"
+    assert post_comment(gate(tmp_path / "run"), NAME, gitlab(forge)).startswith("comment updated")
+    assert len(forge.comments) == 1
+    assert "WEBDYNO_GITLAB_TOKEN isn't set" in post_comment(
+        tmp_path / "run", NAME, {**gitlab(forge), "WEBDYNO_GITLAB_TOKEN": ""}
+    )
+
+
+def test_what_a_fork_measured_mentions_nobody_and_marks_nothing_up(
+    forge: Forge, tmp_path: Path
+) -> None:
+    hostile = "@everyone <img src=x onerror=alert(1)> [click](http://evil) </details> --> `rm`"
+    job = github(forge, tmp_path, events.pull_request())
+    post_comment(gate(tmp_path / "run", headline=hostile), NAME, job)
+    body = forge.comments[0]["body"]
+    assert "\\@everyone" in body
+    assert "<img" not in body.replace("\\<img", "")
+    assert "\\[click\\](http" in body
+    assert body.count("</details>") == 1
+
+
+def test_a_long_comment_is_cut_to_what_forges_take(forge: Forge, tmp_path: Path) -> None:
+    job = github(forge, tmp_path, events.pull_request())
+    post_comment(gate(tmp_path / "run", endpoints=1000), NAME, job)
+    assert len(forge.comments[0]["body"]) < MOST_LETTERS + 200
+    assert "… cut" in forge.comments[0]["body"]
+
+
+def test_refusals_say_whose_right_is_missing(forge: Forge, tmp_path: Path) -> None:
+    run = gate(tmp_path / "run")
+    job = github(forge, tmp_path, events.pull_request())
+    forge.may_write = False
+    with pytest.raises(OperationError, match=r"403 Resource not.*pull-requests: write"):
+        post_comment(run, NAME, job)
+    with pytest.raises(OperationError, match=r"127\.0\.0\.1:9"):
+        post_comment(run, NAME, {**job, "GITHUB_API_URL": "http://127.0.0.1:9"})
+    with pytest.raises(UserError, match="GITHUB_TOKEN isn't set"):
+        post_comment(run, NAME, {**job, "GITHUB_TOKEN": ""})
+    with pytest.raises(UserError, match="no job of GitHub Actions or GitLab CI"):
+        post_comment(run, NAME, {})
+    with pytest.raises(UserError, match=r"gate.json: isn't there"):
+        post_comment(tmp_path, NAME, job)
+    (tmp_path / "gate.json").write_text("{}")
+    with pytest.raises(UserError, match=r"gate.json: is no answer of a gate"):
+        post_comment(tmp_path, NAME, job)
