@@ -2,7 +2,7 @@
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +24,9 @@ from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Catalogue
+    from webdyno.lab.caller import Caller
+    from webdyno.lab.gate import AskedGate
     from webdyno.model.gate import Baseline, GateJudgement
     from webdyno.run.folder import RunFolder
 
@@ -56,6 +59,10 @@ def gate(
     head: Annotated[
         str, Parameter(help="REVISION: what is asked about [default: the working tree]")
     ] = WORKING_TREE,
+    bisect: Annotated[
+        str | None,
+        Parameter(help="RANGE: find the first commit of GOOD..BAD that is worse than GOOD."),
+    ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
     site: Annotated[
@@ -81,14 +88,16 @@ def gate(
         webdyno gate --base v1.2 --head v1.3 --path / --path /search --fail-if 'cpu > +3%'
 
         webdyno gate --traffic shop.http -o results     # with gate.md, junit.xml and others
+
+        webdyno gate --bisect v1.2..HEAD --path /search
     """
-    from webdyno.cli.console import plain_console
     from webdyno.cli.progress import at_terminal
     from webdyno.cli.result import exit_of_gate, show_measured, show_result
     from webdyno.definitions import Catalogue
     from webdyno.lab.gate import AskedGate, asked_gate
     from webdyno.lab.measure import measure_anew
     from webdyno.model.gate import GateJudgement
+    from webdyno.report.console import plain_console
     from webdyno.report.gate import gate_document
     from webdyno.report.terminal import print_document
 
@@ -103,6 +112,8 @@ def gate(
     )
     earlier = read_baseline(ci.history) if ci.history else None
     caller = at_terminal(run)
+    if bisect is not None:
+        return _bisect(bisect, asked, Catalogue.load(catalog), caller, output)
     found = asked_gate(asked, Catalogue.load(catalog), caller)
     if isinstance(found, GateJudgement):
         leave_behind(found, ci, output)
@@ -124,6 +135,29 @@ def gate(
         return code
 
     return show_measured(measure_anew(*found, output, caller), show)
+
+
+def _bisect(
+    between: str, asked: "AskedGate", catalogue: "Catalogue", caller: "Caller", output: Path | None
+) -> Exit:
+    from webdyno.cli.result import exit_of_gate
+    from webdyno.lab.bisect import FLAG, bisect, bisection_document
+    from webdyno.lab.gate import measured_gate
+    from webdyno.report.console import plain_console
+    from webdyno.report.terminal import print_document
+    from webdyno.revisions.repository import Repository
+
+    if (asked.base, asked.head) != (ORIGIN, WORKING_TREE):
+        raise UserError(f"{FLAG} {between}: names both ends; omit --base and --head")
+    below = output or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-bisect"
+
+    def ask(good: str, head: str) -> "GateJudgement":
+        one = replace(asked, base=good, head=head)
+        return measured_gate(one, catalogue, below / head[:10], caller)
+
+    found = bisect(between, Repository.around(Path.cwd(), FLAG), ask, caller)
+    print_document(plain_console(), bisection_document(found), [("Runs", str(below))])
+    return exit_of_gate(found.answer)
 
 
 def leave_behind(answer: "GateJudgement", ci: CiFlags, folder: Path | None) -> None:
@@ -167,10 +201,10 @@ def read_baseline(path: Path) -> "Baseline | None":
     """
     from pydantic import ValidationError
 
-    from webdyno.cli.console import tell
     from webdyno.definitions.validation import first_fault
     from webdyno.model.files import read_given, unreadable
     from webdyno.model.gate import Baseline
+    from webdyno.report.console import tell
 
     try:
         content = read_given(path, MOST_BASELINE_BYTES, follow=True)

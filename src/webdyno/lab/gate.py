@@ -83,6 +83,24 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
     return Arranged("gate", experiment, catalogue)
 
 
+def measured_gate(
+    asked: AskedGate, catalogue: Catalogue, output: Path, caller: Caller
+) -> GateJudgement:
+    """Ask a gate and give its answer; raise KeyboardInterrupt where it was interrupted."""
+    from webdyno.lab.measure import measure_or_go_on
+    from webdyno.lab.result import result_in
+
+    found = asked_gate(asked, catalogue, caller)
+    if isinstance(found, GateJudgement):
+        return found
+    measured = measure_or_go_on(*found, output, caller)
+    if measured.interrupted:
+        raise KeyboardInterrupt
+    gate = result_in(measured.folder).gate
+    assert gate is not None  # noqa: S101 (its experiment is one)
+    return gate.judgement
+
+
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
     """Read `cpu > +3%` and `throughput < -5%`, which stand for all limits where any is given.
 

@@ -12,6 +12,7 @@ from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import listed_to
+from webdyno.model.text import printable
 
 WITHIN_S = 600.0
 WORKING_TREE = "."
@@ -71,6 +72,19 @@ class Revision:
 
 
 @dataclass(frozen=True)
+class Commit:
+    """A commit, and what its author called it."""
+
+    hash: str
+    subject: str
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.hash[:SHOWN_DIGITS]} ({printable(self.subject)})"
+
+
+@dataclass(frozen=True)
 class Submodule:
     """Another repository that a commit wants inside."""
 
@@ -111,6 +125,19 @@ class Repository:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
         return Revision(commit, self._told("rev-parse", f"{commit}^{{tree}}"))
+
+    def commit(self, commit: str) -> Commit:
+        """Read what its author called a commit."""
+        return Commit(commit, self._told("show", "--no-patch", "--format=%s", commit))
+
+    def halfway(self, bad: str, cleared: Sequence[str]) -> list[str]:
+        """List the commits that a bad one has and cleared ones lack, the bad one among them.
+
+        Those come first whose answer would halve them best.
+        """
+        excluded = [f"^{it}" for it in cleared]
+        lines = self._told("rev-list", "--bisect-all", bad, *excluded).splitlines()
+        return [line.split()[0] for line in lines]
 
     def changes(self) -> int:
         """Count the files of the working tree that differ from the last commit."""
