@@ -1,4 +1,4 @@
-"""Writes docs/schema: what webdyno's JSON files hold, as JSON Schema (draft 2020-12).
+"""Writes docs/schema, as JSON Schema (draft 2020-12): files that webdyno writes, or people do.
 
     .venv/bin/python docs/make_schemas.py
 
@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 from sentences import sentences
 
+from webdyno.model.app import App
+from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateJudgement
 from webdyno.model.point import SweepJudgement
 from webdyno.model.records import RECORD
 from webdyno.model.run import RunHead
+from webdyno.own.target import OwnKeys
 
 FOLDER = Path(__file__).with_name("schema")
 
@@ -28,6 +31,12 @@ FILES: dict[str, TypeAdapter[Any]] = {
     "slots": RECORD,
 }
 """`report --format json`, a gate's gate.json, run.json, and a line of slots.jsonl."""
+
+
+FILES_NAMED = {"Load": "replay_file", "Request": "body_file"}
+"""By definition: keys that are replaced by what a file holds, before an experiment is checked."""
+NAMED = "A file that holds it, relative to this one."
+EXPERIMENT, PROJECT = TypeAdapter(Experiment), TypeAdapter(App)
 
 
 class _WithSentences(GenerateJsonSchema):
@@ -43,12 +52,37 @@ class _WithSentences(GenerateJsonSchema):
 
 def schemas() -> dict[Path, str]:
     """Give the text of every schema by its file."""
-    made = {}
-    for name, adapter in FILES.items():
-        schema = adapter.json_schema(mode="serialization", schema_generator=_WithSentences)
-        told = {"$schema": _WithSentences.schema_dialect, **schema}
-        made[FOLDER / f"{name}.schema.json"] = json.dumps(told, indent=1) + "\n"
-    return made
+    made = {name: _schema(adapter, "serialization") for name, adapter in FILES.items()}
+    made["experiment"], made["webdyno"] = _experiment(), _project()
+    return {
+        FOLDER / f"{name}.schema.json": json.dumps(schema, indent=1) + "\n"
+        for name, schema in made.items()
+    }
+
+
+def _experiment() -> JsonSchemaValue:
+    """Describe an experiment's file: variants have the keys of users' own systems as well."""
+    schema = _schema(EXPERIMENT, "validation")
+    own = _schema(TypeAdapter(OwnKeys), "validation")
+    schema["$defs"] |= own.get("$defs", {})
+    schema["$defs"]["Variant"]["properties"] |= own["properties"]
+    for place, key in FILES_NAMED.items():
+        schema["$defs"][place]["properties"][key] = {"type": "string", "description": NAMED}
+    return schema
+
+
+def _project() -> JsonSchemaValue:
+    """Describe a webdyno.toml: `[app]`, and whatever an experiment has, none of which it must."""
+    schema, app = _experiment(), _schema(PROJECT, "validation")
+    schema["$defs"] |= {**app.pop("$defs", {}), "App": app}
+    del app["$schema"]
+    schema["properties"] = {"app": {"$ref": "#/$defs/App"}, **schema["properties"]}
+    return {**schema, "title": "webdyno.toml", "required": ["app"]}
+
+
+def _schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode) -> JsonSchemaValue:
+    schema = adapter.json_schema(mode=mode, schema_generator=_WithSentences)
+    return {"$schema": _WithSentences.schema_dialect, **schema}
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
 """What the docs tell people to type is understood; a site without dead links; schemas that hold."""
 
 import importlib
+import json
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cyclopts import CycloptsError
+from jsonschema import Draft202012Validator
 
 from webdyno.cli import app
 
@@ -94,6 +98,22 @@ CITING = [
 ]
 
 
+EXPERIMENTS = sorted((HOME / "src/webdyno/catalog/experiments").glob("*.toml"))
+IN_A_TABLE = {"environment", "front", "start", "files", "needs", "services"}
+"""Keys at the top of blocks that show a part of a catalog, or the inside of a table."""
+
+
+def written_in_toml() -> Iterator[tuple[str, str]]:
+    """Each block of TOML in the docs that is an experiment or a webdyno.toml, or a part of one."""
+    for page in PAGES:
+        for block in CODE.finditer(page.read_text()):
+            if (
+                block["language"] == "toml"
+                and not IN_A_TABLE & tomllib.loads(block["fenced"]).keys()
+            ):
+                yield page.name, block["fenced"]
+
+
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
 def test_links_of_pages_outside_of_the_site_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
@@ -126,6 +146,34 @@ def test_the_published_schemas_are_what_the_models_say(monkeypatch: pytest.Monke
     monkeypatch.syspath_prepend(HOME / "docs")
     for file, text in importlib.import_module("make_schemas").schemas().items():
         assert file.read_text(encoding="utf-8") == text, "run .venv/bin/python docs/make_schemas.py"
+
+
+def schema(name: str) -> dict[str, Any]:
+    file = HOME / f"docs/schema/{name}.schema.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", ["experiment", "webdyno"])
+def test_schemas_of_what_people_write_are_schemas(name: str) -> None:
+    Draft202012Validator.check_schema(schema(name))
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_the_schema_of_experiments_holds_for_the_catalogs(file: Path) -> None:
+    Draft202012Validator(schema("experiment")).validate(tomllib.loads(file.read_text()))
+
+
+@pytest.mark.parametrize(("page", "text"), sorted(set(written_in_toml())))
+def test_the_schema_of_projects_holds_for_what_the_docs_show(page: str, text: str) -> None:
+    assert page
+    Draft202012Validator({**schema("webdyno"), "required": []}).validate(tomllib.loads(text))
+
+
+def test_the_schema_of_projects_finds_what_is_wrong() -> None:
+    wrong = 'app = {start = "./run", buidl = "make"}\nmeasure = {budget_s = [1]}'
+    faults = [*Draft202012Validator(schema("webdyno")).iter_errors(tomllib.loads(wrong))]
+    assert sorted(fault.json_path for fault in faults) == ["$.app", "$.measure.budget_s"]
 
 
 def test_the_page_of_commands_is_what_they_print(monkeypatch: pytest.MonkeyPatch) -> None:

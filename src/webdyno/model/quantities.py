@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 TIMES_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -120,6 +121,15 @@ class Quantity:
         real = core_schema.float_schema(strict=True, allow_inf_nan=False)
         del handler
         return core_schema.no_info_wrap_validator_function(self._check, number if whole else real)
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe what people write, a number or text with a unit; what is recorded, a number."""
+        number = handler(core)
+        if handler.mode == "serialization":
+            return number
+        return {"anyOf": [number, {"type": "string", "examples": [self.kind.examples]}]}
 
     def _check(self, value: object, typed: ValidatorFunctionWrapHandler) -> float:
         number: float = typed(self._read(value) if isinstance(value, str) else value)
