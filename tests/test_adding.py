@@ -25,7 +25,8 @@ from webdyno.model.judgement import Metric, Verdict
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
-from webdyno.own import command
+from webdyno.own import command, layouts
+from webdyno.own.layouts.found import FoundApp, Layout
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
 from webdyno.own.variants import KINDS, resolve
 from webdyno.report.csv_files import summary_csv
@@ -191,3 +192,13 @@ def test_a_kind_of_own_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             Draft.of(CommandLine({"variants": settings}, {}), []),
             *(Catalogue.load(), tmp_path, lambda _: None, lambda _: None),
         )
+
+
+def test_a_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Sloth.toml").touch()
+    sloth = Layout("Sloth.toml", lambda _: FoundApp("Sloth.toml", "sloth --port $PORT"))
+    monkeypatch.setattr(layouts, "LAYOUTS", (sloth, *layouts.LAYOUTS))
+    found = layouts.find_app(tmp_path)
+    assert found
+    assert found.start == "sloth --port $PORT"
+    assert layouts.looked_for().startswith("Sloth.toml, Procfile")

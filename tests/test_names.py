@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src/webdyno"
 PROTOCOLS = {
     "main": "of a program",
     "make": "of a kind of variant that users name",
+    "find_in": "of a layout of applications",
     "relocate": "of a server's configurations",
     "passed_on": "by a server's configurations to other machines",
     "probe": "of what is read before and after each slot",

@@ -65,6 +65,9 @@ ExplainToo = Annotated[
 Paths = Annotated[
     Sequence[str], Parameter(name="--path", help="PATH: what is requested [default: first of site]")
 ]
+Variables = Annotated[
+    Sequence[str], Parameter(name="--env", help="NAME=VALUE: a variable for its commands.")
+]
 TEXT, JSON = "text", "json"
 STUDY = "study:"
 """How the name of a study begins, where it stands for an experiment."""
@@ -155,7 +158,7 @@ class OwnFlags:
     """What is said of systems of the user's own: of all that are."""
 
     dir: Annotated[Path | None, Parameter(help="DIR: where commands of your own run.")] = None
-    env: Annotated[Sequence[str], Parameter(help="NAME=VALUE: a variable for its commands.")] = ()
+    env: Variables = ()
     service: Annotated[
         Sequence[str],
         Parameter(help="ROLE=NAME: a service behind it: db=mariadb ($DB_HOST, …)."),
@@ -186,7 +189,7 @@ class OwnFlags:
         """Give the flags as keys of a variant."""
         keys = {
             "dir": self.dir and str(self.dir),
-            "environment": dict(_pair("--env", "NAME=VALUE", text) for text in self.env),
+            "environment": given_variables(self.env),
             "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
             "prepare": self.prepare,
             "ready": self.ready,
@@ -197,6 +200,11 @@ class OwnFlags:
 
 
 NOTHING_OF_OWN = OwnFlags()
+
+
+def given_variables(given: Sequence[str]) -> dict[str, str]:
+    """Read what --env gives."""
+    return dict(_pair("--env", "NAME=VALUE", text) for text in given)
 
 
 def _pair(flag: str, form: str, text: str) -> tuple[str, str]:

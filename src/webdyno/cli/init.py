@@ -1,23 +1,27 @@
 """`webdyno init`: a webdyno.toml for the application in a folder."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tomli_w
 from cyclopts import Parameter
 
+from webdyno.cli.flags import RunFlags, Variables, given_variables
 from webdyno.model.command import command
-from webdyno.model.errors import UserError
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.report.console import tell
 
 if TYPE_CHECKING:
-    from webdyno.own.found import FoundApp
-
+    from webdyno.lab.first_try import FirstTry
+    from webdyno.own.layouts.found import FoundApp
 
 FILE = "webdyno.toml"
+UNTRIED = "--no-try"
+BRANCHES = ("main", "master", "develop", "trunk")
+MOST_SHOWN = 3
 
 
 def init(
@@ -35,6 +39,19 @@ def init(
         str | None,
         Parameter(help="COMMAND: how it is built, such as 'make release'."),
     ] = None,
+    env: Variables = (),
+    path: Annotated[
+        Sequence[str],
+        Parameter(name="--path", help="PATH: what is requested [default: what is found]"),
+    ] = (),
+    try_: Annotated[
+        bool,
+        Parameter(
+            name="--try",
+            negative=UNTRIED,
+            help="Build and start it once before the file is written.",
+        ),
+    ] = True,
     yes: Annotated[
         bool, Parameter(name="--yes", help="Answer yes to all prompts; of several take the first.")
     ] = False,
@@ -42,9 +59,10 @@ def init(
 ) -> Exit:
     """Write a webdyno.toml that says how the application in a folder starts.
 
-    It looks at Procfile, requirements.txt, pyproject.toml, package.json, go.mod, Cargo.toml,
-    pom.xml, build.gradle, config.ru, Dockerfile, Compose files, nginx.conf and HTML pages, in this
-    order, and asks where they don't say.
+    It looks at Procfile, pyproject.toml, requirements.txt, package.json, go.mod, Cargo.toml,
+    pom.xml, build.gradle, config.ru, composer.json, mix.exs, *.csproj, deno.json, Dockerfile,
+    Compose files, nginx.conf and HTML pages, and asks where they don't say. Then it builds and
+    starts the application once, and asks for the paths that it can find.
 
     For example
 
@@ -52,9 +70,11 @@ def init(
 
         webdyno init --start './server --port $PORT' --build 'make release'
 
-        webdyno init --image compose.yaml#web
+        webdyno init --image compose.yaml#web --path /items
     """
-    from webdyno.own.found_app import find_app
+    from webdyno.own.layouts import find_app
+    from webdyno.own.layouts.routes import untried_paths
+    from webdyno.own.project_text import project_text
 
     target = folder / FILE
     if not folder.is_dir():
@@ -67,16 +87,97 @@ def init(
         compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
         tell(f"nginx.conf is compared without a file: {compare}")
     app = _as_told(found, *told) if told else _asked(folder, found, yes)
+    app = replace(app, environment={**app.environment, **given_variables(env)})
     if build is not None:
         app = replace(app, build=build or None)
-    target.write_text(app_toml(app), encoding="utf-8")
-    tell(f"{target} says how to build, start and ask it, by {app.by}; look it over")
-    for doubt in app.doubts:
-        tell(f"    to be sure of: {doubt}")
-    tell(
-        f"    {command('gate', '--base', 'HEAD')}   holds the working tree against the last commit"
-    )
+    _show(app)
+    trial = _tried(app, folder, path, yes) if try_ else None
+    if trial:
+        app = replace(app, headers={**app.headers, **trial.headers})
+        requests = trial.requests
+    else:
+        requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
+    target.write_text(project_text(app, requests), encoding="utf-8")
+    tell(f"{target} written")
+    tell(f"    {command('compare', 'rev:.', f'rev:{_branch(folder)}')}")
     return Exit.OK
+
+
+def _show(app: "FoundApp") -> None:
+    """Say what was found, and what has to be looked at."""
+    inside = "" if app.dir == "." else f", in {app.dir}"
+    tell(f"by {app.by}{inside}")
+    for key in ("build", "prepare", "start", "image", "conf"):
+        if value := getattr(app, key):
+            tell(f"    {key + ':':<9}{value}")
+    for note in app.notes:
+        tell(f"    {note}")
+    for doubt in app.doubts:
+        tell(f"    check: {doubt}")
+
+
+def _tried(app: "FoundApp", folder: Path, paths: Sequence[str], yes: bool) -> "FirstTry | None":
+    """Start it once; None where that can't be done here. Raise OperationError if it fails."""
+    from webdyno.cli.progress import at_terminal
+    from webdyno.lab.first_try import repository_of, try_out
+    from webdyno.own.layouts.tools import missing_tools
+
+    if missing := missing_tools(app):
+        tell(f"    not tried: {', '.join(missing)} isn't installed here")
+        return None
+    if (repository := repository_of(folder)) is None:
+        tell("    not tried: revisions need a Git repository with a commit, and this is none")
+        return None
+    try:
+        trial = try_out(app, folder, repository, paths, at_terminal(RunFlags(yes=yes)))
+    except (OperationError, UserError) as error:
+        raise OperationError(_why_not(app, folder, str(error))) from None
+    for line in _seen(trial):
+        tell(f"    {line}")
+    if not trial.valid:
+        raise OperationError(
+            "it starts, but nothing that was asked for can be measured; nothing was written. "
+            f"Name a path that answers 200: {command('init', '--path', '/PATH')}"
+        )
+    return trial
+
+
+def _why_not(app: "FoundApp", folder: Path, said: str) -> str:
+    from webdyno.own.layouts.remedies import remedies
+
+    what = "".join(f"\n→ {it}" for it in remedies(said, app, folder))
+    return (
+        f"{said}\nit doesn't start as found; nothing was written.{what}\n"
+        f"→ --start, --build and --env correct it; {command('init', UNTRIED)} writes {FILE} as it "
+        "is, to be edited"
+    )
+
+
+def _seen(trial: "FirstTry") -> Iterator[str]:
+    """Say what was answered to each path, and what is excluded."""
+    from webdyno.model.format import count, duration, latency, listed_to
+
+    yield (
+        f"up after {duration(trial.up_after_s)}; asked by {trial.by}"
+        if trial.by
+        else (f"up after {duration(trial.up_after_s)}")
+    )
+    for name, value in trial.headers.items():
+        yield f"asked with {name}: {value}, since it leads to https without"
+    for it in trial.valid:
+        took = latency(it.took_s * 1e6)
+        yield f"{it.path}: {it.status}, {count(it.size_bytes, 'byte')}, {took}, {it.content_type}"
+    for why, what in trial.excluded.items():
+        yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
+
+
+def _branch(folder: Path) -> str:
+    """Name the branch that people compare with."""
+    from webdyno.lab.first_try import repository_of
+
+    repository = repository_of(folder)
+    names = repository.branches() if repository else ["main"]
+    return next((it for it in BRANCHES if it in names), "HEAD")
 
 
 def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
@@ -84,20 +185,21 @@ def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
     given = {"start": start, "image": image}
     told = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
     if len(told) > 1:
-        raise UserError("--start and --image: it starts in one way; leave one of them out")
+        raise UserError("--start and --image: it starts in one way; omit one of them")
     for _, value, flag in told:
         if not value.strip():
-            raise UserError(f"{flag} '': nothing stands there; say how it starts, or leave it out")
+            raise UserError(f"{flag} '': nothing stands there; say how it starts, or omit it")
     return told[0] if told else None
 
 
 def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
     """Keep of what was found how it is built and asked."""
-    from webdyno.own.found import FoundApp
+    from webdyno.own.layouts.found import FoundApp
 
     kept = found or FoundApp(by)
     way: dict[str, Any] = {key: value}
-    return FoundApp(by, build=kept.build, paths=kept.paths, statuses=kept.statuses, **way)
+    build = kept.build if key == "start" else None
+    return FoundApp(by, build=build, paths=kept.paths, **way)
 
 
 def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
@@ -105,39 +207,47 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
 
     Raise UserError where that is needed and he isn't there.
     """
-    from webdyno.own.found_app import LOOKED_FOR
+    from webdyno.own.layouts import looked_for
     from webdyno.own.project import LEAST
 
     is_there = sys.stdin.isatty() and not yes
-    if found and found.choices and is_there:
-        return _chosen(found)
     if found and found.is_whole:
         return found
+    if found and found.choices and is_there:
+        return _chosen(found)
     if found and found.choices and yes:
         name, first = next(iter(found.choices.items()))
-        doubt = f"{found.several}: {', '.join(found.choices)}; {name} was taken"
-        return replace(first, doubts=(doubt, *first.doubts))
-    why = f"{found.by} doesn't say" if found else f"nothing in {folder.resolve()} tells"
+        note = f"{found.several}: {', '.join(found.choices)}; {name} was taken"
+        return replace(first, notes=(note, *first.notes))
     if found and found.choices:
-        names, example = ", ".join(found.choices), next(iter(found.choices.values()))
-        flag = "--image" if example.image else "--start"
-        raise UserError(
-            f"{found.several}: {names}; say which, such as "
-            f"{command('init', flag, example.image or example.start or '')}"
-        )
-    for doubt in found.doubts if found else ():
-        tell(doubt)
+        raise UserError(_which(found))
+    why = f"{found.by} doesn't say" if found else f"nothing in {folder.resolve()} says"
+    reasons = "".join(f"\n{doubt}" for doubt in found.doubts) if found else ""
     if not is_there:
-        looked = "" if found else f" (looked for: {LOOKED_FOR})"
+        looked = "" if found else f" (looked for: {looked_for()})"
         raise UserError(
             f"{why} how the application starts{looked}; say it with --start, such as "
-            f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n{LEAST}"
+            f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n"
+            f"{LEAST}{reasons and chr(10)}{reasons}"
         )
-    tell(f"{why} how the application starts. With which command, listening on $PORT?")
+    tell(f"{why} how the application starts.{reasons}\nWith which command, listening on $PORT?")
     answer = input("> ").strip()
     if not answer:
         raise UserError("without a command there is nothing to start; nothing was written")
     return _as_told(found, "start", answer, "your answer")
+
+
+def _which(found: "FoundApp") -> str:
+    """Name what there is to choose from, and how to choose without a terminal."""
+    names, example = list(found.choices), next(iter(found.choices.values()))
+    if example.dir != ".":
+        how = command("init", example.dir)
+    elif example.image:
+        how = command("init", "--image", example.image)
+    else:
+        build = ("--build", example.build) if example.build else ()
+        how = command("init", "--start", example.start or "", *build)
+    return f"{found.several}: {', '.join(names)}; say which, such as {how}"
 
 
 def _chosen(found: "FoundApp") -> "FoundApp":
@@ -148,59 +258,3 @@ def _chosen(found: "FoundApp") -> "FoundApp":
             raise UserError("none was chosen; nothing was written")
         tell(f"none of them is called {answer}")
     return replace(found.choices[answer], by=f"{found.by} and your answer")
-
-
-def app_toml(found: "FoundApp") -> str:
-    """Give the file's text, with comments."""
-    lines = [f"# How webdyno builds, starts and asks this application (by {found.by}).", "[app]"]
-    if found.build:
-        lines += [
-            "# run once for each revision, outside of any timing",
-            _pair("build", found.build),
-        ]
-    lines += [*_way(found), '# environment = { LOG_LEVEL = "error" }', ""]
-    if found.connections:
-        lines += [
-            "# Its server lets hardly more wait: others would try again after a second, and no",
-            "# result could be valid. Leave this out (64) for a server that is made for load.",
-            "[load]",
-            _pair("connections", found.connections),
-            "",
-        ]
-    lines.append("# Endpoints; a gate measures each by itself.")
-    for path in found.paths:
-        lines += ["[[requests]]", _pair("path", path)]
-        if status := found.statuses.get(path):
-            lines.append(_pair("status", status))
-        lines.append("")
-    return "\n".join(lines[:-1]) + "\n"
-
-
-def _way(found: "FoundApp") -> list[str]:
-    """Give the lines that say how it starts."""
-    if found.image is not None:
-        lines = ["# each revision's, run by Podman, as root (sudo)", _pair("image", found.image)]
-        if found.command:
-            instead = _commented(_pair("start", found.command))
-            lines += [
-                "# or in its place, without a container, where all it needs is there:",
-                *instead,
-            ]
-        return lines
-    if found.conf is not None:
-        root = _pair("root", found.root or "public")
-        return [
-            "# run as an ordinary user, from a folder of the run's; what changes for that is shown",
-            _pair("conf", found.conf),
-            "# the document root, in the place of what it names",
-            root if found.root else f"# {root}",
-        ]
-    return ["# has to listen on 127.0.0.1, port $PORT", _pair("start", found.start or "")]
-
-
-def _commented(text: str) -> list[str]:
-    return [f"# {line}" for line in text.splitlines()]
-
-
-def _pair(key: str, value: str | int) -> str:
-    return tomli_w.dumps({key: value}).strip()

@@ -176,7 +176,7 @@ def _cache(user: ServerUser | None) -> Path:
 def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
     """Name a build by all that it reads."""
     what = [
-        *(FORMAT, str(repository.top), revision.tree, recipe.build, str(recipe.folder)),
+        *(FORMAT, str(repository.top), revision.built_from, recipe.build, str(recipe.folder)),
         sorted(recipe.environment.items()),
         [(it.path, it.is_here) for it in repository.submodules(revision.commit)],
     ]

@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 from webdyno.definitions.validation import nearest
 from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
+from webdyno.model.app import PROJECT_FILE
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import listed_to
 from webdyno.model.text import printable
@@ -25,6 +26,10 @@ NOBODY = {
 """Who commits the working tree: equal trees make equal commits."""
 LINK = "160000 "
 """The mode of a submodule among the entries of a tree."""
+WITHOUT_PROJECT_FILE = (
+    *("rm", "--cached", "--quiet", "--ignore-unmatch", "--"),
+    f":(top,glob)**/{PROJECT_FILE}",
+)
 RECORDS_OF_A_RUN = "slots.jsonl"
 UNREAD = (
     *("*.md", "*.rst", "*.adoc", "LICENSE*", "LICENCE*", "COPYING*", "AUTHORS*", "CHANGELOG*"),
@@ -62,6 +67,9 @@ class Revision:
     commit: str
     tree: str
     """The hash of the files alone: commits with equal files have it in common."""
+    built_from: str
+    """The same of what a build reads: of the working tree without webdyno.toml, which is edited
+    often and says nothing to a build."""
     has_changes: bool = False
     """Whether it is the working tree, with changes that nobody has committed."""
 
@@ -124,7 +132,11 @@ class Repository:
         if found.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
-        return Revision(commit, self._told("rev-parse", f"{commit}^{{tree}}"))
+        tree = self._told("rev-parse", f"{commit}^{{tree}}")
+        return Revision(commit, tree, tree)
+
+    def branches(self) -> list[str]:
+        return self._git("for-each-ref", "--format=%(refname:short)", "refs/heads").stdout.split()
 
     def commit(self, commit: str) -> Commit:
         """Read what its author called a commit."""
@@ -189,7 +201,7 @@ class Repository:
                     f"submodule {submodule.path} has no commit {commit[:SHOWN_DIGITS]} here, which "
                     f"{revision.text} wants; get it by: git -C {clone.top} fetch"
                 )
-            clone.check_out(Revision(commit, commit), folder / submodule.path)
+            clone.check_out(Revision(commit, commit, commit), folder / submodule.path)
 
     def _put(self, commit: str, folder: Path) -> None:
         # A hook of the user's could do anything, such as asking him something.
@@ -215,12 +227,15 @@ class Repository:
             self._told("read-tree", "HEAD", environment=beside)
             self._told("add", "--all", "--", ":/", *self._own_runs(), environment=beside)
             tree = self._told("write-tree", environment=beside)
+            self._told(*WITHOUT_PROJECT_FILE, environment=beside)
+            files = self._told("write-tree", environment=beside)
         finally:
             run_as(self.user, ["rm", "-f", index])
         if tree == self._told("rev-parse", "HEAD^{tree}"):
-            return Revision(head, tree)
+            return Revision(head, tree, tree)
         said = ("commit-tree", tree, "-p", head, "-m", "the working tree, for webdyno")
-        return Revision(self._told(*said, environment=NOBODY), tree, has_changes=True)
+        commit = self._told(*said, environment=NOBODY)
+        return Revision(commit, tree, f"{files} with changes", has_changes=True)
 
     def _own_runs(self) -> list[str]:
         """Exclude runs of webdyno's: each would make the working tree another one."""

@@ -1,0 +1,238 @@
+"""Builds and starts what `webdyno init` found, once, asks it, and ends it."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from webdyno.definitions import Catalogue, read_settings
+from webdyno.host.this_machine import Testbed
+from webdyno.host.workspace import Workspace
+from webdyno.lab.caller import Caller
+from webdyno.lab.systems import one_system
+from webdyno.model.errors import UserError
+from webdyno.model.service import OK
+from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.routes import (
+    NEEDS_LOGIN,
+    SERVED,
+    SOURCES,
+    Route,
+    known_routes,
+    links_of,
+    routes_of_openapi,
+)
+from webdyno.own.target import users_environment
+from webdyno.own.variants import OWN_SITE
+from webdyno.revisions.builds import Recipe, built
+from webdyno.revisions.repository import WORKING_TREE, Repository
+from webdyno.stack.ready import FirstRequest
+from webdyno.stack.speaking import Conversation, NoResponse, Said
+from webdyno.stack.starting import start_stack
+
+KINDS = {"start": "cmd", "image": "image", "conf": "conf"}
+"""By the key of `[app]`: the kind of system that it is alone."""
+ANSWERS_WITHIN_S = 5.0
+MOST_REQUESTS = 6
+MOST_ASKED = 40
+FEW = 2
+"""With fewer requests than these, the links of the first page are tried."""
+REDIRECTS = range(300, 400)
+LOGINS = ("login", "log-in", "signin", "sign-in", "sign_in", "auth", "session", "account")
+DENIED = {401, 403, 407}
+OVER_TLS = {"X-Forwarded-Proto": "https"}
+"""What a proxy says that speaks TLS: frameworks that want TLS believe it."""
+
+
+class Seen(NamedTuple):
+    """A response, as far as it matters here."""
+
+    path: str
+    status: int | None
+    """None for none."""
+    size_bytes: int
+    took_s: float
+    content_type: str
+    leads_to: str
+    """Of a redirect."""
+    error: str
+    body: bytes
+
+    @property
+    def is_valid(self) -> bool:
+        return self.status is not None and OK <= self.status < REDIRECTS.start
+
+    @property
+    def why_not(self) -> str:
+        """Why it can't be measured."""
+        if self.status is None:
+            return self.error
+        if self.status in REDIRECTS:
+            is_login = any(it in self.leads_to.lower() for it in LOGINS)
+            return f"leads to {self.leads_to}" + (f": {NEEDS_LOGIN}" if is_login else "")
+        return NEEDS_LOGIN if self.status in DENIED else f"answers {self.status}"
+
+
+@dataclass
+class FirstTry:
+    """What was seen of an application that was started once."""
+
+    up_after_s: float
+    by: str = ""
+    """Where its routes were found."""
+    headers: dict[str, str] = field(default_factory=dict)
+    """That requests need, beside those that were known."""
+    valid: list[Seen] = field(default_factory=list)
+    excluded: dict[str, list[str]] = field(default_factory=dict)
+    """By reason: what isn't requested."""
+
+    @property
+    def requests(self) -> dict[str, int | None]:
+        """Give the paths, with each status that isn't the usual one."""
+        return {it.path: it.status if it.status != OK else None for it in self.valid}
+
+
+def repository_of(folder: Path) -> Repository | None:
+    """Give the repository with a commit that a folder is in; None where it is in none."""
+    try:
+        repository = Repository.around(folder.resolve(), str(folder))
+        repository.revision("HEAD", str(folder))
+    except UserError:
+        return None
+    return repository
+
+
+def try_out(
+    app: FoundApp, folder: Path, repository: Repository, paths: Sequence[str], caller: Caller
+) -> FirstTry:
+    """Build the working tree, start it, and ask for `paths`, or for what can be found.
+
+    Raise OperationError, with the end of the log, where it isn't built or doesn't start.
+    """
+    within = folder.resolve().relative_to(repository.top) / app.dir
+    environment = users_environment(repository.top, app.environment)
+    revision = repository.revision(WORKING_TREE, str(folder))
+    recipe = Recipe(app.build, within, environment)
+    files = built(repository, revision, recipe, "the working tree", caller.tell) / within
+    way, text = next((key, it) for key in KINDS if (it := getattr(app, key)) is not None)
+    own = {
+        "dir": str(files),
+        "environment": dict(app.environment),
+        **({"ready_within": app.ready_within_s} if app.ready_within_s else {}),
+        **({"prepare": app.prepare} if app.prepare and way == "start" else {}),
+        **({"root": app.root} if app.root else {}),
+    }
+    found = one_system(f"{KINDS[way]}:{text}", own, Catalogue.load(), {}, [], caller)
+    site, testbed = found.catalogue.site(OWN_SITE), Testbed()
+    first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))
+    with (
+        Workspace() as scratch,
+        start_stack(
+            found.stack,
+            read_settings(found.stack, [], site),
+            site,
+            folder=scratch.path / "kept",
+            testbed=testbed,
+            asked=first,
+        ) as running,
+        Conversation(
+            urlsplit(running.url).netloc, "http", ANSWERS_WITHIN_S, testbed.client_socket
+        ) as conversation,
+    ):
+        trial = FirstTry(running.ready_s)
+        _Asking(conversation, app, files, trial).ask(paths)
+    return trial
+
+
+def _anything(status: int, body: bytes) -> bool:  # noqa: ARG001
+    """Take whatever is answered: to see that is what it was started for."""
+    return True
+
+
+@dataclass
+class _Asking:
+    """Asks an application that is up."""
+
+    conversation: Conversation
+    app: FoundApp
+    files: Path
+    trial: FirstTry
+    asked: dict[str, Seen] = field(default_factory=dict)
+
+    def ask(self, paths: Sequence[str]) -> None:
+        first = self._see(paths[0] if paths else "/")
+        if first.status in REDIRECTS and first.leads_to.startswith("https://"):
+            self.trial.headers |= OVER_TLS
+            self.asked.clear()
+        if paths:
+            for path in paths:
+                self._take(path)
+            return
+        self._take("/")
+        if self.asked["/"].status in REDIRECTS:
+            self._take(_within(self.asked["/"].leads_to))
+        self.trial.by, routes = self._routes()
+        for route in routes:
+            if route.filled is None:
+                self._exclude(route.lacks, route.label)
+            elif len(self.trial.valid) < MOST_REQUESTS:
+                self._take(route.filled)
+        if len(self.trial.valid) < FEW and (pages := list(self._links())):
+            self.trial.by = "links of its pages"
+            for path in pages:
+                self._take(path)
+
+    def _routes(self) -> tuple[str, list[Route]]:
+        """Give the routes by the best that tells of them, and what that is."""
+        by, routes = known_routes(self.app, self.files)
+        for path in SERVED if by == SOURCES else ():
+            seen = self._see(path)
+            if seen.is_valid and (listed := routes_of_openapi(seen.body.decode(errors="replace"))):
+                return path, listed
+        return by, routes
+
+    def _links(self) -> Iterator[str]:
+        for seen in list(self.asked.values()):
+            if seen.is_valid and "html" in seen.content_type:
+                yield from links_of(seen.body, seen.path)
+
+    def _take(self, path: str) -> None:
+        """Ask for a path, and keep its response among those that can be measured, or why not."""
+        if (path in self.asked and path != "/") or len(self.asked) >= MOST_ASKED:
+            return
+        seen = self._see(path)
+        if not seen.is_valid:
+            self._exclude(seen.why_not, path)
+        elif len(self.trial.valid) < MOST_REQUESTS and seen not in self.trial.valid:
+            self.trial.valid.append(seen)
+
+    def _exclude(self, why: str, what: str) -> None:
+        self.trial.excluded.setdefault(why, []).append(what)
+
+    def _see(self, path: str) -> Seen:
+        if path not in self.asked:
+            headers = {**self.app.headers, **self.trial.headers}
+            self.asked[path] = _seen(self.conversation, path, headers)
+        return self.asked[path]
+
+
+def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> Seen:
+    began = time.monotonic()
+    try:
+        said: Said = conversation.ask("GET", path, headers)
+    except NoResponse as none:
+        conversation.close()
+        return Seen(path, None, 0, time.monotonic() - began, "", "", str(none), b"")
+    took_s = time.monotonic() - began
+    fields = {name.lower(): value for name, value in said.headers}
+    kind = fields.get("content-type", "").partition(";")[0]
+    to = fields.get("location", "")
+    return Seen(path, said.status, len(said.body), took_s, kind, to, "", said.body)
+
+
+def _within(target: str) -> str:
+    """Give the path of where a redirect leads."""
+    parts = urlsplit(target)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,100 @@
+"""Finds out from a folder's files how the application in it is built, started and asked.
+
+Each way in which people lay one out has a module here that reads its files, and a line of LAYOUTS.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.own.layouts import (
+    containers,
+    deno,
+    dotnet,
+    elixir,
+    go,
+    java,
+    node,
+    pages,
+    php,
+    procfile,
+    python,
+    ruby,
+    rust,
+)
+from webdyno.own.layouts.found import FoundApp, Layout, is_of_interest
+from webdyno.own.layouts.ports import with_port
+
+LAYOUTS: Sequence[Layout] = (
+    Layout("Procfile", procfile.find_in),
+    Layout("pyproject.toml, requirements.txt, Pipfile", python.find_in),
+    Layout("config.ru", ruby.find_in),
+    Layout("composer.json, index.php", php.find_in),
+    Layout("mix.exs", elixir.find_in),
+    Layout("go.mod", go.find_in),
+    Layout("Cargo.toml", rust.find_in),
+    Layout("pom.xml, build.gradle", java.find_in),
+    Layout("*.csproj", dotnet.find_in),
+    Layout("deno.json", deno.find_in),
+    Layout("package.json", node.find_in),
+    Layout("Dockerfile", containers.find_dockerfile),
+    Layout("Compose files", containers.find_compose),
+    Layout("nginx.conf", pages.find_nginx),
+    Layout("index.html", pages.find_pages),
+)
+"""The first that says how to start is taken: what was written for that before what can be guessed,
+languages that serve before Node, which often only builds their pages."""
+MOST_FOLDERS = 200
+DEEPEST = 2
+PARTS = "there are several applications"
+
+
+def looked_for() -> str:
+    """Name the files that applications are known by."""
+    return ", ".join(it.files for it in LAYOUTS)
+
+
+def find_app(folder: Path) -> FoundApp | None:
+    """Look at a folder, then at those in it; None where nothing is known to serve HTTP."""
+    here = _best_in(folder)
+    if here and (here.is_whole or here.choices):
+        return here
+    inside = {path.relative_to(folder).as_posix(): app for path, app in _inside(folder)}
+    if not inside:
+        return here
+    apps = {name: replace(app, dir=name) for name, app in inside.items()}
+    if len(apps) > 1:
+        return FoundApp("its folders", several=PARTS, choices=apps)
+    name, app = next(iter(apps.items()))
+    return replace(app, by=f"{name}/{app.by}")
+
+
+def _best_in(folder: Path) -> FoundApp | None:
+    found = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
+    telling = [it for it in found if it.is_whole or it.choices]
+    first = next(iter(telling or found), None)
+    return first and _with_ports(first, folder)
+
+
+def _with_ports(app: FoundApp, folder: Path) -> FoundApp:
+    choices = {name: with_port(it, folder) for name, it in app.choices.items()}
+    return replace(with_port(app, folder), choices=choices)
+
+
+def _inside(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
+    """Give the applications in folders inside, those that are programs if there are any."""
+    found = dict(_whole_below(folder))
+    programs = {path: app for path, app in found.items() if app.start}
+    yield from (programs or found).items()
+
+
+def _whole_below(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
+    folders, looked_at = [(folder, 0)], 0
+    while folders and looked_at < MOST_FOLDERS:
+        here, depth = folders.pop(0)
+        looked_at += 1
+        app = _best_in(here) if here != folder else None
+        if app and app.is_whole:
+            yield here, app
+        elif depth < DEEPEST:
+            folders += [(it, depth + 1) for it in sorted(here.iterdir()) if is_of_interest(it)]

@@ -1,0 +1,76 @@
+"""Applications that come as a Dockerfile or a Compose file."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.model.errors import UserError
+from webdyno.own.compose_file import USUAL_FILES, askable, read_compose
+from webdyno.own.layouts.found import FoundApp, first_of, read_text
+
+INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
+
+
+def find_dockerfile(folder: Path) -> FoundApp | None:
+    """Take the image, whose building says what the application needs."""
+    name = first_of(folder, "Containerfile", "Dockerfile")
+    if name is None:
+        return None
+    command = image_command(read_text(folder / name) or "")
+    return FoundApp(name, image=".", command=command, doubts=tuple(_beside(folder, name)))
+
+
+def _beside(folder: Path, name: str) -> Iterator[str]:
+    """Say that Compose files aren't read where an image alone is taken."""
+    files = sorted(it.name for it in folder.iterdir() if COMPOSE_NAME.fullmatch(it.name))
+    if files:
+        yield (
+            f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
+            f'aren\'t read: image = "{files[0]}#SERVICE" takes them (between several files a comma)'
+        )
+
+
+def image_command(text: str) -> str | None:
+    """Give what the image of a Dockerfile starts: ENTRYPOINT with CMD behind it, of its last stage.
+
+    An ENTRYPOINT that is a line of shell takes no CMD.
+    """
+    said: dict[str, str] = {}
+    for found in INSTRUCTION.finditer(text.replace("\\\n", " ")):
+        word = found[1].upper()
+        said = {} if word == "FROM" else {**said, word: found[2]}
+    entry, command = (_words(said.get(it, "[]")) for it in ("ENTRYPOINT", "CMD"))
+    if isinstance(entry, str):
+        return entry
+    parts = [*entry, *([command] if isinstance(command, str) else command)]
+    return " ".join(parts) or None
+
+
+def _words(command: str) -> str | list[str]:
+    """Give the words of an exec form, or a line of shell as it is."""
+    try:
+        words = json.loads(command)
+    except ValueError:
+        return command
+    return list(map(str, words)) if isinstance(words, list) else command
+
+
+def find_compose(folder: Path) -> FoundApp | None:
+    """Take the service that clients ask, where there is only one that it can be."""
+    name = first_of(folder, *USUAL_FILES)
+    if name is None:
+        return None
+    try:
+        project = read_compose([folder / name], name)
+    except UserError as error:
+        return FoundApp(name, doubts=(str(error),))
+    app = FoundApp(name, doubts=tuple(project.notes))
+    services = askable(project.services())
+    choices = {it: replace(app, image=f"{name}#{it}") for it in services}
+    if len(choices) == 1:
+        return next(iter(choices.values()))
+    several = f"{name} has several services that could be asked" if choices else ""
+    return FoundApp(name, several=several, choices=choices)

@@ -1,0 +1,154 @@
+"""Django: settings for production, the hosts it answers to, and the variables that it wants."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
+from webdyno.own.layouts.python_tools import Installing
+
+SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")
+PATH = re.compile(r"""^\s*path\(\s*["']([\w./-]*)["']\s*,(?!\s*(?:include|admin))""", re.MULTILINE)
+PRODUCTION = ("production", "prod", "live", "deploy")
+LISTENS = "--bind 127.0.0.1:$PORT"
+HERE = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
+HOSTS = re.compile(r"^\s*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE)
+READ = (
+    r"""(?:environ\.get|getenv|environ|config|env(?:\.\w+)?|get_env\w*)\s*[(\[]\s*["'](\w+)["']"""
+)
+"""A variable that settings read, by os.environ, django-environ or python-decouple."""
+WANTED = re.compile(
+    r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""
+)
+"""A variable without which they fail."""
+SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
+DEBUG = re.compile(rf"^\s*DEBUG\s*=.*?{READ}", re.MULTILINE)
+DEBUGS = re.compile(r"^\s*DEBUG\s*=\s*True\b", re.MULTILINE)
+ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
+MOST_PATHS = 12
+
+
+class _Settings(NamedTuple):
+    module: str
+    text: str
+    """Of the module, and of those that it takes everything from."""
+
+
+def find_django(folder: Path, how: Installing) -> FoundApp | None:
+    """Find the project of a manage.py, at the top or in a folder; None where there is none."""
+    manages = [folder / "manage.py", *sorted(folder.glob("*/manage.py"))]
+    manage = next((it for it in manages if it.is_file()), None)
+    said = SETTINGS_MODULE.search(read_text(manage) or "") if manage else None
+    if manage is None or said is None:
+        return None
+    top = manage.parent
+    settings, notes = _settings(top, said[1])
+    module = _wsgi(top, settings)
+    has_server = "gunicorn" in how.needs
+    how = how.with_package("gunicorn")
+    inside = top.relative_to(folder).as_posix()
+    chdir = "" if inside == "." else f"--chdir {inside} "
+    environment = dict(_environment(settings.text))
+    if settings.module != said[1]:
+        environment["DJANGO_SETTINGS_MODULE"] = settings.module
+    program = f".venv/bin/python {manage.relative_to(folder).as_posix()}"
+    collects = "STATIC_ROOT" in settings.text
+    build = (
+        f"{how.build} && {program} collectstatic --noinput >/dev/null" if collects else how.build
+    )
+    is_sqlite = "sqlite3" in settings.text
+    served = "Gunicorn serves it: `manage.py runserver` is for development"
+    return FoundApp(
+        how.by,
+        f".venv/bin/gunicorn {chdir}{module} {LISTENS}",
+        build,
+        f"{program} migrate --noinput >/dev/null" if is_sqlite else None,
+        environment=environment,
+        headers=dict(_headers(settings.text)),
+        paths=_paths(top, settings.module) or ("/",),
+        notes=(served, *notes, *(() if has_server else how.notes)),
+        doubts=tuple(_doubts(settings, environment, is_sqlite)),
+    )
+
+
+def _settings(top: Path, usual: str) -> tuple[_Settings, list[str]]:
+    """Choose the settings for production, where there are some beside those of manage.py."""
+    names = [usual, *(f"{usual}.{it}" for it in PRODUCTION)]
+    above = usual.rpartition(".")[0]
+    names += [f"{above}.{it}" if above else it for it in PRODUCTION]
+    chosen = next((it for it in names[1:] if _text(top, it) is not None), usual)
+    notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
+    return _Settings(chosen, _whole(top, chosen)), notes
+
+
+def _text(top: Path, module: str) -> str | None:
+    place = top.joinpath(*module.split("."))
+    text = read_text(place.with_suffix(".py"))
+    return read_text(place / "__init__.py") if text is None else text
+
+
+def _whole(top: Path, module: str) -> str:
+    """Give a module's text with those of its package that it imports everything from."""
+    text = _text(top, module) or ""
+    package = module.rpartition(".")[0]
+    others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
+    return "\n".join([text, *(_text(top, f"{package}.{it}") or "" for it in others)])
+
+
+def _wsgi(top: Path, settings: _Settings) -> str:
+    said = re.search(r"""WSGI_APPLICATION\s*=\s*["']([\w.]+)\.\w+["']""", settings.text)
+    if said:
+        return said[1]
+    places = sorted(top.glob("*/wsgi.py"))
+    return (
+        f"{places[0].parent.name}.wsgi" if places else f"{settings.module.partition('.')[0]}.wsgi"
+    )
+
+
+def _environment(text: str) -> Iterator[tuple[str, str]]:
+    """Give the variables that have it serve as in production, at this address."""
+    hosts = HOSTS.search(text)
+    if (found := DEBUG.search(text)) and not _answers_nobody(hosts):
+        yield found[1], "False"
+    by = re.search(READ, hosts["said"]) if hosts else None
+    if by:
+        yield by[1], "127.0.0.1,localhost"
+    for found in WANTED.finditer(text):
+        if SECRET.search(found["name"]):
+            yield found["name"], FOR_MEASURING
+
+
+def _answers_nobody(hosts: re.Match[str] | None) -> bool:
+    """Whether no host is allowed; in development Django adds this machine by itself."""
+    return hosts is not None and bool(re.match(r"\s*\[\s*\]", hosts["said"]))
+
+
+def _headers(text: str) -> Iterator[tuple[str, str]]:
+    """Give the host that it answers to, where that isn't its address."""
+    hosts = HOSTS.search(text)
+    said = hosts["said"] if hosts else ""
+    if not HERE.search(said) and not re.search(READ, said) and (name := ANY_NAME.search(said)):
+        yield "Host", name[1]
+
+
+def _paths(top: Path, module: str) -> tuple[str, ...]:
+    urls = sorted((top / module.partition(".")[0]).glob("**/urls.py"))[:1]
+    found = PATH.findall(read_text(urls[0]) or "") if urls else []
+    return tuple(dict.fromkeys(f"/{it}" for it in found))[:MOST_PATHS]
+
+
+def _doubts(settings: _Settings, environment: dict[str, str], is_sqlite: bool) -> Iterator[str]:
+    if DEBUGS.search(settings.text):
+        yield f"DEBUG is True in {settings.module}: it is slower than in production"
+    if _answers_nobody(HOSTS.search(settings.text)) and not DEBUGS.search(settings.text):
+        yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
+    lacking = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys()
+    if lacking:
+        names = ", ".join(sorted(lacking))
+        yield f"its settings want {names}: add them as environment.NAME below [app]"
+    if not is_sqlite:
+        yield (
+            "its database has to be there, filled: services and prepare can start one "
+            "(docs/how-to/compare-my-app.md#databases)"
+        )

@@ -1,0 +1,140 @@
+"""What `webdyno init` finds in a folder, and how its readers look at files."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MOST_FILES, MOST_FOLDERS = 300, 2_000
+MOST_BYTES = 200_000
+MOST_MEMBERS = 100
+"""Packages of a workspace that are looked at."""
+SKIPPED = {
+    *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
+    *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "bin", "obj", "deps", "_build"),
+}
+SOURCES = {
+    *(".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"),
+    *(".java", ".kt", ".php", ".ex", ".exs", ".cs"),
+}
+FOR_MEASURING = "only-for-measuring-" * 4
+"""A secret where an application wants one: long enough for every framework."""
+
+
+@dataclass(frozen=True)
+class FoundApp:
+    """What was found, and by which file."""
+
+    by: str
+    start: str | None = None
+    """How it starts as a program. It has one of start, image and conf; none of them where only the
+    user can tell."""
+    build: str | None = None
+    prepare: str | None = None
+    """What has to run before each start."""
+    dir: str = "."
+    """Where it is, in the folder that was looked at."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of each request."""
+    paths: tuple[str, ...] = ("/",)
+    """What to ask for; where they are only these, its sources may name others."""
+    notes: tuple[str, ...] = ()
+    """What was chosen for it, and why, as sentences."""
+    doubts: tuple[str, ...] = ()
+    """What may be wrong about it, as sentences."""
+    heeds_port: bool = False
+    """Whether its framework listens on $PORT, though no source says so."""
+    connections: int | None = None
+    """So many its server takes at once; None where there is nothing to heed."""
+    ready_within_s: int | None = None
+    """So long it may take to start; None for as long as any."""
+    image: str | None = None
+    """As behind `image:`."""
+    conf: str | None = None
+    """As behind `conf:`."""
+    root: str | None = None
+    """The document root, in the place of what `conf` names."""
+    command: str | None = None
+    """Of an image: what it starts, for who would rather do without a container."""
+    several: str = ""
+    """Of `choices`: what there are several of, as `compose.yaml has several services`."""
+    choices: Mapping[str, "FoundApp"] = field(default_factory=dict)
+    """By name: what it may be, where only the user can tell which."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known how it starts."""
+        return any((self.start, self.image, self.conf))
+
+
+class Layout(NamedTuple):
+    """A way in which people lay out an application."""
+
+    files: str
+    """By which it is known, for messages."""
+    find_in: Callable[[Path], FoundApp | None]
+    """Give what a folder holds of it; None for nothing."""
+
+
+def read_text(path: Path) -> str | None:
+    """Give a file's text; None where there is none that can be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return None
+
+
+def read_toml(path: Path) -> dict[str, Any] | None:
+    """Give a file's data, empty where it isn't TOML; None where there is no file."""
+    text = read_text(path)
+    try:
+        return None if text is None else tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def table(data: object, *keys: str) -> dict[str, Any]:
+    """Give a table inside of data that anybody wrote; an empty one where there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def first_of(folder: Path, *names: str) -> str | None:
+    return next((name for name in names if (folder / name).is_file()), None)
+
+
+def matching(folder: Path, patterns: object) -> list[Path]:
+    """List the members of a workspace, which it names by patterns such as `packages/*`."""
+    found: list[Path] = []
+    for pattern in patterns if isinstance(patterns, list) else ():
+        text = str(pattern).rstrip("/")
+        if text.startswith(("/", "!")) or ".." in text or not text.strip("./"):
+            continue
+        try:
+            found += sorted(folder.glob(text))
+        except (ValueError, NotImplementedError):
+            continue
+    return found[:MOST_MEMBERS]
+
+
+def sources(folder: Path) -> list[Path]:
+    """List files of source text, those at the top first; hidden folders and tests are excluded."""
+    found: list[Path] = []
+    folders, looked_at = [folder], 0
+    while folders and len(found) < MOST_FILES and looked_at < MOST_FOLDERS:
+        here = folders.pop(0)
+        looked_at += 1
+        inside = sorted(here.iterdir()) if here.is_dir() else []
+        found += [it for it in inside if it.suffix in SOURCES and it.is_file()]
+        folders += [it for it in inside if is_of_interest(it)]
+    return found[:MOST_FILES]
+
+
+def is_of_interest(path: Path) -> bool:
+    """Whether it is a folder in which an application's own files may be."""
+    hidden = path.name.startswith(".") or path.name in SKIPPED
+    return path.is_dir() and not path.is_symlink() and not hidden

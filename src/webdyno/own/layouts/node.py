@@ -1,0 +1,118 @@
+"""Applications of Node: a package by itself, or one of a workspace."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.node_packages import (
+    PACKAGE,
+    Manager,
+    Package,
+    manager_of,
+    members_of,
+    package_in,
+)
+from webdyno.own.layouts.node_start import NodeStart, for_production, start_of
+
+NEXT = re.compile(r"\bnext start\b")
+NEXT_IDS = (
+    "Next writes an id of the build into its pages, so those of two revisions differ: "
+    "give generateBuildId a fixed one, or use --ignore"
+)
+MOST_PAGES = 100
+MOST_PATHS = 12
+IS_APART = re.compile(r"\[|(?:^|/)[_@]|^api/|node_modules")
+"""In the path of a page's file: it has parameters, or is none that a browser shows."""
+GROUP = re.compile(r"\([^)]*\)/?")
+
+
+def find_in(folder: Path) -> FoundApp | None:
+    """Read the scripts of package.json, and those of a workspace's packages."""
+    package = package_in(folder)
+    if package is None:
+        return None
+    manager = manager_of(folder, package)
+    members = list(members_of(folder, package))
+    gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
+    notes = (gets,) if manager.call != manager.name else ()
+    app = FoundApp(PACKAGE, build=_build(package, manager, members), notes=notes)
+    if (own := start_of(package)) is None:
+        return _of_members(app, folder, members, manager)
+    command = own.command or for_production(manager.run(own.script), own.says)
+    command = re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
+    return _completed(_taken(app, own, command), [package, *members])
+
+
+def _build(package: Package, manager: Manager, members: Sequence[Package]) -> str | None:
+    steps = [manager.install] if package.needs or members else []
+    if "build" in package.scripts:
+        steps.append(manager.build)
+    return " && ".join(steps) or None
+
+
+def _taken(app: FoundApp, own: NodeStart, command: str) -> FoundApp:
+    return replace(
+        app,
+        start=command,
+        heeds_port=own.heeds_port,
+        connections=own.connections,
+        notes=(*own.notes, *app.notes),
+    )
+
+
+def _of_members(
+    app: FoundApp, folder: Path, members: Sequence[Package], manager: Manager
+) -> FoundApp:
+    """Choose among a workspace's packages those that start."""
+    starts = {}
+    for member in members:
+        if own := start_of(member):
+            start = _of_member(member, own, folder, manager)
+            found = _taken(app, own, start)
+            if "build" in member.scripts and manager.build not in (app.build or ""):
+                build = f"{app.build} && {manager.run_of(member.name, 'build')}"
+                found = replace(found, build=build)
+            starts[member.name] = _completed(found, [member])
+    if len(starts) == 1:
+        return next(iter(starts.values()))
+    several = f"{PACKAGE} has several packages that start" if starts else ""
+    return replace(app, several=several, choices=starts)
+
+
+def _of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) -> str:
+    """Give the command that starts a package of a workspace, called at the top of that."""
+    if own.script:
+        return for_production(manager.run_of(member.name, own.script), own.says)
+    command = own.command or ""
+    by_env = "env " if "=" in command.split()[0] else ""
+    return f"cd {member.folder.relative_to(folder)} && exec {by_env}{command}"
+
+
+def _completed(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
+    """Add the pages of Next, and what differs in them."""
+    scripts = (it for each in packages for it in each.scripts.values())
+    if not NEXT.search(" ".join([app.start or "", *scripts])):
+        return app
+    found = {it for each in packages for it in _next_paths(each.folder)}
+    return replace(
+        app,
+        paths=tuple(sorted(found))[:MOST_PATHS] or app.paths,
+        doubts=(*app.doubts, NEXT_IDS),
+        heeds_port=True,
+    )
+
+
+def _next_paths(folder: Path) -> Iterator[str]:
+    """Give the paths of Next's folders `app` and `pages`, without those that have parameters."""
+    for app in (folder / "app", folder / "src/app"):
+        for file in sorted((*app.rglob("page.*"), *app.rglob("route.*")))[:MOST_PAGES]:
+            name = file.parent.relative_to(app).as_posix()
+            if not IS_APART.search(name.removeprefix("api/")):
+                yield "/" + GROUP.sub("", f"{name}/").strip("./")
+    for pages in (folder / "pages", folder / "src/pages"):
+        for file in sorted(pages.rglob("*.[jt]sx"))[:MOST_PAGES]:
+            name = file.relative_to(pages).with_suffix("").as_posix()
+            if not IS_APART.search(name):
+                yield "/" + re.sub(r"(^|/)index$", "", name)

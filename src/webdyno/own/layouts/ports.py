@@ -1,0 +1,75 @@
+"""How the port comes into a program: by $PORT, by another variable, or not at all."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.own.layouts.found import FoundApp, read_text, sources
+
+USES_PORT = re.compile(r"(?<![\w-])PORT\b")
+VARIABLE = re.compile(
+    r"""(?:process\.env\.|import\.meta\.env\.|(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
+    r"""(?:\.get|\.fetch|\.int|\.str|_var)?\s*[(\[]\s*["'`])(?P<name>[A-Z][A-Z0-9_]*)\b"""
+)
+"""A variable of the environment that a source reads, in any of the languages."""
+OF_PORT = re.compile(r"(?:[A-Z0-9]+_)*PORT")
+OF_ADDRESS = re.compile(r"(?:[A-Z0-9]+_)*(?:LISTEN|BIND|ADDR|ADDRESS|LISTEN_ADDR|BIND_ADDRESS)")
+OF_OTHERS = re.compile(
+    r"^(?:DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|MONGO|MONGODB|REDIS|SMTP|MAIL|EMAIL"
+    r"|RABBITMQ|AMQP|KAFKA|ELASTIC|ELASTICSEARCH|MEMCACHED?|STATSD|METRICS|ADMIN|DEBUG|GRPC|SSH"
+    r"|FTP|LDAP|NATS|SQL|PROXY|VITE|CLIENT|FRONTEND|DEV|TEST|REMOTE|MINIO|S3|JAEGER|OTEL)_"
+    r"|^PGPORT$"
+)
+"""Of variables that say where something else listens."""
+BINDS = re.compile(
+    r"""(?:bind|listen|serve|run|start)\w*\(.*?["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
+    r"""|\.(?:listen|Listen)\(\s*(?P<port>\d{2,5})\b""",
+    re.IGNORECASE,
+)
+BOTH_UP = "both variants are up at the same time, and need a port each"
+
+
+def with_port(app: FoundApp, folder: Path) -> FoundApp:
+    """Give a program its port by the variable that its sources read, where that isn't PORT."""
+    if not app.start or app.heeds_port or "$PORT" in app.start or _mentions_port(folder):
+        return app
+    if (name := _variable(folder)) is None:
+        return replace(app, doubts=(*app.doubts, _unheard(folder)))
+    value = "$PORT" if OF_PORT.fullmatch(name) else "127.0.0.1:$PORT"
+    return replace(app, start=f"{name}={value} {app.start}", notes=(*app.notes, _by(name)))
+
+
+def _by(name: str) -> str:
+    return f"its sources read the port from {name}"
+
+
+def _mentions_port(folder: Path) -> bool:
+    return any(USES_PORT.search(read_text(path) or "") for path in sources(folder))
+
+
+def _variable(folder: Path) -> str | None:
+    """Name the variable that says where it listens, if there is one that can be that alone."""
+    found = {
+        it["name"] for path in sources(folder) for it in VARIABLE.finditer(read_text(path) or "")
+    }
+    own = sorted(name for name in found if not OF_OTHERS.search(name))
+    for kind in (OF_PORT, OF_ADDRESS):
+        if len(fitting := [name for name in own if kind.fullmatch(name)]) == 1:
+            return fitting[0]
+    return None
+
+
+def _unheard(folder: Path) -> str:
+    unheard = "nothing here mentions PORT, the variable with the port that it has to listen on"
+    fixed = fixed_address(folder)
+    return f"{unheard}; it binds {fixed}: {BOTH_UP}" if fixed else unheard
+
+
+def fixed_address(folder: Path) -> str | None:
+    """Name the first address that sources bind to, with its place: `0.0.0.0:3000 in src/x.rs:8`."""
+    for path in sources(folder):
+        for number, line in enumerate((read_text(path) or "").splitlines(), 1):
+            if found := BINDS.search(line):
+                bound = found["address"] or f"port {found['port']}"
+                return f"{bound} in {path.relative_to(folder)}:{number}"
+    return None

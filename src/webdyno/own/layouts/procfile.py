@@ -1,0 +1,59 @@
+"""Applications with a Procfile: what people wrote for that purpose."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from webdyno.own.layouts import go, java, node, php, ruby
+from webdyno.own.layouts.found import FoundApp, read_text
+from webdyno.own.layouts.node_start import for_production
+from webdyno.own.layouts.python import in_venv
+from webdyno.own.layouts.python_tools import installing
+
+LINE = re.compile(r"^([\w-]+):[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+THRUSTER = re.compile(r"\bthrust(?:er)?\b")
+THRUSTER_OFFSET = 32_768
+"""To a port that nobody has: webdyno's own are below that."""
+HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
+OF_GO = re.compile(r"(?:\./)?(?P<out>bin/[\w.-]+)")
+
+
+def find_in(folder: Path) -> FoundApp | None:
+    """Read the line `web:`; `release:` is run before each start, and no other process is."""
+    lines = dict(LINE.findall(read_text(folder / "Procfile") or ""))
+    if "web" not in lines:
+        return None
+    start = lines["web"]
+    if HEROKU_PHP.match(start) and (found := php.find_in(folder)):
+        return found
+    app = FoundApp("Procfile", start, _build(folder, start), lines.get("release"))
+    app = replace(app, start=for_production(in_venv(start, app.build)))
+    if ruby.is_rails(folder):
+        doubts = tuple(ruby.rails_doubts(folder))
+        app = replace(app, environment=ruby.rails_environment(), doubts=doubts)
+    if app.prepare:
+        prepare = in_venv(app.prepare, app.build)
+        app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before each start",))
+    others = [name for name in lines if name not in {"web", "release"}]
+    if others:
+        unstarted = f"of Procfile only web is started, without {', '.join(others)}"
+        app = replace(app, notes=(*app.notes, unstarted))
+    return _behind_thruster(app) if THRUSTER.search(start) else app
+
+
+def _behind_thruster(app: FoundApp) -> FoundApp:
+    start = f"HTTP_PORT=$PORT TARGET_PORT=$((PORT + {THRUSTER_OFFSET})) {app.start}"
+    note = "Thruster listens on HTTP_PORT, and its server on TARGET_PORT behind it"
+    return replace(app, start=start, notes=(*app.notes, note))
+
+
+def _build(folder: Path, start: str) -> str | None:
+    """Give how it is built: by the files of the first language that has something to build."""
+    if how := installing(folder):
+        return how.build
+    if (folder / "go.mod").is_file() and (out := OF_GO.match(start)):
+        found = go.find_in(folder)
+        package = ((found and found.build) or "").rpartition(" ")[2]
+        return f"go build -o {out['out']} {package or '.'}"
+    found_by = (it(folder) for it in (ruby.find_in, java.find_in, php.find_in, node.find_in))
+    return next((it.build for it in found_by if it and it.build), None)

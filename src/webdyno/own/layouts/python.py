@@ -1,0 +1,152 @@
+"""Python applications: their application object, and the server for its framework."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.own.layouts.django import find_django
+from webdyno.own.layouts.found import FoundApp, read_text, sources
+from webdyno.own.layouts.python_tools import Installing, installing, only
+
+MADE = re.compile(
+    r"^(?P<name>\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)*"
+    r"(?P<kind>Flask|FastAPI|Starlette|Litestar|Quart|Sanic|Bottle|Blacksheep)\(",
+    re.MULTILINE,
+)
+FACTORY = re.compile(
+    r"^(?:async )?def (?P<name>(?:create|make|get|build|init)_?(?:app|application|asgi_app))\("
+    r"(?P<arguments>[^)]*)\)",
+    re.MULTILINE,
+)
+CALLED = re.compile(
+    r"^(?P<name>app|application|api|server)\s*=\s*(?:\w+\.)*"
+    r"(?:create|make|get|build|init)_?(?:app|application|asgi_app|wsgi_app)\(",
+    re.MULTILINE,
+)
+"""An object that a factory makes, as in `wsgi.py`."""
+KIND = re.compile(r"\b(?:from|import)\s+(flask|fastapi|starlette|litestar|quart|bottle|falcon)\b")
+SCRIPT = re.compile(r"web\.run_app\(|HTTPServer\(|\.listen\(|make_server\(|serve_forever\(")
+LISTENS = {
+    "gunicorn": "--bind 127.0.0.1:$PORT",
+    "uvicorn": "--host 127.0.0.1 --port $PORT",
+    "hypercorn": "--bind 127.0.0.1:$PORT",
+    "granian": "--interface asgi --host 127.0.0.1 --port $PORT",
+    "waitress-serve": "--listen 127.0.0.1:$PORT",
+}
+WSGI = {"flask", "bottle", "falcon"}
+SERVERS = {True: ("gunicorn", "waitress"), False: ("uvicorn", "hypercorn", "granian")}
+"""For WSGI and for ASGI: those that are taken where they are installed, the first one else."""
+PROGRAMS = {"waitress": "waitress-serve"}
+FACTORY_FLAG = {"uvicorn": "--factory ", "granian": "--factory ", "waitress": "--call "}
+USUAL = ("wsgi", "asgi", "main", "app", "server", "run", "application", "api", "__init__")
+"""Names of modules that hold the application, the likeliest first."""
+OF_VENV = re.compile(
+    r"(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|flask|fastapi|python3?)\b"
+)
+WHY = {
+    True: "{server} serves it: `flask run` and app.run() are for development",
+    False: "{server} serves it, without --reload",
+}
+
+
+class _Object(NamedTuple):
+    """Where an application object is."""
+
+    path: Path
+    name: str
+    kind: str
+    is_factory: bool
+
+
+def find_in(folder: Path) -> FoundApp | None:
+    """Find the application object, and the server for its framework."""
+    how = installing(folder)
+    if how and "django" in how.needs and (found := find_django(folder, how)):
+        return found
+    made = _best(list(_objects(folder, how)))
+    if made:
+        alone = only(made.path.relative_to(folder).as_posix(), [made.kind])
+        return _served(folder, made, how or alone)
+    if how is None:
+        return None
+    if script := _script(folder):
+        return FoundApp(how.by, f".venv/bin/python {script}", how.build, notes=how.notes)
+    lacks = how.needs & {"flask", "fastapi", "django", "starlette", "aiohttp", "tornado"}
+    said = f"it needs {', '.join(sorted(lacks))}, and no application object was found"
+    return FoundApp(how.by, build=how.build, doubts=(said,)) if lacks else None
+
+
+def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
+    where, in_src = _module(made.path.relative_to(folder))
+    if made.kind == "sanic":
+        listens = "--host=127.0.0.1 --port=$PORT --single-process"
+        return FoundApp(how.by, f".venv/bin/sanic {where}:{made.name} {listens}", how.build)
+    is_wsgi = made.kind in WSGI
+    usual = SERVERS[is_wsgi]
+    server = next((it for it in usual if it in how.needs), usual[0])
+    how = how.with_package(server)
+    program = PROGRAMS.get(server, server)
+    target, flag = f"{where}:{made.name}", ""
+    if made.is_factory and server in FACTORY_FLAG:
+        flag = FACTORY_FLAG[server]
+    elif made.is_factory:
+        target = f"'{target}()'"
+    if in_src:
+        flag += {"gunicorn": "--chdir src ", "uvicorn": "--app-dir src "}.get(server, "")
+    start = f".venv/bin/{program} {flag}{target} {LISTENS[program]}"
+    why = WHY[is_wsgi].format(server=server.capitalize())
+    return FoundApp(how.by, start, how.build, notes=(why, *how.notes))
+
+
+def _module(path: Path) -> tuple[str, bool]:
+    """Give the dotted name of a file, and whether it is to be looked up in `src`."""
+    parts = path.with_suffix("").parts
+    in_src = parts[0] == "src" and len(parts) > 1
+    name = ".".join(parts[1:] if in_src else parts)
+    return name.removesuffix(".__init__"), in_src
+
+
+def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
+    """Give every application object of the sources, and every function that makes one."""
+    needs = how.needs if how else frozenset()
+    framework = next((it for it in ("flask", "fastapi", "starlette", "quart") if it in needs), "")
+    for path in sources(folder):
+        text = read_text(path) or "" if path.suffix == ".py" else ""
+        for found in MADE.finditer(text):
+            yield _Object(path, found["name"], found["kind"].lower(), is_factory=False)
+        kind = KIND.search(text)
+        for found in CALLED.finditer(text) if framework or kind else ():
+            yield _Object(path, found["name"], kind[1] if kind else framework, is_factory=False)
+        for found in FACTORY.finditer(text) if kind else ():
+            if not _wants(found["arguments"]):
+                yield _Object(path, found["name"], kind[1] if kind else "", is_factory=True)
+
+
+def _wants(arguments: str) -> bool:
+    """Whether a function can't be called without arguments."""
+    given = (it.strip() for it in arguments.split(",")[:1])
+    return any(it and "=" not in it and not it.startswith("*") for it in given)
+
+
+def _best(found: list[_Object]) -> _Object | None:
+    """Choose: objects before factories, those further up first, then by the module's usual name."""
+    return min(found, key=_likeliness, default=None)
+
+
+def _likeliness(it: _Object) -> tuple[bool, int, int]:
+    usual = USUAL.index(it.path.stem) if it.path.stem in USUAL else len(USUAL)
+    return it.is_factory, len(it.path.parts), usual
+
+
+def _script(folder: Path) -> str | None:
+    for path in sources(folder):
+        text = read_text(path) or "" if path.suffix == ".py" else ""
+        if "__main__" in text and SCRIPT.search(text):
+            return path.relative_to(folder).as_posix()
+    return None
+
+
+def in_venv(start: str, build: str | None) -> str:
+    """Give a start command with a program of `.venv` in its full place, if that is built."""
+    return f".venv/bin/{start}" if build and ".venv" in build and OF_VENV.match(start) else start

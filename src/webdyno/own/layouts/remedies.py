@@ -1,0 +1,55 @@
+"""What to change where an application doesn't start, by what it said."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from webdyno.own.layouts.found import FoundApp, sources
+from webdyno.own.layouts.ports import fixed_address
+
+VARIABLE = "[A-Z][A-Z0-9]*_[A-Z0-9_]+"
+WANTED = "it wants a variable: --env {what}=VALUE"
+LACKED = "required|missing|not set|not found|undefined|must be set"
+BY_WORDS = {
+    r"No module named ['\"](?P<what>[\w.]+)": "{what} is in no file of requirements: add it there",
+    r"Cannot find (?:module|package) ['\"](?P<what>[^'\"]+)": (
+        "{what} isn't there: build has to install it, or to make it"
+    ),
+    r"KeyError: ['\"](?P<what>[A-Z][A-Z0-9_]+)['\"]": WANTED,
+    rf"(?:Set the|{LACKED})\W[^\n]{{0,40}}?\b(?P<what>{VARIABLE})\b": WANTED,
+    rf"\b(?P<what>{VARIABLE})\b[^\n]{{0,30}}?(?:{LACKED})": WANTED,
+    r"(?i)connection refused|could not connect to server|ECONNREFUSED|can't connect to .*mysql": (
+        "what it needs isn't up, a database perhaps: services and prepare start one with it "
+        "(docs/how-to/compare-my-app.md#databases)"
+    ),
+    r"(?:sh|env): (?:\d+: )?(?P<what>[\w./-]+): not found": "{what} isn't installed here",
+}
+LISTEN_LINES = {
+    ".go": 'http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), handler)',
+    ".rs": 'TcpListener::bind(format!("127.0.0.1:{}", std::env::var("PORT")?))',
+    ".js": 'app.listen(process.env.PORT, "127.0.0.1")',
+    ".ts": 'app.listen(Number(process.env.PORT), "127.0.0.1")',
+    ".mjs": 'app.listen(process.env.PORT, "127.0.0.1")',
+    ".py": 'app.run(host="127.0.0.1", port=int(os.environ["PORT"]))',
+    ".rb": 'set :port, ENV["PORT"]',
+    ".java": 'Integer.parseInt(System.getenv("PORT"))',
+}
+"""By language: a line that listens where it has to."""
+ELSEWHERE = "listens on "
+
+
+def remedies(said: str, app: FoundApp, folder: Path) -> Iterator[str]:
+    """Give what to change, one line each."""
+    for pattern, fix in BY_WORDS.items():
+        if found := re.search(pattern, said):
+            yield fix.format(what=found.groupdict().get("what"))
+    inside = folder / app.dir
+    if ELSEWHERE in said and app.start:
+        address = fixed_address(inside)
+        suffixes = [path.suffix for path in sources(inside)]
+        usual = max(set(suffixes), key=suffixes.count, default="")
+        if line := LISTEN_LINES.get(usual):
+            where = f" in the place of {address}" if address else ""
+            yield f"have it listen on $PORT{where}: {line}"
+        if any((inside / it).is_file() for it in ("Dockerfile", "Containerfile")):
+            yield "a container has its ports to itself: --image ."

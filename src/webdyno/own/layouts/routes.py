@@ -1,0 +1,221 @@
+"""What can be asked of an application: routes of its sources, of an OpenAPI document, and links."""
+
+import json
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+
+import yaml
+
+from webdyno.own.layouts.found import FoundApp, first_of, read_text, sources, table
+
+IN_SOURCES = re.compile(
+    r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""
+    r"""|\bwhen|Route::\w+\(|(?:Get|Post|Put|Patch|Delete|Request)Mapping\(|\.Map(?:Get|Post)\("""
+    r"""|\.(?:post|put|patch|delete)\()\s*(?:value\s*=\s*|path\s*=\s*)?"""
+    r"""["'`](?:(?P<method>[A-Z]+) )?(?P<path>/[\w./:<>{}*$-]*)["'`]""",
+    re.IGNORECASE,
+)
+"""Of Flask, FastAPI, Express, net/http, Gin, Sinatra, Rails, Axum, Actix, Spring, Laravel …"""
+WRITES = re.compile(r"post|put|patch|delete", re.IGNORECASE)
+PARAMETER = re.compile(
+    r"<(?:(?P<type>\w+):)?(?P<angle>\w+)>|\{(?P<brace>\w+)(?::[^}]*)?\}|:(?P<colon>\w+)"
+)
+A_NUMBER = re.compile(r"(?:^|_)(?:id|pk|page|number|num|no|n|year)$|Id$|ID$")
+STAYS_AT_HOME = re.compile(
+    r"log-?_?out|sign-?_?out|delete|remove|destroy|unsubscribe|debug|livereload|hmr", re.IGNORECASE
+)
+"""In a path: asking for it may change something, or it is none of the application's pages."""
+FILES = (
+    *("openapi.json", "openapi.yaml", "openapi.yml", "swagger.json", "swagger.yaml", "swagger.yml"),
+)
+FOLDERS = ("", "docs/", "api/", "public/", "static/", "src/main/resources/static/", "openapi/")
+SERVED = (
+    *("/openapi.json", "/v3/api-docs", "/swagger/v1/swagger.json", "/swagger.json"),
+    *("/api/openapi.json", "/api/schema/?format=json", "/q/openapi?format=json"),
+)
+"""Where FastAPI, Spring, ASP.NET, Flask, Django's and Quarkus' extensions serve the document."""
+WITHOUT_VALUE = "no example for {names}"
+NEEDS_LOGIN = "needs a login"
+IT_WRITES = "writes"
+SOURCES = "its sources"
+MOST_UNTRIED = 6
+MOST_ROUTES = 200
+MOST_LINKS = 12
+
+
+class Route(NamedTuple):
+    """A way to ask an application."""
+
+    method: str
+    path: str
+    """With parameters as they are written."""
+    filled: str | None
+    """With values in their places; None where it can't be asked."""
+    lacks: str = ""
+    """Why it can't be."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def routes_of_sources(folder: Path) -> list[Route]:
+    """Give the routes that sources name, in their order."""
+    found: dict[tuple[str, str], Route] = {}
+    for file in sources(folder):
+        for said in IN_SOURCES.finditer(read_text(file) or ""):
+            writing = WRITES.search(said[0].partition(said["path"])[0])
+            method = (said["method"] or (writing[0] if writing else "GET")).upper()
+            path = said["path"].replace("{$}", "")
+            if "*" not in path and "$" not in path:
+                found.setdefault((method, path), _route(method, path, {}))
+    return list(found.values())[:MOST_ROUTES]
+
+
+def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
+    """Fill the parameters: with examples, and with 1 where a number is wanted."""
+    if method not in {"GET", "HEAD"}:
+        return Route(method, path, None, IT_WRITES)
+    lacking: list[str] = []
+
+    def value(found: re.Match[str]) -> str:
+        name = found["angle"] or found["brace"] or found["colon"]
+        if name in examples:
+            return quote(str(examples[name]), safe="")
+        if found["type"] == "int" or A_NUMBER.search(name):
+            return "1"
+        lacking.append(name)
+        return ""
+
+    filled = PARAMETER.sub(value, path)
+    if lacking:
+        return Route(method, path, None, WITHOUT_VALUE.format(names=", ".join(lacking)))
+    return Route(method, path, filled)
+
+
+def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
+    """Give the routes that files name, and what they are by; of an OpenAPI document first."""
+    name = first_of(folder, *(f"{where}{it}" for where in FOLDERS for it in FILES))
+    if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
+        return name, routes
+    if app.paths != ("/",):
+        return app.by, [Route("GET", it, it) for it in app.paths]
+    return SOURCES, routes_of_sources(folder)
+
+
+def untried_paths(app: FoundApp, folder: Path) -> list[str]:
+    """Give some paths that may well be there, where nobody can ask for them."""
+    _, routes = known_routes(app, folder)
+    return [it.filled for it in routes if it.filled][:MOST_UNTRIED] or ["/"]
+
+
+def routes_of_openapi(text: str) -> list[Route]:
+    """Give the routes of an OpenAPI document, JSON or YAML; none where it isn't one."""
+    try:
+        data: Any = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return []
+    if not isinstance(data, dict) or not ({"openapi", "swagger"} & data.keys()):
+        return []
+    base = _base_of(data)
+    found = []
+    for path, item in table(data, "paths").items():
+        for method, operation in table(table(data, "paths"), path).items():
+            if method in {"get", "post", "put", "patch", "delete"} and isinstance(operation, dict):
+                found.append(_operation(data, base + str(path), method.upper(), operation, item))
+    return found[:MOST_ROUTES]
+
+
+def _base_of(data: Mapping[str, Any]) -> str:
+    if isinstance(base := data.get("basePath"), str):
+        return base.rstrip("/")
+    servers = data.get("servers")
+    first = servers[0] if isinstance(servers, list) and servers else None
+    return urlsplit(str(table(first).get("url", ""))).path.rstrip("/")
+
+
+def _operation(
+    data: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any], item: object
+) -> Route:
+    security = operation.get("security", data.get("security"))
+    if method == "GET" and isinstance(security, list) and security and {} not in security:
+        return Route(method, path, None, NEEDS_LOGIN)
+    examples: dict[str, object] = {}
+    query: dict[str, object] = {}
+    lacking = []
+    both = [item.get("parameters") if isinstance(item, dict) else None, operation.get("parameters")]
+    for said in (it for some in both if isinstance(some, list) for it in some):
+        parameter = _resolved(data, said)
+        name, example = str(parameter.get("name")), _example(data, parameter)
+        if parameter.get("in") == "path" and example is not None:
+            examples[name] = example
+        elif parameter.get("in") in {"query", "header"} and parameter.get("required"):
+            lacking += [name] if example is None or parameter.get("in") == "header" else []
+            query |= {name: example} if parameter.get("in") == "query" else {}
+    route = _route(method, path, examples)
+    if route.filled is None or not (query or lacking):
+        return route
+    if lacking:
+        return route._replace(filled=None, lacks=WITHOUT_VALUE.format(names=", ".join(lacking)))
+    asked = "&".join(f"{quote(key)}={quote(str(it), safe='')}" for key, it in query.items())
+    return route._replace(filled=f"{route.filled}?{asked}")
+
+
+def _resolved(data: Mapping[str, Any], node: object) -> dict[str, Any]:
+    """Follow one reference, such as `#/components/parameters/id`."""
+    found = node if isinstance(node, dict) else {}
+    if isinstance(ref := found.get("$ref"), str) and ref.startswith("#/"):
+        return table(data, *ref[2:].split("/"))
+    return found
+
+
+def _example(data: Mapping[str, Any], parameter: Mapping[str, Any]) -> object:
+    """Give a value for a parameter: its example, its default, the first that it may be, or 1."""
+    schema = _resolved(data, parameter.get("schema")) or parameter
+    several = [*table(parameter, "examples").values()]
+    for said in (parameter, *several, schema):
+        for key in ("example", "value", "default"):
+            if isinstance(said, dict) and isinstance(said.get(key), str | int | float):
+                example: object = said[key]
+                return example
+    of_schema = schema.get("examples")
+    choices = schema.get("enum") or (of_schema if isinstance(of_schema, list) else None)
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    if schema.get("type") == "integer":
+        least = schema.get("minimum", 1)
+        return max(1, least) if isinstance(least, int) else 1
+    return None
+
+
+def links_of(page: bytes, path: str) -> list[str]:
+    """Give the paths of the same server that a page links to, without what may change something."""
+    parser = _Links()
+    parser.feed(page.decode("utf-8", "replace"))
+    found: dict[str, None] = {}
+    for target in parser.targets:
+        parts = urlsplit(urljoin(f"http://here{path}", target))
+        asked = parts.path + (f"?{parts.query}" if parts.query else "")
+        if parts.netloc == "here" and asked.startswith("/") and not STAYS_AT_HOME.search(asked):
+            found[quote(asked, safe="/?&=%:@!$'()*+,;~.-_")] = None
+    found.pop(path, None)
+    return list(found)[:MOST_LINKS]
+
+
+class _Links(HTMLParser):
+    """Collects what the links of a page lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep where a link leads, unless it is one to download or to post by script."""
+        given = dict(attrs)
+        scripted = {"download", "data-method", "data-turbo-method", "hx-post"} & given.keys()
+        if tag == "a" and (target := given.get("href")) and not scripted:
+            self.targets.append(target)

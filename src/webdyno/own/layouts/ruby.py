@@ -1,0 +1,87 @@
+"""Ruby: Rails, Sinatra, and whatever else has a config.ru."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
+
+BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
+PATH = re.compile(r"""^\s*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)
+RESOURCES = re.compile(r"^(?P<in>\s*)resources\s+:(?P<name>\w+)", re.MULTILINE)
+ROOT = re.compile(r"^\s*root\b", re.MULTILINE)
+SINATRA = re.compile(r"""^\s*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
+PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
+OUTERMOST = 2
+"""So far lines of a route stand in, in config/routes.rb, that is in no scope."""
+NO_RAILS_IN_DEVELOPMENT = "RAILS_ENV is production: in development each request checks the files"
+MOST_PATHS = 12
+
+
+def find_in(folder: Path) -> FoundApp | None:
+    """Start config.ru under puma, or a script of Sinatra's by itself."""
+    bundled = (folder / "Gemfile").is_file()
+    execute, build = ("bundle exec ", BUNDLED) if bundled else ("", None)
+    if (folder / "config.ru").is_file():
+        if is_rails(folder):
+            return _rails(folder, execute, build)
+        environment = {"RACK_ENV": "production"}
+        return FoundApp("config.ru", f"{execute}{PUMA}", build, environment=environment)
+    scripts = [it for it in sorted(folder.glob("*.rb")) if SINATRA.search(read_text(it) or "")]
+    if not scripts:
+        return None
+    start = f"{execute}ruby {scripts[0].name} -p $PORT -o 127.0.0.1 -e production"
+    return FoundApp(scripts[0].name, start, build)
+
+
+def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
+    assets = (folder / "app/assets").is_dir() and build
+    return FoundApp(
+        "config.ru",
+        f"{execute}{PUMA}",
+        f"{build} && bin/rails assets:precompile" if assets else build,
+        _prepare(folder),
+        environment=rails_environment(),
+        paths=tuple(_rails_paths(folder)) or ("/",),
+        notes=(NO_RAILS_IN_DEVELOPMENT,),
+        doubts=tuple(rails_doubts(folder)),
+    )
+
+
+def is_rails(folder: Path) -> bool:
+    """Whether a Gemfile has Rails in it."""
+    gems = read_text(folder / "Gemfile") or ""
+    return bool(re.search(r"""^\s*gem\s+["']rails["']""", gems, re.MULTILINE))
+
+
+def rails_environment() -> dict[str, str]:
+    return {
+        "RAILS_ENV": "production",
+        "SECRET_KEY_BASE": FOR_MEASURING,
+        "RAILS_SERVE_STATIC_FILES": "1",
+    }
+
+
+def rails_doubts(folder: Path) -> Iterator[str]:
+    """Say what a Rails application wants that revisions may not have."""
+    database = read_text(folder / "config/database.yml") or ""
+    if "postgresql" in database or "mysql" in database:
+        yield (
+            "its database has to be there: name it in DATABASE_URL "
+            "(docs/how-to/compare-my-app.md#databases)"
+        )
+    if (folder / "config/credentials.yml.enc").is_file():
+        yield "Git ignores config/master.key, which it may need: environment.RAILS_MASTER_KEY"
+
+
+def _prepare(folder: Path) -> str | None:
+    database = read_text(folder / "config/database.yml") or ""
+    return "bin/rails db:prepare" if "sqlite3" in database else None
+
+
+def _rails_paths(folder: Path) -> list[str]:
+    routes = read_text(folder / "config/routes.rb") or ""
+    found = ["/"] if ROOT.search(routes) else []
+    found += [f"/{it}" for it in PATH.findall(routes)]
+    outer = [it["name"] for it in RESOURCES.finditer(routes) if len(it["in"]) <= OUTERMOST]
+    return list(dict.fromkeys([*found, *(f"/{it}" for it in outer)]))[:MOST_PATHS]

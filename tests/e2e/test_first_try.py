@@ -1,0 +1,178 @@
+"""`webdyno init` starts what it found, asks it, says what it saw, and leaves nothing behind."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import left_behind, webdyno
+from e2e.own import commit, git
+from variants import further
+from webdyno.model.exit_codes import Exit
+
+SHOP = """
+import http.server, json, os, sys
+
+LISTS = json.dumps({"openapi": "3.1", "paths": {
+    "/items/{id}": {"get": {"parameters": [
+        {"name": "id", "in": "path", "example": 7}]}, "delete": {}},
+    "/orders": {"get": {}}, "/me": {"get": {"security": [{"bearer": []}]}},
+    "/gone": {"get": {}}, "/none": {"get": {}}}})
+SAYS = {"/": (302, "", {"Location": "/home"}), "/home": (200, "<h1>hi</h1>", {}),
+        "/items/7": (200, '{"id": 7}', {}), "/openapi.json": (200, LISTS, {}),
+        "/none": (204, "", {}), "/orders": (302, "", {"Location": "/login"})}
+SECRET = os.environ["SHOP_SECRET"]
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        status, text, headers = SAYS.get(self.path, (404, "no", {}))
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(text)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_): pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+"""
+
+
+def repository(folder: Path, files: dict[str, str]) -> None:
+    git(folder, "init", "--quiet", "--initial-branch=main", ".")
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    commit(folder)
+
+
+def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
+    repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": SHOP})
+    failed = webdyno("init", folder=tmp_path)
+    assert failed.returncode == Exit.FAILED
+    assert "KeyError: 'SHOP_SECRET'" in failed.stderr
+    assert "--env SHOP_SECRET=VALUE" in failed.stderr
+    assert not (tmp_path / "webdyno.toml").exists()
+
+    done = webdyno("init", "--env", "SHOP_SECRET=x", folder=tmp_path)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == Exit.OK, said
+    assert "asked by /openapi.json" in said
+    assert "/items/7: 200, 9 bytes" in said
+    assert "excluded (leads to /login: needs a login): /orders" in said
+    assert "excluded (needs a login): GET /me" in said
+    assert "excluded (writes): DELETE /items/{id}" in said
+    assert "excluded (answers 404): /gone" in said
+    assert left_behind(tmp_path) == []
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
+        "app": {"start": "python3 shop.py", "environment": {"SHOP_SECRET": "x"}},
+        "requests": [{"path": "/home"}, {"path": "/items/7"}, {"path": "/none", "status": 204}],
+    }
+
+
+LINKS = """
+import http.server, os, sys
+
+class Site(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        plain = "X-Forwarded-Proto" not in self.headers
+        self.send_response(301 if plain else 200)
+        if plain:
+            self.send_header("Location", f"https://127.0.0.1{self.path}")
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"" if plain else b'<a href="/about">a</a> <a href="/logout">b</a>')
+
+    def log_message(self, *_): pass
+
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Site).serve_forever()
+"""
+
+
+def test_links_are_followed_and_tls_is_said_to_be_before_it(tmp_path: Path) -> None:
+    repository(tmp_path, {"Procfile": "web: python3 site_.py\n", "site_.py": LINKS})
+    done = webdyno("init", folder=tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
+    assert written["load"] == {"headers": {"X-Forwarded-Proto": "https"}}
+    assert written["requests"] == [{"path": "/"}, {"path": "/about"}]
+    assert "since it leads to https without" in " ".join(done.stderr.split())
+
+
+@pytest.mark.long
+def test_a_fixed_port_is_refused_with_the_line_to_write(tmp_path: Path) -> None:
+    text = SHOP.replace('int(os.environ["PORT"])', "18099").replace('["SHOP_SECRET"]', ".copy()")
+    repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": text})
+    done = webdyno("init", folder=tmp_path)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == Exit.FAILED
+    assert "listens on 127.0.0.1:18099 and not on" in said
+    assert "have it listen on $PORT" in said
+    assert not (tmp_path / "webdyno.toml").exists()
+    assert left_behind(tmp_path) == []
+
+
+GO = """package main
+
+import ("net/http"; "os")
+
+func main() {
+	http.HandleFunc("/items", func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("go"))
+	})
+	http.ListenAndServe(os.Getenv("HTTP_ADDR"), nil)
+}
+"""
+RUST = """use std::io::{Read, Write};
+
+fn main() {
+    let port: u16 = std::env::var("PORT").unwrap().parse().unwrap();
+    for stream in std::net::TcpListener::bind(("127.0.0.1", port)).unwrap().incoming() {
+        let mut stream = stream.unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nrs");
+    }
+}
+"""
+REAL = {
+    "go": ({"go.mod": "module m\n\ngo 1.20\n", "main.go": GO}, "/items"),
+    "cargo": (
+        {
+            "Cargo.toml": '[package]\nname = "shop"\nedition = "2024"\n',
+            "main.rs": RUST,
+        },
+        "/",
+    ),
+    "npm": (
+        {
+            "package.json": '{"scripts": {"start": "nodemon index.js"}, "dependencies": {}}',
+            "index.js": 'require("http").createServer((q, s) => s.end("js"))'
+            '.listen(process.env.PORT, "127.0.0.1")\n',
+        },
+        "/",
+    ),
+    "uv": (
+        {
+            "pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["fastapi"]\n'
+            'requires-python = ">=3.11"\n',
+            "main.py": "from fastapi import FastAPI\napp = FastAPI()\n"
+            '@app.get("/items/{n}")\ndef item(n: int): return n\n',
+        },
+        "/items/1",
+    ),
+}
+"""What real tools build, and a path of each."""
+
+
+@pytest.mark.parametrize("name", [*map(further, REAL)])
+def test_what_a_real_tool_builds_is_asked(tmp_path: Path, name: str) -> None:
+    files, path = REAL[name]
+    if "main.rs" in files:
+        (tmp_path / "src").mkdir()
+        files = {"Cargo.toml": files["Cargo.toml"], "src/main.rs": files["main.rs"]}
+    repository(tmp_path, files)
+    done = webdyno("init", folder=tmp_path)
+    assert done.returncode == Exit.OK, done.stderr
+    assert f"{path}: 200" in done.stderr
+    assert left_behind(tmp_path) == []

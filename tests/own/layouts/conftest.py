@@ -1,0 +1,8 @@
+"""All tools are here, so that what is found doesn't depend on the machine."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _every_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")

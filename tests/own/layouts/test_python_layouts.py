@@ -1,0 +1,190 @@
+"""Layouts of Python applications."""
+
+from pathlib import Path
+
+import pytest
+
+from own.layouts.laid_out import Case, check
+from webdyno.own.layouts import find_app
+
+FLASK = "from flask import Flask\nshop = Flask(__name__)\n@shop.get('/items')\ndef f(): pass\n"
+FASTAPI = 'from fastapi import FastAPI\napp = FastAPI()\n@app.get("/")\nasync def f(): ...\n'
+VENV = "python3 -m venv .venv && .venv/bin/pip install --quiet"
+TOOLS = "python3 -m venv .tools && .tools/bin/pip install --quiet"
+GUNICORN = "--bind 127.0.0.1:$PORT"
+UVICORN = "--host 127.0.0.1 --port $PORT"
+MANAGE = 'os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")\n'
+POETRY = "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --quiet --no-interaction --no-root"
+
+CASES = {
+    "Flask, with requirements": Case(
+        {"requirements.txt": "Flask==3\ngunicorn>=20\n", "shop/web.py": FLASK},
+        f".venv/bin/gunicorn shop.web:shop {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        says=("Gunicorn serves it: `flask run` and app.run() are for development",),
+    ),
+    "Flask without a list of what it needs": Case(
+        {"app.py": FLASK},
+        f".venv/bin/gunicorn app:shop {GUNICORN}",
+        f"{VENV} flask gunicorn",
+        says=("app.py names no gunicorn; it is installed with the rest",),
+    ),
+    "a factory of Flask": Case(
+        {
+            "requirements.txt": "flask\nwaitress\n",
+            "shop/__init__.py": "from flask import Flask\ndef create_app(config=None):\n  pass\n",
+        },
+        ".venv/bin/waitress-serve --call shop:create_app --listen 127.0.0.1:$PORT",
+        f"{VENV} -r requirements.txt",
+    ),
+    "wsgi.py calls a factory": Case(
+        {
+            "requirements/prod.txt": "-r base.txt\ngunicorn\n",
+            "requirements/base.txt": "flask\n",
+            "shop/factory.py": "from flask import Flask\ndef create_app(): ...\n",
+            "wsgi.py": "from shop.factory import create_app\napp = create_app()\n",
+        },
+        f".venv/bin/gunicorn wsgi:app {GUNICORN}",
+        f"{VENV} -r requirements/prod.txt",
+    ),
+    "FastAPI, a project that is no package": Case(
+        {"pyproject.toml": '[project]\ndependencies = ["fastapi>0.1"]\n', "main.py": FASTAPI},
+        f".venv/bin/uvicorn main:app {UVICORN}",
+        "uv sync --quiet && uv pip install --quiet uvicorn",
+    ),
+    "FastAPI with its own server, in src": Case(
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\ndependencies = ["fastapi[standard]"]\n',
+            "src/shop/main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn --app-dir src shop.main:app {UVICORN}",
+        "uv sync --quiet --frozen",
+        says=("Uvicorn serves it, without --reload",),
+    ),
+    "FastAPI, a package": Case(
+        {
+            "pyproject.toml": '[build-system]\n[project]\ndependencies = ["fastapi", "uvicorn"]\n',
+            "main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn main:app {UVICORN}",
+        f"{VENV} .",
+    ),
+    "FastAPI with Poetry": Case(
+        {
+            "poetry.lock": '[[package]]\nname = "uvicorn"\n',
+            "pyproject.toml": '[tool.poetry.dependencies]\nfastapi = "*"\n',
+            "main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn main:app {UVICORN}",
+        POETRY,
+    ),
+    "Pipenv": Case(
+        {
+            "Pipfile": '[packages]\nflask = "*"\n',
+            "Pipfile.lock": {"default": {"flask": {}, "gunicorn": {}}},
+            "app.py": FLASK,
+        },
+        f".venv/bin/gunicorn app:shop {GUNICORN}",
+        "PIPENV_VENV_IN_PROJECT=1 pipenv sync",
+    ),
+    "a script that listens itself": Case(
+        {
+            "requirements.txt": "aiohttp\n",
+            "server.py": "if __name__ == '__main__':\n    web.run_app(app, port=PORT)\n",
+        },
+        ".venv/bin/python server.py",
+        f"{VENV} -r requirements.txt",
+    ),
+    "Sanic": Case(
+        {"requirements.txt": "sanic\n", "hello.py": 'app = Sanic("x")\n'},
+        ".venv/bin/sanic hello:app --host=127.0.0.1 --port=$PORT --single-process",
+        f"{VENV} -r requirements.txt",
+    ),
+    "Django with uv": Case(
+        {
+            "uv.lock": "",
+            "pyproject.toml": '[project]\ndependencies = ["django", "gunicorn"]\n',
+            "manage.py": MANAGE,
+            "shop/wsgi.py": "",
+            "shop/settings.py": 'DEBUG = True\nALLOWED_HOSTS = []\n"sqlite3"\n',
+            "shop/urls.py": '    path("admin/", admin.site.urls),\n    path("", v),\n'
+            '    path("items/", v),\n    path("items/<int:id>/", v),\n',
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        "uv sync --quiet --frozen",
+        ("/", "/items/"),
+        ("DEBUG is True in shop.settings", "`manage.py runserver` is for development"),
+        others={"prepare": ".venv/bin/python manage.py migrate --noinput >/dev/null"},
+    ),
+    "Django in a folder, with settings for production": Case(
+        {
+            "requirements.txt": "Django\ngunicorn\n",
+            "site/manage.py": MANAGE.replace("shop.settings", "shop.settings.local"),
+            "site/shop/wsgi.py": "",
+            "site/shop/settings/__init__.py": "",
+            "site/shop/settings/base.py": 'DEBUG = env.bool("DJANGO_DEBUG", False)\n'
+            'ALLOWED_HOSTS = env.list("HOSTS")\nSTATIC_ROOT = x\n',
+            "site/shop/settings/production.py": "from .base import *\n"
+            'SECRET_KEY = os.environ["SECRET_KEY"]\nDATABASES = env("DATABASE_URL")\n',
+        },
+        f".venv/bin/gunicorn --chdir site shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt && "
+        ".venv/bin/python site/manage.py collectstatic --noinput >/dev/null",
+        says=(
+            "shop.settings.production holds its settings, not shop.settings.local",
+            "its settings want DATABASE_URL",
+            "its database has to be there",
+        ),
+        environment={
+            "DJANGO_SETTINGS_MODULE": "shop.settings.production",
+            "DJANGO_DEBUG": "False",
+            "HOSTS": "127.0.0.1,localhost",
+        },
+    ),
+    "Django that answers to a host": Case(
+        {
+            "requirements.txt": "django\ngunicorn\n",
+            "manage.py": MANAGE,
+            "shop/settings.py": 'DEBUG = False\nALLOWED_HOSTS = [\n    ".example.org",\n]\nsqlite3',
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"headers": {"Host": "example.org"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_layout_of_python_is_known(tmp_path: Path, name: str) -> None:
+    check(tmp_path, CASES[name])
+
+
+@pytest.mark.parametrize("tool", ["uv", "poetry", "pipenv"])
+def test_a_tool_that_is_not_here_comes_by_pip(
+    tmp_path: Path, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    lock = {"uv": "uv.lock", "poetry": "poetry.lock", "pipenv": "Pipfile.lock"}[tool]
+    check(
+        tmp_path,
+        Case(
+            {lock: "{}", "requirements.txt": "gunicorn\n", "app.py": FLASK},
+            f".venv/bin/gunicorn app:shop {GUNICORN}",
+            f"{TOOLS} {tool} && "
+            + {
+                "uv": ".tools/bin/uv sync --quiet --frozen",
+                "poetry": POETRY.replace(" poetry", " .tools/bin/poetry"),
+                "pipenv": "PIPENV_VENV_IN_PROJECT=1 .tools/bin/pipenv sync",
+            }[tool],
+            says=(f"{tool} isn't installed here: pip gets it",),
+        ),
+    )
+
+
+def test_a_framework_without_an_application_is_said(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("flask\n")
+    found = find_app(tmp_path)
+    assert found
+    assert not found.is_whole
+    assert "it needs flask, and no application object was found" in found.doubts[0]

@@ -1,0 +1,48 @@
+"""Which programs an application takes, and what to change where it doesn't start."""
+
+from pathlib import Path
+
+import pytest
+
+from own.layouts.laid_out import laid_out
+from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.remedies import remedies
+from webdyno.own.layouts.tools import missing_tools
+
+LINES = {
+    "cd a && exec env A=b C=$((PORT + 1)) node x; POETRY=1 .tools/bin/uv sync": ["node"],
+    "export MIX_ENV=prod && mix release | cat": ["mix", "cat"],
+    "A=$(nproc) php -S $PORT": ["php"],
+    "./server": [],
+    "python3 -m venv .venv && .venv/bin/pip install x": ["python3"],
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_programs_that_are_not_here_are_named(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert missing_tools(FoundApp("x", line)) == LINES[line]
+
+
+SAID = {
+    "ModuleNotFoundError: No module named 'yaml'": "yaml is in no file of requirements",
+    "Error: Cannot find module 'express'": "express isn't there",
+    "KeyError: 'DATABASE_URL'": "--env DATABASE_URL=VALUE",
+    "django.core.exceptions.ImproperlyConfigured: Set the SECRET_KEY environment variable": (
+        "--env SECRET_KEY=VALUE"
+    ),
+    "panic: JWT_SECRET is not set": "--env JWT_SECRET=VALUE",
+    "dial tcp 127.0.0.1:5432: connect: connection refused": "a database perhaps",
+    "/bin/sh: 1: tsc: not found": "tsc isn't installed here",
+    "it listens on 0.0.0.0:3000 and not on 127.0.0.1:1": (
+        'in the place of 0.0.0.0:3000 in m.go:1: http.ListenAndServe("127.0.0.1:"'
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_to_change_is_said(tmp_path: Path, said: str) -> None:
+    laid_out(tmp_path, {"m.go": 'http.ListenAndServe("0.0.0.0:3000", nil)\n', "Dockerfile": ""})
+    found = list(remedies(said, FoundApp("go.mod", "./server"), tmp_path))
+    assert any(SAID[said] in it for it in found), found
+    assert ("a container has its ports to itself: --image ." in found) == ("listens on" in said)
