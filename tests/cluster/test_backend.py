@@ -83,6 +83,7 @@ def experiment(testbed: dict[str, object], site: str = "static", **stacks: str) 
             "warmup_s": 0,
             "slots_per_variant": 2,
             "max_rounds": 6,
+            "soak_s": 0.3,
             "seed": 1,
         },
         "testbed": {"kind": "cluster", **testbed},

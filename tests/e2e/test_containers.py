@@ -228,7 +228,9 @@ def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str)
             ("[/server, once]", "[/server, x, /none]"),
             "the service once, which others wait for,.*4",
         ),
-        (("is-there, /shared/done", "is-there, /none"), "waiting until data is healthy: /server"),
+        further(
+            ("is-there, /shared/done", "is-there, /none"), "waiting until data is healthy: /server"
+        ),
         (('PORT: "81"', 'PORT: "82"'), r"has its service data listen on port 82, and web is asked"),
     ],
     ids=["nothing there", "fails", "never healthy", "another listens"],
@@ -292,7 +294,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
             "image:.",
             "ended by itself with exit code 3; the end of its log.*:\n +sorry, no database",
         ),
-        (
+        further(
             DOCKERFILE.format(port=81, more="").replace('"/server"', '"/nothing"'),
             "image:.",
             "ended by itself with exit code 127",

@@ -89,6 +89,7 @@ def unwrapped(told: str) -> str:
     return " ".join(told.split())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 @pytest.mark.skipif(os.geteuid() != 0, reason="perf of other processes takes root")
 def test_samples_have_names_also_of_what_a_server_compiles(tmp_path: Path) -> None:

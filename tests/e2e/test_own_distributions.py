@@ -297,7 +297,7 @@ class Hello(BaseHTTPRequestHandler):
         further("lighttpd", "http"),
         further("caddy", "http"),
         further("fedoras-haproxy", "http"),
-        ("fedoras-haproxy", "https"),
+        further("fedoras-haproxy", "https"),
         ("fedoras-lighttpd", "http"),
         further("fedoras-lighttpd", "https"),
         further("fedoras-caddy", "http"),

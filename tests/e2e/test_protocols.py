@@ -44,7 +44,7 @@ def first_round(
     return preflight, [it for it in records if isinstance(it, SlotRecord)]
 
 
-@pytest.mark.parametrize("protocol", ["https", "h2", further("h2c")])
+@pytest.mark.parametrize("protocol", [further("https"), "h2", further("h2c")])
 def test_every_server_is_asked_in_the_load_s_protocol(tmp_path: Path, protocol: str) -> None:
     preflight, slots = first_round(tmp_path, protocol)
     responses = {variant: told[0] for variant, told in preflight.responses.items()}

@@ -13,6 +13,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from variants import further
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.races import rounds_to_a_look
@@ -70,7 +71,7 @@ def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     stacks = [f"cmd:{alive}", f"other=cmd:exec {alive}", f"{mortal}=cmd:python3 mortal.py $PORT"]
     done = webdyno(
         *("compare", *stacks, "--path=/index.html", "--set=load.connections=4"),
-        *(*SHORT[1:], "--set=measure.slot_s=0.4", "--time=6s", "--output=run"),
+        *(*SHORT[1:], "--set=measure.slot_s=0.2", "--time=3s", "--output=run"),
         folder=tmp_path,
     )
     assert "the run continues without it" in done.stderr
@@ -114,7 +115,8 @@ def test_what_can_be_neither_ranked_nor_tuned_is_told(
     assert "Traceback" not in done.stderr
 
 
-def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("goes_on", [False, further(True)])
+def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path, goes_on: bool) -> None:
     command = ("tune", "nginx", "--time=4s", *SHORT, "--output=t")
     with started_webdyno(*command, folder=tmp_path) as process:
         wait_for(tmp_path / "t/nginx-01/slots.jsonl", 12)
@@ -124,6 +126,9 @@ def test_tuning_is_interrupted_gone_on_with_and_judged(tmp_path: Path) -> None:
     assert "the same command with -o t continues" in told
     assert "Unconfirmed: no final comparison was run yet" in told
     assert "How nginx was tuned so far" in told
+    assert left_behind(tmp_path) == []
+    if not goes_on:
+        return
     done = webdyno(*command, "--no-report", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "combinations tried" in done.stdout

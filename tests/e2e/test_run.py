@@ -19,6 +19,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from variants import further
 from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
@@ -126,7 +127,7 @@ def test_a_rejected_configuration_is_told_in_the_servers_words(tmp_path: Path) -
     assert left_behind(tmp_path) == []
 
 
-@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("blow", [signal.SIGINT, further(signal.SIGTERM), signal.SIGKILL])
 def test_an_interrupted_run_keeps_its_slots_and_leaves_no_server(
     blow: signal.Signals, tmp_path: Path
 ) -> None:

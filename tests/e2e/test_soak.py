@@ -87,6 +87,7 @@ def test_a_client_whose_ports_run_out_is_blamed_itself(open_folder: Path) -> Non
     assert all(it.by_client for it in look.failing)
 
 
+@pytest.mark.long
 def test_a_log_that_is_packed_in_the_way_of_requests_is_a_stall_each_time(
     open_folder: Path,
 ) -> None:

@@ -22,6 +22,7 @@ import psutil
 import pytest
 
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
+from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -130,9 +131,9 @@ def start_driver(stack: str, site: str) -> tuple[subprocess.Popen[bytes], dict[s
 
 @pytest.mark.parametrize(
     ("stack", "site"),
-    [("nginx", "static"), ("apache-event", "static"), ("nginx-phpfpm", "hello-php")],
+    [further("nginx", "static"), ("apache-event", "static"), ("nginx-phpfpm", "hello-php")],
 )
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, further(signal.SIGTERM), signal.SIGINT])
 def test_a_killed_or_interrupted_webdyno_leaves_nothing(
     stack: str, site: str, how: signal.Signals
 ) -> None:

@@ -75,6 +75,7 @@ def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Pa
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_study_whose_experiments_all_fail_ends_with_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1]))
 from ordinary_user import SYSTEM_PYTHON, needs_ordinary_user
+from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
@@ -118,10 +119,14 @@ def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]
 
 
 @needs_ordinary_user
-def test_root_follows_no_link(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("seconds", "starts"), [(1.0, 2), further(4.0, 5)])
+def test_root_follows_no_link(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, starts: int
+) -> None:
+    """With a stack of each kind at least; attackers take all CPUs meanwhile."""
     monkeypatch.setattr(tempfile, "tempdir", str(open_folder))
     monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 1.0)
-    unchanged, happened = race(open_folder, seconds=4.0, starts=5)
+    unchanged, happened = race(open_folder, seconds, starts)
     assert unchanged, happened
     assert happened["things swapped by the attackers"], happened
 

@@ -47,6 +47,7 @@ def test_runs_are_listed_compared_and_read(browser: Browser, address: str) -> No
     assert said == []
 
 
+@pytest.mark.long
 def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> None:
     said: list[str] = []
     page = _opened(browser, address, said)
