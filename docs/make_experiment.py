@@ -74,6 +74,11 @@ def fields(table: str, model: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]
             yield name, field
 
 
+def _has_a_table(dotted: str) -> bool:
+    """Whether a key is a table with a section of its own, which says more than a row could."""
+    return dotted in {table.removesuffix(".NAME") for table in TABLES}
+
+
 def _dotted(table: str, name: str, field: FieldInfo) -> str:
     return f"{table}.{field.alias or name}".lstrip(".")
 
@@ -96,6 +101,8 @@ def _rows(table: str, model: type[BaseModel]) -> Iterator[str]:
     yield "| --- | --- | --- |"
     said, hints = sentences(model), get_type_hints(model, include_extras=True)
     for name, field in fields(table, model):
+        if _has_a_table(_dotted(table, name, field)):
+            continue
         default = DEFAULTS.get((table, name)) or _default(field)
         kind = _type(hints[name])
         if default and not kind.startswith(default):
