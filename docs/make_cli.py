@@ -7,6 +7,7 @@ A test runs it and finds nothing to change.
 
 import re
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 from webdyno.cli import app
@@ -28,14 +29,13 @@ FLAG = re.compile(r"--[\w\[\]-]+")
 
 def written() -> str:
     """The page as the commands are now."""
-    shared = set(ENTRY.findall(_help(FIRST)))
+    first = _help(FIRST)
     parts = [BEGINNING]
     for group, commands in COMMANDS_FOR.items():
         parts.append(f"## {group}\n")
         for name in commands:
-            text = _help(name)
-            shown = text if name == FIRST else _without(shared, text)
-            parts.append(f"### {name}\n\n```text\n{shown}\n```\n")
+            text = first if name == FIRST else _without(first, _help(name))
+            parts.append(f"### {name}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 
@@ -43,25 +43,35 @@ def _help(name: str) -> str:
     return help_page(app(), name, everything=True).strip("\n")
 
 
-def _without(shared: set[str], text: str) -> str:
-    """Give a help page in which the shared flags are only named, at its end."""
-    entries = ENTRY.findall(text)
-    again = [FLAG.findall(it)[0] for it in entries if it in shared]
-    sections = []
+def _without(first: str, text: str) -> str:
+    """Give a help page in which flags of the first one are only named, whole groups by name."""
+    shared = {it for it in ENTRY.findall(first) if FLAG.search(it)}
+    shared &= set(ENTRY.findall(text))
+    kept = []
     for section in text.split("\n\n"):
         own = [it for it in ENTRY.findall(section) if it not in shared]
         if own or not ENTRY.search(section):
-            sections.append("\n".join([ENTRY.sub("", section).strip("\n"), *own]))
-    if again:
-        named = textwrap.fill(
-            ", ".join(again),
-            WIDTH,
-            initial_indent="  ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
+            kept.append("\n".join([ENTRY.sub("", section).strip("\n"), *own]))
+    if shared:
+        named = ", ".join(_named(first, shared))
+        kept.append(
+            f"As in {FIRST}\n"
+            + textwrap.fill(
+                named, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+            )
         )
-        sections.append(f"As in {FIRST}\n{named}")
-    return "\n\n".join(sections)
+    return "\n\n".join(kept)
+
+
+def _named(first: str, shared: set[str]) -> Iterator[str]:
+    """Name the shared flags: a group of which all are shared by its title."""
+    for section in first.split("\n\n"):
+        entries = [it for it in ENTRY.findall(section) if FLAG.search(it)]
+        again = [it for it in entries if it in shared]
+        if len(again) > 1 and again == entries:
+            yield f"all of {section.partition(chr(10))[0]}"
+        else:
+            yield from (FLAG.findall(it)[0] for it in again)
 
 
 if __name__ == "__main__":
