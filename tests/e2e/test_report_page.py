@@ -210,7 +210,7 @@ def test_colours_follow_the_scheme(browser: Browser, pages: Pages) -> None:
 def test_a_variant_can_be_picked_out(browser: Browser, pages: Pages) -> None:
     visit = Visit(browser, pages["decided"], 1280, "light")
     figure = visit.page.locator("#figure-slots")
-    muted = figure.locator(".mark-symbol path.muted")
+    muted = figure.locator(".wide .mark-symbol path.muted")
     assert muted.count() == 0
     button = figure.get_by_role("button", name="nginx")
     button.click()

@@ -53,15 +53,15 @@ def test_a_duel_is_begun_watched_and_ended(browser: Browser, address: str) -> No
     page = _opened(browser, address, said)
     page.get_by_role("link", name="Start a comparison").first.click()
     assert serious_faults(page) == []
-    page.get_by_label("What the question is about").fill("nginx")
-    page.get_by_label("What it is compared with").fill("apache-event")
-    page.get_by_label("Time for measuring").fill("60s")
-    page.get_by_role("button", name="Begin").click()
-    page.locator("#live .point").first.wait_for(timeout=60_000)
+    page.get_by_label("System").fill("nginx")
+    page.get_by_label("Baseline").fill("apache-event")
+    page.get_by_label("Total time").fill("60s")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator("#live .part").first.wait_for(timeout=60_000)
     expect(page.get_by_text(re.compile("precision ±")).first).to_be_visible(timeout=60_000)
     expect(page.locator("#points")).not_to_contain_text("faster")
     assert serious_faults(page) == []
-    page.get_by_role("button", name="End it").click()
+    page.get_by_role("button", name="Stop now").click()
     page.wait_for_load_state()
     assert "Runs" in page.inner_text("h1")
     assert page.locator("#runs tbody tr").count() == 3

@@ -184,8 +184,8 @@ def test_what_our_own_page_asks_for_is_begun(browser: Browser, tmp_path: Path) -
     ):
         page = browser.new_context().new_page()
         page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}/{TOKEN}/new")
-        page.get_by_label("What the question is about").fill("nginx")
-        page.get_by_label("What it is compared with").fill("apache-event")
-        page.get_by_role("button", name="Begin").click()
+        page.get_by_label("System").fill("nginx")
+        page.get_by_label("Baseline").fill("apache-event")
+        page.get_by_role("button", name="Start", exact=True).click()
         page.wait_for_url("**/live/**")
     assert starter.begun == [("compare", {"system": "nginx", "baseline": "apache-event"})]

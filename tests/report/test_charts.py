@@ -18,7 +18,7 @@ from webdyno.report.document import Figure
 from webdyno.report.factor_charts import factor_axis, factor_figures, in_powers, value_rows
 from webdyno.report.latency_charts import latency_rows, trial_rows
 from webdyno.report.point_charts import point_figures, slot_rows
-from webdyno.report.run_charts import ratio_figure, ratio_row
+from webdyno.report.ratio_charts import ratio_figure, ratio_row
 
 
 def figures(run: SimulatedRun) -> dict[str, Figure]:
@@ -51,7 +51,9 @@ def test_each_chart_has_words_for_those_who_cannot_see_it() -> None:
 
 def test_only_what_decides_is_on_the_axis_of_ratios() -> None:
     (panel,) = figures(runs.probed())["ratios"].panels
-    assert len(re.findall("data-told", panel.svg)) == 1
+    told = re.findall('data-told="([^"]*)"', panel.svg)
+    assert [it for it in told if ", round " not in it] == [panel.alt]
+    assert len([it for it in told if it.startswith("nginx ÷ apache-event, round ")]) == 8
     assert "switches" not in panel.svg
     assert "nginx ÷ apache-event: 1.9" in panel.alt
 
@@ -65,13 +67,13 @@ def test_the_band_is_the_one_the_judge_used_for_each_variant() -> None:
         assert ratio_row(found)["even_high"] == 1 + found.delta
     figure = ratio_figure(table)
     assert figure
-    assert "±2% or ±" in figure.caption
+    assert "±2% or ±" in figure.note
 
 
 def test_the_bar_goes_on_to_the_interval_with_all_bounds() -> None:
     quiet, interfered = (figures(run)["ratios"] for run in (runs.decided(), runs.interference()))
-    assert "The thin line is the worst-case CI" in interfered.caption
-    assert "The thin line" not in quiet.caption
+    assert "The thin line is the worst-case CI" in interfered.note
+    assert "The thin line" not in quiet.note
     assert "worst case 1." in interfered.panels[0].alt
     (found,) = runs.seen(runs.interference()).deciding[0].compared
     row = ratio_row(found)
@@ -123,9 +125,9 @@ def test_the_ceiling_of_the_client_is_shown_where_it_is_near(times: float, drawn
     with_ceiling = readings_with(ceiling=ceiling)
     records = [with_ceiling(r) if isinstance(r, SlotRecord) else r for r in run.records]
     found = figures(SimulatedRun(run.head, records))["slots"]
-    assert "webdyno doctor --calibrate" in found.caption
+    assert "webdyno doctor --calibrate" in found.note
     assert any('stroke-dasharray="6,4"' in panel.svg for panel in found.panels) == drawn
-    assert "webdyno doctor --calibrate" not in figures(run)["slots"].caption
+    assert "webdyno doctor --calibrate" not in figures(run)["slots"].note
 
 
 def test_slots_that_do_not_count_are_marked() -> None:

@@ -38,7 +38,7 @@ def test_the_chart_has_a_panel_for_each_quantity_and_marks_stalls() -> None:
     assert figure is not None
     names = [panel.name for panel in figure.panels]
     assert names == [f"course-{it}" for it in ("throughput", "p50", "p99", "cpu", "memory")]
-    assert "in an hour: throughput" in figure.caption
+    assert "in an hour: throughput" in figure.note
     assert all("nginx: " in panel.alt for panel in figure.panels)
     rows = course_rows(point.judgement.looks, lambda part: part.throughput_rps)
     assert {row["variant"] for row in rows if row["stalled"]} == {"apache-event"}

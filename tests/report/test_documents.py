@@ -6,7 +6,16 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from webdyno.report.document import Block, Cell, Document, FactList, RowGroup, Table, simple_table
+from webdyno.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    FactList,
+    RowGroup,
+    Table,
+    simple_table,
+)
 from webdyno.report.markdown import markdown
 from webdyno.report.page import html
 from webdyno.report.terminal import print_document
@@ -34,6 +43,11 @@ def test_what_rows_share_is_said_once() -> None:
     assert 'rowspan="2"' in html(Document("", "", [table]), brand="", version="")
 
 
-def test_a_second_line_is_for_the_page_where_it_has_no_heading() -> None:
-    assert "1.5–3" not in "".join(printed(RATES)) + markdown(Document("", "", [RATES]))
-    assert "1.5–3" in html(Document("", "", [RATES]), brand="", version="")
+def test_a_second_line_has_a_column_of_its_own_so_that_a_cell_holds_one_figure() -> None:
+    columns = [Column("variant", "name"), Column("ratio", "ratio", below="worst case")]
+    table = Table(columns, [RowGroup([["nginx", Cell("2×", below="1.5–3")], ["node", "1×"]])])
+    page = html(Document("", "", [table]), brand="", version="")
+    assert '<th scope="col" class="num">worst case</th>' in page
+    assert '2×</td>\n<td class="num ratio soft">1.5–3</td>' in page
+    assert printed(table)[1].split() == ["nginx", "2×", "1.5–3"]
+    assert "worst case" not in "".join(printed(Table(columns, [RowGroup([["node", "1×"]])])))

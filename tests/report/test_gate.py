@@ -44,7 +44,7 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(runs.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2]))
     assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput +")
-    assert "What was claimed head vs baseline · " in told
+    assert "Checks head vs baseline · " in told
     assert "<title>The working tree against main · fail</title>" in page
 
 

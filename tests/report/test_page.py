@@ -89,11 +89,11 @@ def test_second_lines_of_intervals_are_shown_and_explained() -> None:
     quiet, interfered = page(runs.decided()), page(runs.interference())
     (found,) = runs.seen(runs.interference()).deciding[0].compared
     assert worst_case_words(found) in interfered
-    assert "its worst-case CI, which counts all interference" in interfered
-    assert "its worst-case CI, which counts all interference" not in quiet
+    assert "Worst case: all interference is counted" in interfered
+    assert "Worst case: all interference is counted" not in quiet
     p99 = next(it for it in runs.seen(runs.decided()).points[0].beside if "p99" in it.title)
     assert all(within_a_round(row.value) in quiet for row in p99.rows)
-    assert "the percentile of one typical start lies" in quiet
+    assert "where the percentile of one typical round lies" in quiet
 
 
 def test_links_at_the_top_lead_to_sections_that_exist() -> None:
@@ -112,8 +112,22 @@ def test_the_deciding_table_is_that_of_the_terminal() -> None:
     seen = runs.seen(runs.decided())
     shown = next(it for it in brief(seen).blocks if isinstance(it, Table))
     drawn = html(Document("", "", [shown]), brand="", version="")
-    table = re.compile(r'<table class="brief">.*?</table>', re.DOTALL)
-    assert table.findall(page(runs.decided())) == table.findall(drawn) != []
+    row = re.compile(r"<tr>\n.*?</tr>", re.DOTALL)
+    terminals, pages = row.findall(drawn), row.findall(page(runs.decided()))
+    assert len(terminals) > 4
+    assert [it for it in pages if it in terminals] == terminals
+
+
+def test_the_table_on_top_has_the_tail_and_the_failures() -> None:
+    table = page(runs.decided()).partition('<table class="brief">')[2].partition("</table>")[0]
+    heads = re.findall(r'<th scope="row">(?:<b>)?(.*?)<', table)
+    assert [it for it in heads if it.startswith(("Failed", "Latency"))] == [
+        "Failed requests",
+        "Latency p50",
+        "Latency p95",
+        "Latency p99",
+        "Latency p99.9",
+    ]
 
 
 def test_statisticians_find_what_they_ask_for() -> None:
@@ -122,10 +136,11 @@ def test_statisticians_find_what_they_ask_for() -> None:
     for said in (
         "Student&#39;s t on log ratios",
         "0.0078",
+        "95% prediction interval (one more round)",
         "the minimum for 8",
         "never at significance",
         "the verdict rests on a single comparison",
-        "each interval holds at 95% by itself",
+        "each CI holds at 95% by itself",
         "0 of 64 slots excluded",
         "1.91, 1.99, ",
     ):

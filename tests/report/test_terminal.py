@@ -85,7 +85,7 @@ def test_the_same_figures_in_sentence_and_table() -> None:
 
 def test_the_interval_of_the_worst_case_stands_beside_that_of_sampling() -> None:
     interfered = printed(runs.interference())
-    assert re.search(r"ratio +95% interval +worst case +verdict", interfered)
+    assert re.search(r"ratio +95% CI +worst case +verdict", interfered)
     assert re.search(r"× +1\.\d+–1\.\d+ +1\.\d+–1\.\d+ +▲ faster", interfered)
     assert "worst case" not in printed(runs.decided())
 

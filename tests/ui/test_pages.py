@@ -180,7 +180,7 @@ def test_a_run_that_goes_on_is_shown_live_and_without_a_verdict(
         assert state_of(folder.path) == "running"
         page = client.get("/live/going")
         assert f'data-events="/{TOKEN}/events/going"' in page.text
-        assert "going on" in client.get("/").text
+        assert "in progress" in client.get("/").text
         (point,) = snapshot(folder)["points"]
         assert point["expected"] >= point["rounds"]
         assert point["interval"]["low"] < point["interval"]["high"]

@@ -187,7 +187,7 @@ def _html(folder: "RunFolder", _: "JudgedRun", file: Path) -> Sequence[Path]:
 
 
 def _charts(_: "RunFolder", seen: "JudgedRun", file: Path) -> Sequence[Path]:
-    from webdyno.report.result_page import write_charts
+    from webdyno.report.chart_files import write_charts
 
     return write_charts(file, seen.view)
 

@@ -322,7 +322,7 @@ def machine_facts(machine: Machine) -> Facts:
         ("Memory", text.size(machine.memory_bytes)),
         ("Kernel", machine.kernel),
         ("Distribution", machine.distribution),
-        ("Virtualisation", machine.virtualisation),
+        ("Virtualization", machine.virtualisation),
         ("CPU governor", machine.governor),
         ("Open files, at most", text.number(machine.open_files_limit)),
         ("Listen backlog, at most", None if backlog is None else text.number(backlog)),
@@ -333,4 +333,4 @@ def machine_facts(machine: Machine) -> Facts:
 
 def when(moment: datetime) -> str:
     """Give a date and time with its zone."""
-    return f"{moment:%-d %B %Y, %H:%M} {moment.tzname() or ''}".strip()
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".strip()

@@ -150,12 +150,38 @@ class Table:
     style: str = ""
     """The page's own for this kind of table."""
 
+    def apart(self) -> "Table":
+        """Give second lines in columns of their own: a cell holds one figure, also when copied."""
+        rows = [line for group in self.groups for line in group.lines()]
+        parts = [
+            2 if column.below and any(row[place].below for row in rows) else 1
+            for place, column in enumerate(self.columns)
+        ]
+        columns = [
+            part
+            for column, count in zip(self.columns, parts, strict=True)
+            for part in (column, Column(column.below, column.kind, spare=True))[:count]
+        ]
+        groups = [
+            replace(group, rows=[_apart(row, parts[len(group.shared) :]) for row in group.cells])
+            for group in self.groups
+        ]
+        return replace(self, columns=columns, groups=groups)
+
     @property
     def second_lines(self) -> list[str]:
         """What the second lines mean that there are."""
         rows = [line for group in self.groups for line in group.lines()]
         columns = zip(self.columns, zip(*rows, strict=True), strict=True)
         return [it.below_means for it, cells in columns if any(cell.below for cell in cells)]
+
+
+def _apart(row: Sequence[Cell], parts: Sequence[int]) -> list[Cell]:
+    return [
+        part
+        for cell, count in zip(row, parts, strict=True)
+        for part in ((cell,), (cell._replace(below=""), Cell(cell.below, soft=True)))[count - 1]
+    ]
 
 
 def simple_table(
@@ -198,7 +224,9 @@ class Panel(NamedTuple):
     svg: str
     heading: str = ""
     narrow_svg: str = ""
-    """The same for a phone, where the chart can be drawn so narrow."""
+    """The same for a phone; none of a chart that can't be drawn so narrow."""
+    is_half: bool = False
+    """Whether it is drawn so small that two fit beside each other, and one on a phone."""
 
 
 @dataclass(frozen=True)
@@ -207,11 +235,16 @@ class Figure:
 
     name: str
     title: str
+    """None where the heading of its section says it."""
     caption: str
-    """What is shown and how to read it."""
+    """What is shown, in a line."""
     panels: tuple[Panel, ...]
     by_variant: bool
     """Whether colours tell variants apart, so that a legend is needed."""
+    note: str = ""
+    """How to read it, for those who want to know; below the chart."""
+    without: str = ""
+    """A variant that isn't in it: the baseline of ratios."""
 
     def prefixed(self, prefix: str) -> "Figure":
         """Give the figure under another name, for a page that has several of its kind."""

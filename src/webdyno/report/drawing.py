@@ -15,6 +15,7 @@ import altair as alt
 import vl_convert
 
 from webdyno.model.errors import OperationError
+from webdyno.report.document import Panel
 
 Rows = list[dict[str, Any]]
 Layers = alt.LayerChart | alt.FacetChart
@@ -23,7 +24,7 @@ VEGA_LITE = "6.4"
 ADDRESSES_BYTES = 64 * 2**30
 """What V8, which draws, reserves and more; it is no memory."""
 WIDTH_PX = 760
-NARROW_PX = 300
+HALF_PX, NARROW_PX = 400, 300
 HEIGHT_PX = 300
 GROUPED = "format(datum.value, ',.8~g')"
 
@@ -110,6 +111,8 @@ CONFIG: dict[str, Any] = {
         "titleFontWeight": "normal",
         "titlePadding": 10,
         "labelPadding": 5,
+        "labelOverlap": "greedy",
+        "labelSeparation": 6,
     },
     "axisY": {"domain": False, "ticks": False},
 }
@@ -184,6 +187,23 @@ def drawn(chart: Layers, *, height: int = HEIGHT_PX, width: int = WIDTH_PX) -> s
     # A chart that isn't right fails below all the same; looking at its schema takes as long again.
     spec = chart.to_dict(validate=False) | {"width": width, "height": height, "config": CONFIG}
     return _lean(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+
+
+def panel(
+    name: str,
+    alt_text: str,
+    chart: Layers,
+    *,
+    heading: str = "",
+    height: int = HEIGHT_PX,
+    is_half: bool = False,
+) -> Panel:
+    """Draw a chart as a panel of a figure: as one of two, or for wide and for narrow screens."""
+    if is_half:
+        half = drawn(chart, height=height, width=HALF_PX)
+        return Panel(name, alt_text, half, heading, is_half=True)
+    whole = drawn(chart, height=height)
+    return Panel(name, alt_text, whole, heading, drawn(chart, height=height, width=NARROW_PX))
 
 
 TAG = re.compile(r"<[^<>]*>")

@@ -19,21 +19,25 @@ from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
-    WIDTH_PX,
     Layers,
     Rows,
     css_variable,
-    drawn,
+    panel,
     values,
     variant_encodings,
 )
+from webdyno.report.ratio_charts import FACTOR, band_words, ratio_row
 from webdyno.report.ratio_tables import confidence_words
-from webdyno.report.run_charts import FACTOR, band_words, ratio_row
 from webdyno.report.view import PointView, RunView
-from webdyno.report.words import metric_axis, metric_label, ratio_and_interval, value_and_interval
+from webdyno.report.words import (
+    metric_axis,
+    metric_label,
+    ratio_and_interval,
+    sure_bounds,
+    value_and_interval,
+)
 
 PANEL_PX = 260
-HALF_WIDTH_PX = 400
 BAND_OPACITY = 0.16
 FEWEST_FOR_LOG = 4.0
 """How many times the smallest level the largest one is, at least, on a logarithmic axis."""
@@ -141,7 +145,7 @@ def _metric_along(view: RunView, axis: Axis, metric: Metric) -> Figure | None:
     return Figure(
         name=metric.name,
         title=metric_label(metric),
-        caption=f"{metric.better.capitalize()} is better. The bands are 95% intervals.",
+        caption=f"{metric.better.capitalize()} is better. {_drawn_as(axis)}: 95% CIs.",
         panels=_panels(metric.name, view, rows, axis, upright),
         by_variant=True,
     )
@@ -185,11 +189,13 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
     )
     return Figure(
         name="ratios",
-        title=f"{metric_label(metric)}: each variant ÷ {against}",
-        caption=f"With {confidence_words(view.deciding)} intervals; {metric.better} is better. "
-        f"{band_words(compared)}",
+        title="",
+        caption=f"Each variant ÷ {against}; {metric.better} is better. "
+        f"{_drawn_as(axis)}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
+        note=band_words(it.delta for it in compared),
         panels=_panels("ratios", view, rows, axis, upright),
         by_variant=True,
+        without=against,
     )
 
 
@@ -199,14 +205,20 @@ def _rows_of_ratios(points: Sequence[PointView], axis: Axis) -> Rows:
         | ratio_row(found)
         | {
             "value": found.ratio.estimate,
-            "told": f"{found.a}, {point.label}: {_with_interval(*ratio_and_interval(found))}, "
-            f"{found.verdict}",
+            "low": found.decisive.low,
+            "high": found.decisive.high,
+            "told": f"{found.a}, {point.label}: "
+            f"{_with_interval(ratio_and_interval(found)[0], sure_bounds(found))}, {found.verdict}",
         }
         for point in points
         if point.deciding
         for found in point.deciding.compared
-        if found.ratio
+        if found.ratio and found.decisive
     ]
+
+
+def _drawn_as(axis: Axis) -> str:
+    return "Bars" if axis.scale == "names" else "Bands"
 
 
 def _place(point: PointView, axis: Axis, variant: str) -> dict[str, Any]:
@@ -228,14 +240,21 @@ def _panels(
 ) -> tuple[Panel, ...]:
     """Draw a panel for each combination of the levels of all factors but the first."""
     facets = dict.fromkeys(row["facet"] for row in rows)
-    width = WIDTH_PX if len(facets) == 1 else HALF_WIDTH_PX
     variants = list(view.head.experiment.variants)
     panels = []
     for number, heading in enumerate(facets):
         shown = [row for row in rows if row["facet"] == heading]
-        svg = drawn(_along(variants, shown, axis, upright), height=PANEL_PX, width=width)
         said = "; ".join(row["told"] for row in shown)
-        panels.append(Panel(f"{name}-{number}", f"{upright.title}. {said}", svg, heading))
+        panels.append(
+            panel(
+                f"{name}-{number}",
+                f"{upright.title}. {said}",
+                _along(variants, shown, axis, upright),
+                heading=heading,
+                height=PANEL_PX,
+                is_half=len(facets) > 1,
+            )
+        )
     return tuple(panels)
 
 

@@ -17,7 +17,7 @@ from webdyno.model.run import RunHead
 from webdyno.model.several_runs import AcrossMachines, FleetJudgement, Replicate
 from webdyno.report import document as doc
 from webdyno.report.page import html
-from webdyno.report.run_charts import ratio_panel
+from webdyno.report.ratio_charts import band_words, ratio_panel
 from webdyno.report.words import SIGNS, as_headline, ratio_cells, verdict_cell
 
 AVERAGE, ANOTHER = "on average", "another machine"
@@ -26,7 +26,7 @@ DIFFER = (
     "what isn't the same on all of them may be why."
 )
 HOW_TO_READ = (
-    "A machine counts once, however many rounds it measured. The average's interval holds the mean "
+    "A machine counts once, however many rounds it measured. The average's CI holds the mean "
     "of machines of this kind in 95 of 100 such fleets; the range of another machine holds the "
     "ratio that one more of them would show. Neither speaks of machines of another kind. The "
     "verdict is that of the average; all interference is counted against it."
@@ -59,7 +59,7 @@ def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str],
     def compared(found: AcrossMachines, name: str) -> doc.Section:
         figure = _figure(name, found)
         return doc.Section(
-            "",
+            f"{found.a} ÷ {found.b}",
             [
                 *([figure] if figure else []),
                 *_excluded(found, many=many),
@@ -110,7 +110,7 @@ def why_no_verdict(fleet: FleetJudgement) -> str:
     return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
 
 
-RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "interval": "range", "verdict": "verdict"}
+RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "CI": "range", "verdict": "verdict"}
 
 
 def _table(found: AcrossMachines) -> doc.Table:
@@ -236,19 +236,19 @@ def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
         shown += [Shown(AVERAGE, found.mean, found.verdict), Shown(ANOTHER, found.another, surely)]
     if not shown:
         return None
-    rows = [{"row": place} | _row(it, found.delta) for place, it in enumerate(shown)]
-    machines = "Each machine's ratio with its interval"
+    rows = [_row(it, found.delta) for it in shown]
+    machines = "Each machine's ratio with its CI"
     if any(it.reach for it in shown):
         machines = (
-            "The lowest and the highest ratios with their intervals; between them those of all "
+            "The lowest and the highest ratios with their CIs; between them those of all "
             "machines (dot: median, thick line: the middle half, thin line: all)"
         )
     return doc.Figure(
         name=name,
-        title=f"{found.a} ÷ {found.b}",
-        caption=f"{machines}, their average with its own interval, and where one more machine of "
-        "this kind would lie. The shaded band, "
-        f"±{text.percent(found.delta)} around 1, holds differences too small to matter.",
+        title="",
+        caption=f"{machines}, their average with its own, and where one more machine of this kind "
+        "would lie.",
+        note=band_words([found.delta]),
         panels=(ratio_panel(name, rows, found.b),),
         by_variant=False,
     )
@@ -275,4 +275,5 @@ def _row(it: Shown, delta: float) -> dict[str, Any]:
         "decisive_high": high,
         "even_low": 1 / (1 + delta),
         "even_high": 1 + delta,
+        "rounds": [],
     }

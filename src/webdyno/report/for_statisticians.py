@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from webdyno.judge.comparison import SEQUENTIAL_FACTOR
+from webdyno.judge.fleet import intervals_of
 from webdyno.judge.questions import question_of
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison
@@ -13,6 +16,7 @@ from webdyno.report.ratio_tables import reasons
 from webdyno.report.result import deciding_table, other_metrics
 from webdyno.report.view import PointView
 
+FEWEST_FOR_PREDICTION = 3
 METHODS = {"t": "Student's t on log ratios", "hodges-lehmann": "Hodges–Lehmann on log ratios"}
 
 
@@ -34,7 +38,7 @@ def for_statisticians(point: PointView) -> Iterator[doc.Folded]:
     for section in other_metrics(point):
         note = doc.Paragraph(section.note, look="soft")
         blocks += [doc.Heading(section.heading), note, *section.blocks]
-    yield doc.Folded("n, both intervals, p, stopping rule, adjustment, ratios by round", blocks)
+    yield doc.Folded("n, df, both CIs, p, ratios by round, stopping rule, adjustment", blocks)
 
 
 def _tests(compared: Sequence[Comparison]) -> doc.Table:
@@ -45,6 +49,7 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
             str(len(it.by_round)),
             str(len(it.by_round) - 1) if it.method == "t" else text.MISSING,
             METHODS[it.method],
+            _another_round(it),
             _p(it.sign_flip_p),
             _p(2.0 ** (1 - len(it.by_round))),
         ]
@@ -54,11 +59,20 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
         "ratio": "name",
         "n (paired rounds)": "value",
         "df": "value",
-        "interval": "words",
+        "CI": "words",
+        "95% prediction interval (one more round)": "range",
         "p (exact sign-flip test)": "value",
         "smallest p for n": "value",
     }
     return doc.simple_table(heads, rows, style="beside")
+
+
+def _another_round(found: Comparison) -> str:
+    """Give where the ratio of one more round would lie; for three or more it says something."""
+    if len(found.by_round) < FEWEST_FOR_PREDICTION:
+        return text.MISSING
+    _, another = intervals_of(np.log(found.by_round), (0.0, 0.0), 0.95)
+    return text.ratio_bounds(another.ratio(0.95))
 
 
 def _p(p: float | None) -> str:
@@ -80,15 +94,13 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
         yield "Stopped", judged.stopped_because
     if question_of(data.experiment).stops_by_width:
         wider = text.percent(SEQUENTIAL_FACTOR - 1)
-        looks = "Stopping looks at the interval's width, never at significance."
-        after = (
-            f"After round {data.measure.min_rounds} intervals are {wider} wider to allow for it."
-        )
+        looks = "Stopping looks at the CI's width, never at significance."
+        after = f"After round {data.measure.min_rounds} CIs are {wider} wider to allow for it."
         yield "Looks", f"{looks} {after}"
     if compared and not any(it.worst_case for it in compared):
         yield "Worst case", "Nothing interfered: the worst-case CI is the sampling CI."
     yield "Adjusted", _adjusted(point, compared)
-    yield "Unadjusted", "Other metrics: each interval holds at 95% by itself."
+    yield "Unadjusted", "Other metrics: each CI holds at 95% by itself."
     yield "Excluded", slots_excluded(point)
 
 

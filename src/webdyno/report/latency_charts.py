@@ -10,30 +10,31 @@ from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.base import Interval
 from webdyno.model.capacity import Objective
-from webdyno.model.histogram import Histogram, merge_encoded
+from webdyno.model.histogram import Histogram
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
-from webdyno.report.document import Figure, Panel
+from webdyno.report.document import Figure
 from webdyno.report.drawing import (
     GROUPED,
     TOLD,
     Layers,
     Rows,
     css_variable,
-    drawn,
+    panel,
     values,
     variant_encodings,
 )
+from webdyno.report.percentiles import FEWEST_BEYOND, merged_latency
 from webdyno.report.view import PointView
 
-TAIL_SAMPLES = 10
-"""A percentile is drawn when at least so many responses lie beyond it."""
 POINTS_PER_DECADE = 20
 NAMED = (0.5, 0.1, 0.01, 0.001, 0.0001)
 """Shares beyond a percentile that get a mark on the curve."""
 SHOWN_BELOW = 0.4
 """Trials at lower rates, of the lowest capacity, would only squeeze the others."""
 SHOWN_ABOVE = 1.6
+SHORT_RANGE = 20
+"""Times of the shortest latency up to which an axis has more steps."""
 PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 
@@ -49,8 +50,8 @@ def latency_figure(point: PointView) -> Figure | None:
     ticks = [0.5, *(10.0**-n for n in range(1, 9) if 10.0**-n >= deepest * 0.9)]
     color, shape, dash = variant_encodings(variants)
     base = alt.Chart(values(rows)).encode(
-        x=alt.X("beyond:Q", title="Percentile of requests (log scale towards the slowest)")
-        .scale(type="log", nice=False, domain=[1, deepest])
+        x=alt.X("beyond:Q", title="Percentile of requests (log scale)")
+        .scale(type="log", nice=False, domain=[rows[0]["beyond"], deepest])
         .axis(values=ticks, labelExpr=PERCENTILE, labelFlush=True),
         y=alt.Y("ms:Q", title="Latency, ms (log scale)")
         .scale(type="log", nice=False, padding=10)
@@ -66,9 +67,9 @@ def latency_figure(point: PointView) -> Figure | None:
     closed = point.data.experiment.load.loop == "closed"
     return Figure(
         name="latency",
-        title="How long responses take",
-        caption="Lower is better. All slots merged; a curve ends where fewer than ten responses "
-        "are left beyond it."
+        title="Latency by percentile",
+        caption="All slots merged; lower is better.",
+        note="A curve ends where fewer than ten responses are left beyond it."
         + (
             " Closed loop: while a server stalls its clients wait as well, so these times say "
             "how the variants compare, not what independent visitors would see."
@@ -76,10 +77,8 @@ def latency_figure(point: PointView) -> Figure | None:
             else ""
         ),
         panels=(
-            Panel(
-                name="latency",
-                alt=f"Latency by percentile for each variant. {'; '.join(medians)}.",
-                svg=drawn(chart),
+            panel(
+                "latency", f"Latency by percentile for each variant. {'; '.join(medians)}.", chart
             ),
         ),
         by_variant=True,
@@ -92,16 +91,10 @@ def latency_rows(data: PointData, variants: Sequence[str]) -> Rows:
     All measured slots of finished rounds are merged; the curve ends where fewer than ten responses
     are left beyond it.
     """
-    slots = data.slots
-    return [
-        row
-        for variant in variants
-        for row in _curve(variant, [slot for slot in slots if slot.variant == variant])
-    ]
+    return [row for variant in variants for row in _curve(variant, merged_latency(data, variant))]
 
 
-def _curve(variant: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
-    merged = merge_encoded(slot.load.response_time_us.histogram for slot in slots)
+def _curve(variant: str, merged: Histogram) -> Iterator[dict[str, Any]]:
     for beyond in _percentile_grid(merged.total):
         time_us = merged.quantile(1 - beyond)
         if not time_us:
@@ -115,9 +108,9 @@ def _curve(variant: str, slots: list[SlotRecord]) -> Iterator[dict[str, Any]]:
 
 def _percentile_grid(responses: int) -> list[float]:
     """Give shares of responses beyond a percentile, the same for all variants where they can."""
-    grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(9 * POINTS_PER_DECADE)]
+    grid = [10 ** (-step / POINTS_PER_DECADE) for step in range(1, 9 * POINTS_PER_DECADE)]
     return sorted(
-        (share for share in [*grid, 0.5] if share * responses >= TAIL_SAMPLES), reverse=True
+        (share for share in [*grid, 0.5] if share * responses >= FEWEST_BEYOND), reverse=True
     )
 
 
@@ -127,10 +120,11 @@ def percentile_name(beyond: float) -> str:
 
 
 def _round_steps(rows: Rows) -> list[float]:
-    """Give 1, 2 and 5 times each power of ten in the range of the curves."""
+    """Give 1, 2 and 5 times each power of ten in the range of the curves; more in a short range."""
     times = [row["ms"] for row in rows]
-    steps = (step * 10.0**power for power in range(-4, 6) for step in (1, 2, 5))
-    return [step for step in steps if min(times) / 2 <= step <= max(times) * 2]
+    steps = (1, 2, 5) if max(times) > SHORT_RANGE * min(times) else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    each = (step * 10.0**power for power in range(-4, 6) for step in steps)
+    return [step for step in each if min(times) / 2 <= step <= max(times) * 2]
 
 
 def capacity_figure(point: PointView) -> Figure | None:
@@ -148,13 +142,12 @@ def capacity_figure(point: PointView) -> Figure | None:
         return None
     spans = [_span(variant, it) for variant, it in found.items()]
     panels = [
-        Panel(
-            name=f"capacity-{number}",
-            alt=f"{'; '.join(str(it['told']) for it in spans)}.",
-            svg=drawn(
-                _capacity_chart(list(point.data.experiment.variants), rows, spans, objective)
-            ),
+        panel(
+            f"capacity-{number}",
+            f"{'; '.join(str(it['told']) for it in spans)}.",
+            _capacity_chart(list(point.data.experiment.variants), rows, spans, objective),
             heading=objective.text if len(objectives) > 1 else "",
+            is_half=len(objectives) > 1,
         )
         for number, objective in enumerate(objectives)
         if (rows := _near_capacities(trial_rows(point.data, number, objective), found))
@@ -163,10 +156,10 @@ def capacity_figure(point: PointView) -> Figure | None:
         return None
     return Figure(
         name="capacity",
-        title="How much each can take",
+        title="Trials by arrival rate",
         caption="A mark for each trial; those below the dashed line keep "
-        f"{' and '.join(it.text for it in objectives)}. The upright lines are the capacities "
-        "with their intervals.",
+        f"{' and '.join(it.text for it in objectives)}. Upright lines: the capacities with their "
+        "95% CIs.",
         panels=tuple(panels),
         by_variant=True,
     )

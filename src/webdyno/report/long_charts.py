@@ -18,7 +18,7 @@ from webdyno.report.drawing import (
     Layers,
     Rows,
     css_variable,
-    drawn,
+    panel,
     values,
     variant_encodings,
 )
@@ -58,15 +58,10 @@ def tuning_figure(point: PointView) -> Figure | None:
     return Figure(
         name="tuning",
         title="The search, batch by batch",
-        caption="The best settings that the search knew by then, as it saw them. The best of many "
-        "noisy values looks better than it is: the result is what the fresh rounds say.",
-        panels=(
-            Panel(
-                name="tuning",
-                alt=f"{'; '.join(str(row['told']) for row in rows)}.",
-                svg=drawn(chart),
-            ),
-        ),
+        caption="The best settings known by then, as the search saw them.",
+        note="The best of many noisy values looks better than it is: the result is what the fresh "
+        "rounds say.",
+        panels=(panel("tuning", f"{'; '.join(str(row['told']) for row in rows)}.", chart),),
         by_variant=True,
     )
 
@@ -111,10 +106,11 @@ def course_figure(point: PointView) -> Figure | None:
     return Figure(
         name="course",
         title="Under load for longer",
-        caption="After the rounds, each variant under load without a restart: a mark for each "
-        "part, with its 95% interval (of memory the least and the most that was held). Crosses are "
-        "parts with stalls; a dashed line is an interruption, after which the servers were started "
-        f"again.{slopes}",
+        caption="After the rounds, each variant under load without restart: a mark for each part "
+        "with its 95% CI (of memory the least and the most that was held). A cross: a part with "
+        "stalls.",
+        note="A dashed line is an interruption, after which the servers were started again."
+        + slopes,
         panels=drawn_panels,
         by_variant=True,
     )
@@ -146,11 +142,13 @@ def _panel(shown: _Shown, looks: Sequence[LongLook], variants: Sequence[str]) ->
     for row in rows:
         row |= {end: float(f"{row[end] / shown.scale:.4g}") for end in ("low", "value", "high")}
     breaks = [{"minute": it.at_s / MINUTE_S} for look in looks for it in look.breaks]
-    return Panel(
-        name=f"course-{shown.name}",
-        alt=f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
-        svg=drawn(_course_chart(rows, breaks, shown.axis, variants), height=PANEL_PX),
+    return panel(
+        f"course-{shown.name}",
+        f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",
+        _course_chart(rows, breaks, shown.axis, variants),
         heading=shown.heading,
+        height=PANEL_PX,
+        is_half=True,
     )
 
 

@@ -61,9 +61,8 @@ def _table(table: doc.Table, corner: str) -> Iterator[str]:
 
 
 def _written(column: doc.Column, cell: doc.Cell) -> str:
-    return (
-        f"{cell.text} ({column.below} {cell.below})" if column.below and cell.below else cell.text
-    )
+    below = f" ({column.below} {cell.below})" if column.below and not column.spare else ""
+    return cell.text + below if cell.below else cell.text
 
 
 def table_lines(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:

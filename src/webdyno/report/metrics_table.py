@@ -3,7 +3,7 @@
 Two variants have columns and metrics have rows; of more variants each has a row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import verdict_word
@@ -11,6 +11,7 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.model.metrics import CAPACITY
 from webdyno.report import document as doc
+from webdyno.report.percentiles import merged_latency, percentile
 from webdyno.report.ratio_tables import MetricTable, confidence_words
 from webdyno.report.view import PointView
 from webdyno.report.words import (
@@ -30,15 +31,24 @@ MOST_COLUMNS = 2
 """Variants that have columns of their own; more of them have rows."""
 
 
-def metrics_table(point: PointView, deciding: MetricTable) -> doc.Table:
-    """Give what decides and the most important metrics beside it, one interval in a cell."""
+TAILS = {"latency_p50_us": "p95", "latency_p99_us": "p99.9"}
+"""By metric: the percentile of all slots that stands below it."""
+
+
+def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = False) -> doc.Table:
+    """Give what decides and the most important metrics beside it, one interval in a cell.
+
+    `tails`: where variants have columns also percentiles that are known of all slots alone.
+    """
     beside = [it for it in point.beside if it.metric.name in SHOWN]
     if deciding.ranked or len(deciding.rows) > MOST_COLUMNS:
         return _rows_of_variants(point, deciding, beside)
-    return _columns_of_variants(point, [deciding, *beside])
+    return _columns_of_variants(point, [deciding, *beside], TAILS if tails else {})
 
 
-def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc.Table:
+def _columns_of_variants(
+    point: PointView, tables: Sequence[MetricTable], tails: Mapping[str, str]
+) -> doc.Table:
     """Give a row for each metric: names in columns, and of two their ratio."""
     variants = [row.variant for row in tables[0].rows]
     compared = bool(tables[0].rows[0].comparison)
@@ -51,16 +61,17 @@ def _columns_of_variants(point: PointView, tables: Sequence[MetricTable]) -> doc
             doc.Column(f"{confidence_words(tables[:1])} CI", "range"),
             doc.Column("verdict", "verdict", obvious=True),
         ]
-    rows = [
-        [
-            doc.Cell(metric_title(it.metric), strong=number == 0),
-            *(_value(it.metric, row.value) for row in it.rows),
-            *(_compared(it.rows[0].comparison, decides=number == 0) if compared else ()),
-        ]
-        for number, it in enumerate(tables)
-    ]
+    blank = [""] * 3 if compared else []
+    rows: list[list[doc.Cell | str]] = []
+    for number, it in enumerate(tables):
+        name = doc.Cell(metric_title(it.metric), strong=number == 0)
+        ratio = _compared(it.rows[0].comparison, decides=number == 0) if compared else []
+        rows.append([name, *(_value(it.metric, row.value) for row in it.rows), *ratio])
+        if tail := tails.get(it.metric.name):
+            merged = (merged_latency(point.data, variant) for variant in variants)
+            name = doc.Cell(f"Latency {tail}", below="all slots")
+            rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
     if tables[0].metric.name != CAPACITY:  # the trials of a search fail by intent
-        blank = [""] * 3 if compared else []
         rows.insert(1, ["Failed requests", *(_failed(point.data, it) for it in variants), *blank])
     return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
 

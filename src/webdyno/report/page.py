@@ -1,16 +1,17 @@
 """Documents as pages: one file that holds everything and asks the network for nothing."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain, groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webdyno.model import format as text
 from webdyno.model.text import finished
-from webdyno.report.document import Block, Document, Section
-from webdyno.report.drawing import DARK, FONT, LIGHT, marks
+from webdyno.report.document import Block, Counts, Document, Headlines, Section
+from webdyno.report.drawing import DARK, FONT, LIGHT, Mark, marks
 
 CODE = re.compile(r"`(?P<command>[^`]*)`|(?<![\w-])(?P<flag>--[a-z][\w-]*(?: [\w.]+=[\w.]*\w)?)")
 NARROW_SPACE = "\u202f"
@@ -33,20 +34,13 @@ def html(
     the `variants` has a colour of its own. `ends_with` is a template for the last section.
     """
     known = marks(variants)
-    blocks = _templates().get_template("blocks.html")
-
-    def draw(block: Block) -> Markup:
-        drawn: Markup = getattr(macros, type(block).__name__)(block)
-        return drawn
-
     anchors = [it.anchor for it in document.blocks if isinstance(it, Section) and it.anchor]
-    macros = blocks.make_module({"marks": known, "draw": draw})
     return (
         _templates()
         .get_template("document.html")
         .render(
             document=document,
-            draw=draw,
+            drawn=draw_blocks(document.blocks, known),
             anchors=anchors,
             brand=brand,
             version=version,
@@ -57,6 +51,27 @@ def html(
             ends_with=ends_with,
         )
     )
+
+
+def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
+    """Draw blocks for a page that has the style sheet; `known` are the variants' marks.
+
+    What stands between sections becomes one: nothing is written on the bare page.
+    """
+
+    def draw(block: Block) -> Markup:
+        made: Markup = getattr(macros, type(block).__name__)(block)
+        return made
+
+    macros = _templates().get_template("blocks.html").make_module({"marks": known, "draw": draw})
+    together = groupby(blocks, key=lambda it: isinstance(it, Section | Headlines | Counts))
+    parts = (its if is_card else [Section("", list(its))] for is_card, its in together)
+    return Markup("\n").join(map(draw, chain.from_iterable(parts)))
+
+
+def style_sheet() -> str:
+    """Give the style sheet of all pages, for one that doesn't hold it itself."""
+    return _templates().get_template("style.css").render(marks=[])
 
 
 @cache

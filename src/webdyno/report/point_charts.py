@@ -1,6 +1,6 @@
 """The charts of what happened at one point: slots, CPU time, the machine's CPUs, and the others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import altair as alt
@@ -11,14 +11,14 @@ from webdyno.model.command import command
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import throughput_rps
 from webdyno.model.records import SlotRecord
-from webdyno.report.document import Figure, Panel
+from webdyno.report.document import Figure
 from webdyno.report.drawing import (
     CROSS,
     GROUPED,
     TOLD,
     Rows,
     css_variable,
-    drawn,
+    panel,
     values,
     variant_encodings,
 )
@@ -29,6 +29,7 @@ from webdyno.report.view import PointView
 CEILING_SHOWN = 1.5
 """Beyond this many times the highest arrival rate, the ceiling's line would only flatten the
 chart."""
+CPU_PX, HOST_PX = 220, 180
 SIDES = {"servers": "Servers' CPUs", "client": "Client's CPUs"}
 MOST_SLOTS = 400
 """Beyond so many only every second, third… slot is drawn in the chart of the machine's CPUs."""
@@ -77,20 +78,15 @@ def slots_figure(point: PointView) -> Figure | None:
     return Figure(
         name="slots",
         title="Throughput, slot by slot",
-        caption="Each shaded column is a round, for which every variant was started again."
-        + (
-            ""
-            if min(row["throughput"] for row in rows) == 0
-            else " The axis doesn't begin at zero."
-        )
-        + (f" A cross marks a slot that broke a rule or doesn't count ({bad})." if bad else "")
-        + (_ceiling_caption(ceiling_rps) if ceiling_rps else ""),
+        caption="A mark for each slot. Each shaded column is a round: every variant was restarted."
+        + (f" A cross: the slot broke a rule or doesn't count ({bad})." if bad else ""),
+        note=" ".join(_about_slots(rows, ceiling_rps)),
         panels=(
-            Panel(
-                name="slots",
-                alt=f"Throughput, req/s of {len(rows)} slots over time, by variant; "
+            panel(
+                "slots",
+                f"Throughput, req/s of {len(rows)} slots over time, by variant; "
                 f"{bad} broke a rule or don't count.",
-                svg=drawn(alt.layer(*layers)),
+                alt.layer(*layers),
             ),
         ),
         by_variant=True,
@@ -151,12 +147,15 @@ def _highest_ceiling_rps(data: PointData) -> float | None:
     return max((each.ceiling.throughput_rps for each in readings if each.ceiling), default=None)
 
 
-def _ceiling_caption(ceiling_rps: float) -> str:
-    return (
-        f" Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
-        f"req/s ({command('doctor', '--calibrate')}); a dashed line shows that "
-        "where it is near."
-    )
+def _about_slots(rows: Rows, ceiling_rps: float | None) -> Iterator[str]:
+    if min(row["throughput"] for row in rows) > 0:
+        yield "The axis doesn't begin at zero."
+    if ceiling_rps:
+        yield (
+            f"Against a server that does nothing this client reaches {text.number(ceiling_rps)} "
+            f"req/s ({command('doctor', '--calibrate')}); a dashed line shows that where it is "
+            "near."
+        )
 
 
 def cpu_figure(point: PointView) -> Figure | None:
@@ -189,10 +188,11 @@ def cpu_figure(point: PointView) -> Figure | None:
     about = "Server CPU per request by round for each variant."
     return Figure(
         name="cpu",
-        title="What a response costs the servers",
-        caption="User and system time of all of a variant's server processes, divided by the "
-        "answers they gave. Lower is better; unlike the throughput it isn't limited by the client.",
-        panels=(Panel(name="cpu", alt=about, svg=drawn(chart)),),
+        title="Server CPU per request, round by round",
+        caption="User and system time of all of a variant's server processes, divided by its "
+        "responses. Lower is better.",
+        note="Unlike throughput it isn't limited by the client.",
+        panels=(panel("cpu", about, chart, height=CPU_PX),),
         by_variant=True,
     )
 
@@ -218,13 +218,15 @@ def host_figure(point: PointView) -> Figure | None:
             ),
         )
         about = f"{heading}: how busy over time, in {len(rows)} slots."
-        panels.append(Panel(f"host-{side}", about, drawn(chart, height=200), heading))
+        panels.append(
+            panel(f"host-{side}", about, chart, heading=heading, height=HOST_PX, is_half=True)
+        )
     return Figure(
         name="host",
         title="How busy the CPUs were",
-        caption="Everything on these CPUs counted: a mark for each slot, a line from the least to "
-        "the most of its samples. Servers that are the bottleneck keep theirs near 100%; a client "
-        "near 100% measures itself.",
+        caption="A mark for each slot; a line from the least to the most busy of its samples.",
+        note="Everything on these CPUs is counted. Servers near 100% are saturated; a client near "
+        "100% measures itself.",
         panels=tuple(panels),
         by_variant=True,
     )

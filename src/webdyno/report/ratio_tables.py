@@ -20,13 +20,10 @@ from webdyno.report.words import (
 )
 
 OF_TIMES = (
-    "Below a variant's interval, which is that of its starts: where the percentile of one typical "
-    "start lies by the number of its responses."
+    "95% CI: of the mean over rounds. Within a round: where the percentile of one typical round "
+    "lies by the number of its responses."
 )
-WORST_CASE = (
-    "Below a ratio's sampling CI: its worst-case CI, which counts all interference against the "
-    "verdict. Verdicts rest on it."
-)
+WORST_CASE = "Worst case: all interference is counted against the verdict. Verdicts rest on it."
 
 
 @dataclass(frozen=True)
@@ -96,10 +93,10 @@ def ratio_columns(tables: Sequence[MetricTable], verdict: str = "") -> list[Colu
     return [
         Column("variant", "name", obvious=True),
         Column("value", "value"),
-        Column("95% interval", "range", spare=True, below_means=OF_TIMES),
+        Column("95% CI", "range", spare=True, below="within a round", below_means=OF_TIMES),
         Column("ratio", "ratio"),
         Column(
-            f"{confidence_words(tables)} interval",
+            f"{confidence_words(tables)} CI",
             "range",
             below="worst case",
             below_means=WORST_CASE,

@@ -132,7 +132,7 @@ def cause_sections(
         "What each setting does",
         what_settings_do(judged.effects),
         note="Averaged over the other settings, from variants that had them in all combinations or "
-        "in a balanced part of these. All intervals hold together with 95%.",
+        "in a balanced part of these. All CIs hold together with 95%.",
     )
     yield from _said(
         "What limits it",
@@ -189,9 +189,9 @@ def other_metrics(point: PointView) -> Iterator[doc.Section]:
         yield doc.Section(
             "Other metrics",
             [beside_table(point.beside, better=True)],
-            note="Not part of the verdict. Each interval holds by itself: it isn't adjusted for "
+            note="Not part of the verdict. Each CI holds by itself: it isn't adjusted for "
             "their number.",
-            brief="not part of the verdict; each interval holds by itself, unadjusted",
+            brief="not part of the verdict; each CI holds by itself, unadjusted",
             soft=True,
         )
 

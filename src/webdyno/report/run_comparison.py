@@ -72,7 +72,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
         columns=[
             doc.Column("variant", "name", obvious=True),
             doc.Column("after ÷ before", "ratio"),
-            doc.Column(f"{text.confidence_level(levels[0] if levels else 0.95)} interval", "range"),
+            doc.Column(f"{text.confidence_level(levels[0] if levels else 0.95)} CI", "range"),
             doc.Column("verdict", "verdict"),
         ],
         groups=[
@@ -138,7 +138,7 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
             *map(doc.Column, text.factor_names(experiment.factors).values()),
             doc.Column("variants", "name", obvious=True),
             doc.Column("ratio", "ratio"),
-            doc.Column("interval", "range"),
+            doc.Column("CI", "range"),
             doc.Column("verdict", "verdict"),
             doc.Column("machine and run"),
         ],

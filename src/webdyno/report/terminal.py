@@ -4,7 +4,7 @@ What is folded and what is drawn is left to the page.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, zip_longest
+from itertools import islice
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -218,20 +218,17 @@ def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
 
 def _columns(table: doc.Table) -> Iterator[_Drawn]:
     """Give the columns of a table; a soft one has none to spare, and of two lines the second."""
+    table = table if table.soft else table.apart()
     rows = [line for group in table.groups for line in _indented(group)]
     for column, cells in zip(table.columns, zip(*rows, strict=True), strict=True):
         if table.soft and column.spare:
             continue
         heading = Text("" if column.obvious else column.heading, "dim")
-        below = [Text(cell.below, "dim") for cell in cells] if column.below else []
         if table.soft:
-            shown = (second or Text(cell.text) for cell, second in zip_longest(cells, below))
-            yield _Drawn(column, heading, [Text(it.plain, "dim") for it in shown])
-            continue
-        yield _Drawn(column, heading, [Text(cell.text, _style(cell)) for cell in cells])
-        if any(below):
-            second = doc.Column(column.below, column.kind, spare=True)
-            yield _Drawn(second, Text(column.below, "dim"), below)
+            shown = (cell.below or cell.text if column.below else cell.text for cell in cells)
+            yield _Drawn(column, heading, [Text(it, "dim") for it in shown])
+        else:
+            yield _Drawn(column, heading, [Text(cell.text, _style(cell)) for cell in cells])
 
 
 def _indented(group: doc.RowGroup) -> Iterator[Sequence[doc.Cell]]:

@@ -29,7 +29,7 @@ MOST_TOLD = 6
 ABOUT_RANKS = (
     "A rank is a range where more than one is possible: it begins after all that are "
     "better, and ends before all that are worse. With 95% confidence all ranks hold "
-    "together. Ratios are to the variant that is shown first, with intervals that hold together, "
+    "together. Ratios are to the variant that is shown first, with CIs that hold together, "
     "too."
 )
 

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from rich.console import Console
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -31,10 +29,12 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.text import finished
 from webdyno.report.conditions import when
 from webdyno.report.csv_files import summary_csv
+from webdyno.report.document import Document
+from webdyno.report.page import draw_blocks, style_sheet
 from webdyno.report.result import summary
 from webdyno.report.run_comparison import comparison_document
-from webdyno.report.terminal import print_document
 from webdyno.report.words import SIGNS
+from webdyno.run.folder import RunFolder
 from webdyno.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
 from webdyno.ui.live import events
 from webdyno.ui.runs import Runs, page_of, seen, state_of
@@ -45,7 +45,6 @@ SYSTEMS = {"system": "stack", "baseline": "baseline"}
 """By the API's name of it: the field of the page."""
 OWN = ("rev:", "conf:", "url:")
 """Systems of the user's own that may be named on a page; commands and images may not."""
-COLUMNS = 100
 
 CONFIGURATION = re.compile(r"conf:(?P<server>(?:[a-z]+:)?)(?P<file>.*?)(?P<port>(?:#[0-9]+)?)")
 
@@ -71,6 +70,7 @@ def make_app(
         Route("/live/{name:path}", pages.live),
         Route("/events/{name:path}", pages.events),
         Route("/export/{kind}/{name:path}", pages.export),
+        Route("/style.css", pages.style),
         Mount("/static", StaticFiles(packages=[("webdyno.ui", "static")])),
     ]
     return Starlette(
@@ -185,8 +185,13 @@ class _Pages:
         if len(names) != 2:
             raise UserError("choose two runs of the same experiment to compare them")
         folders = sorted(map(self._runs.open, names), key=lambda it: it.head.started_at)
-        told = await run_in_threadpool(_compared, folders)
-        return self._page("compare.html", names=[str(it.path.name) for it in folders], told=told)
+        found = await run_in_threadpool(_compared, folders)
+        blocks = draw_blocks(found.blocks)
+        return self._page("compare.html", folders=folders, found=found, drawn=blocks)
+
+    async def style(self, _: Request) -> Response:
+        """Give the reports' style sheet, which our pages have as well."""
+        return PlainTextResponse(style_sheet(), media_type="text/css")
 
     async def verdict(self, request: Request) -> Response:
         """Give a run's verdict and headline."""
@@ -252,8 +257,6 @@ class _Pages:
         )
 
 
-def _compared(folders: Sequence[Any]) -> str:
-    console = Console(width=COLUMNS, record=True, file=StringIO(), markup=False)
+def _compared(folders: Sequence[RunFolder]) -> Document:
     compared = compare_sweeps(*(it.data() for it in folders))
-    print_document(console, comparison_document(folders[1].head, compared))
-    return console.export_text()
+    return comparison_document(folders[1].head, compared)

@@ -7,8 +7,8 @@ async function verdicts() {
   for (const place of all("[data-verdict]")) {
     try {
       const told = await (await fetch(place.dataset.verdict)).json();
-      place.textContent = told.verdicts.map((it) => `${it.sign} ${it.word}`).join(", ");
-      place.title = told.headline;
+      place.replaceChildren(...told.verdicts.map((it) => element("span", `${it.sign} ${it.word}`, `mark ${it.word}`)));
+      place.closest("tr").querySelector("[data-headline]").textContent = told.headline;
     } catch {
       place.textContent = "can't be judged";
     }
@@ -39,26 +39,35 @@ function scale(point) {
   const box = element("div", "", "scale");
   box.setAttribute("role", "img");
   box.setAttribute("aria-label", `precision ±${point.known}, target ±${point.wanted}`);
-  for (const [name, half] of [["band", point.wanted_half_width], ["interval", point.half_width]]) {
+  for (const [name, half] of [["wanted", point.wanted_half_width], ["interval", point.half_width]]) {
     const part = element("span", "", name);
     part.style.left = `${50 - (50 * half) / widest}%`;
     part.style.width = `${(100 * half) / widest}%`;
     box.append(part);
   }
-  box.append(element("span", "", "centre"));
+  box.append(element("span", "", "center"));
   return box;
 }
 
+function progress(point) {
+  const bar = element("progress");
+  bar.max = point.expected;
+  bar.value = point.rounds;
+  bar.setAttribute("aria-label", "rounds measured, of those expected");
+  return bar;
+}
+
 function shown(point) {
-  const part = element("div", "", "point");
+  const part = element("div", "", "part");
   const rounds = point.expected ? `${point.rounds} of about ${point.expected} rounds, ${point.left} left` : `${point.rounds} rounds`;
   part.append(element("p", [point.label, rounds].filter(Boolean).join(" · ")));
-  for (const ratio of point.ratios ?? []) part.append(element("p", ratio, "ratio"));
+  if (point.expected) part.append(progress(point));
+  for (const ratio of point.ratios ?? []) part.append(element("p", ratio, "now"));
   if (point.known) {
     part.append(scale(point));
     part.append(element("p", `precision ±${point.known}, target ±${point.wanted}`, "soft small"));
   }
-  if (point.excluded) part.append(element("p", `slots excluded: ${point.excluded}`, "warning small"));
+  if (point.excluded) part.append(element("p", `slots excluded: ${point.excluded}`, "excluded small"));
   return part;
 }
 

@@ -1,0 +1,188 @@
+"""Charts of ratios: how much each variant differs from the baseline, and how sure that is.
+
+At one point they stand below each other; of several points they are drawn along the first factor
+(`factor_charts`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import altair as alt
+
+from webdyno.judge.sentences import verdict_word
+from webdyno.model import format as text
+from webdyno.model.judgement import Comparison, Verdict
+from webdyno.report.document import Figure, Panel
+from webdyno.report.drawing import (
+    TOLD,
+    Layers,
+    Rows,
+    css_variable,
+    panel,
+    values,
+)
+from webdyno.report.ratio_tables import MetricTable, confidence_words
+from webdyno.report.words import SIGNS, ratio_and_interval, worst_case_words
+
+TONES = {
+    Verdict.FASTER: "better",
+    Verdict.SLOWER: "worse",
+    Verdict.EQUIVALENT: "even",
+    Verdict.INCONCLUSIVE: "open",
+    Verdict.INVALID: "broken",
+    Verdict.INCOMPLETE: "open",
+    Verdict.MEASURED: "even",
+}
+ROW_PX, ROUNDS_PX = 48, 14
+"""Height of a ratio with its label above it, and of the line of its rounds between the two."""
+LABEL_PX, BAR_PX, MARGIN_PX = 12, 33, 12
+"""Where label and bar are in a row without rounds, and how far the band reaches around the bar."""
+RESULT_PX = 150
+"""So much of a row's line is left to its result."""
+MOST_ROOM = 4.0
+"""How far beyond the outermost estimates an axis goes; wider intervals are cut off there."""
+FACTOR = "format(datum.value, '.4~g') + '×'"
+
+
+def ratio_figure(table: MetricTable) -> Figure | None:
+    """Draw the ratios of one metric at one point, each on its band of equivalence."""
+    compared = table.compared
+    if not compared:
+        return None
+    against = compared[0].b
+    reach = (
+        " The thin line is the worst-case CI, which counts all interference; the verdict rests on "
+        "it."
+        if any(it.worst_case for it in compared)
+        else ""
+    )
+    return Figure(
+        name="ratios",
+        title="",
+        caption=f"Dot and bar: the ratio with its {confidence_words([table])} CI. Small dots: the "
+        "rounds.",
+        note=f"{band_words(it.delta for it in compared)} A CI inside it means equivalent; one "
+        f"clear of 1 shows a difference; any other is inconclusive.{reach}",
+        panels=(ratio_panel("ratios", [ratio_row(found) for found in compared], against),),
+        by_variant=False,
+    )
+
+
+def ratio_panel(name: str, rows: Rows, against: str) -> Panel:
+    """Draw ratios below each other; each row is one of `ratio_row`."""
+    row_px = ROW_PX + ROUNDS_PX * any(row["rounds"] for row in rows)
+    placed = [_placed(row, place * row_px, row_px) for place, row in enumerate(rows)]
+    height_px = row_px * len(rows)
+    chart = _chart(placed, against, height_px)
+    return panel(name, "; ".join(row["told"] for row in rows), chart, height=height_px)
+
+
+def _placed(row: Mapping[str, Any], top_px: int, row_px: int) -> dict[str, Any]:
+    """Say how far below the chart's upper edge each part of a row is."""
+    bar_px = top_px + BAR_PX + row_px - ROW_PX
+    return {
+        **row,
+        "label_px": top_px + LABEL_PX,
+        "band_px": top_px + BAR_PX - MARGIN_PX,
+        "rounds_px": bar_px - ROUNDS_PX,
+        "bar_px": bar_px,
+        "end_px": bar_px + MARGIN_PX,
+    }
+
+
+def ratio_row(found: Comparison) -> dict[str, Any]:
+    """Give a ratio with its interval, its band of equivalence, and all that is told of it."""
+    assert found.ratio is not None  # noqa: S101 (requested by the caller)
+    ratio, interval = ratio_and_interval(found)
+    decisive, wide = found.decisive or found.ratio, worst_case_words(found)
+    bounds = f", worst case {wide}" if wide else ""
+    return {
+        "label": f"{found.a} ÷ {found.b}",
+        "result": f"{ratio}  {SIGNS[found.verdict]} {verdict_word(found.verdict, found.metric)}",
+        "told": f"{found.a} ÷ {found.b}: {ratio} ({interval}{bounds}), {found.verdict}",
+        "tone": str(found.verdict),
+        "ratio": found.ratio.estimate,
+        "low": found.ratio.low,
+        "high": found.ratio.high,
+        "decisive_low": decisive.low,
+        "decisive_high": decisive.high,
+        "even_low": 1 / (1 + found.delta),
+        "even_high": 1 + found.delta,
+        "rounds": list(zip(found.rounds, found.by_round, strict=True)),
+    }
+
+
+def band_words(deltas: Iterable[float]) -> str:
+    """Say what the shaded band is: the judge's own delta, which A/A variants may have widened."""
+    widths = " or ".join(f"±{text.percent(delta)}" for delta in sorted(set(deltas)))
+    return f"The shaded band, {widths} around 1, holds differences below the practical threshold."
+
+
+def _chart(rows: Rows, against: str, height_px: int) -> Layers:
+    base = alt.Chart(values(rows))
+    scale = alt.Scale(type="log", domain=_reach(rows), nice=False, clamp=True, padding=18)
+    axis = alt.Axis(labelExpr=FACTOR, tickCount=6, labelOverlap="greedy", labelSeparation=8)
+    title = f"Ratio to {against} (log scale)"
+
+    def across(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+    def down(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", axis=None, scale=alt.Scale(domain=[height_px, 0], nice=False))
+
+    tones = alt.Scale(domain=list(TONES), range=[css_variable(tone) for tone in TONES.values()])
+    color = alt.Color("tone:N", scale=tones, legend=None)
+    shown = base.encode(color=color)
+    band = base.encode(y=down("band_px"), y2="end_px:Q")
+    return alt.layer(
+        band.mark_rect(color=css_variable("band"), aria=False).encode(
+            x=across("even_low"), x2="even_high:Q"
+        ),
+        band.transform_calculate(one="1")
+        .mark_rule(color=css_variable("ink-soft"), strokeWidth=1, aria=False)
+        .encode(x=across("one")),
+        alt.Chart(values(_rounds(rows)))
+        .mark_point(filled=True, size=26, opacity=0.6)
+        .encode(x=across("ratio"), y=down("rounds_px"), color=color, description=TOLD),
+        shown.mark_rule(strokeWidth=1, aria=False).encode(
+            x=across("decisive_low"), x2="decisive_high:Q", y=down("bar_px")
+        ),
+        shown.mark_rule(strokeWidth=3, strokeCap="round", aria=False).encode(
+            x=across("low"), x2="high:Q", y=down("bar_px")
+        ),
+        shown.mark_point(filled=True, size=90, opacity=1).encode(
+            x=across("ratio"), y=down("bar_px"), description=TOLD
+        ),
+        base.mark_text(align="left", aria=False, limit=alt.ExprRef(f"width - {RESULT_PX}")).encode(
+            x=alt.value(0), y=down("label_px"), text="label:N"
+        ),
+        shown.mark_text(align="right", aria=False, fontWeight=600).encode(
+            x=alt.value("width"), y=down("label_px"), text="result:N"
+        ),
+    )
+
+
+def _rounds(rows: Rows) -> Rows:
+    """Give a dot for each round of each row."""
+    return [
+        {
+            "ratio": ratio,
+            "rounds_px": row["rounds_px"],
+            "tone": row["tone"],
+            "told": f"{row['label']}, round {number}: {text.significant(ratio, 3)}{text.TIMES}",
+        }
+        for row in rows
+        for number, ratio in row["rounds"]
+    ]
+
+
+def _reach(rows: Rows) -> list[float]:
+    """Give the ends of the axis: all bands, rounds and intervals, unless those are very wide."""
+    ratios = [row["ratio"] for row in rows]
+    seen = [ratio for row in rows for _, ratio in row["rounds"]]
+    low = min([*(row["decisive_low"] for row in rows), *seen])
+    high = max([*(row["decisive_high"] for row in rows), *seen])
+    return [
+        min(max(low, min(ratios) / MOST_ROOM), *(row["even_low"] for row in rows)),
+        max(min(high, max(ratios) * MOST_ROOM), *(row["even_high"] for row in rows)),
+    ]
