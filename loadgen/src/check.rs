@@ -13,12 +13,7 @@ impl Expect {
     /// What is wrong with an answer whose framing was sound; `hash` is given for those whose body
     /// was read in full.
     pub fn judge(&self, status: u16, body_bytes: u64, hash: Option<Sha256>) -> Option<Failure> {
-        let status_is_right = match &self.status {
-            // 101 is malformed unless it was asked for.
-            None => status == SWITCHING || (200..300).contains(&status),
-            Some(right) => right.contains(&status),
-        };
-        if !status_is_right {
+        if !self.has_right_status(status) {
             return Some(Failure::Status);
         }
         if self.body_bytes.is_some_and(|wanted| wanted != body_bytes) {
@@ -28,6 +23,14 @@ impl Expect {
             return None;
         };
         (hash.finalize().as_slice() != wanted.0).then_some(Failure::Body)
+    }
+
+    pub fn has_right_status(&self, status: u16) -> bool {
+        match &self.status {
+            // 101 is malformed unless it was asked for.
+            None => status == SWITCHING || (200..300).contains(&status),
+            Some(right) => right.contains(&status),
+        }
     }
 
     /// The statuses that are right, in words.

@@ -16,6 +16,7 @@ pub mod order;
 pub mod output;
 pub mod record;
 pub mod schedule;
+pub mod session;
 pub mod target;
 pub mod tls;
 pub mod units;

@@ -12,6 +12,7 @@ use super::signals;
 use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
+use crate::output::trace::TracedAnswer;
 use crate::units;
 
 /// Read one JSON order per line from standard input and answer each with one JSON line.
@@ -49,20 +50,33 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 }
 
 fn answer(engine: &mut Engine, line: &[u8]) -> String {
-    match slot(engine, line) {
-        Ok(result) => text(&result),
+    match outcome(engine, line) {
+        Ok(result) => result,
         Err(error) => text(&json!({"schema": SCHEMA, "id": error.id, "error": error.message})),
     }
 }
 
-fn slot(engine: &mut Engine, line: &[u8]) -> Result<SlotResult, OrderError> {
+fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     let wrong = |error| OrderError { id: None, message: format!("the order is no text: {error}") };
     let order = parse(str::from_utf8(line).map_err(wrong)?)?;
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
+    let broken = |error: io::Error| fail(error.to_string());
+    let (only_login, trace) =
+        order.session.as_ref().map_or((false, false), |it| (it.only_login, it.trace));
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);
-    let measured = engine.run(&plan, &mut |_| {}).map_err(|error| fail(error.to_string()))?;
-    Ok(SlotResult::new(&plan, &measured))
+    if only_login {
+        engine.log_in(&plan).map_err(broken)?;
+        let users = plan.order.load.connections;
+        return Ok(text(&json!({"schema": SCHEMA, "id": id, "logged_in": users})));
+    }
+    if trace {
+        let traced = engine.trace(&plan).map_err(broken)?;
+        let traced: Vec<_> = traced.iter().map(|it| TracedAnswer::new(&plan, it)).collect();
+        return Ok(text(&json!({"schema": SCHEMA, "id": id, "trace": traced})));
+    }
+    let measured = engine.run(&plan, &mut |_| {}).map_err(broken)?;
+    Ok(text(&SlotResult::new(&plan, &measured)))
 }
 
 fn text(value: &impl Serialize) -> String {

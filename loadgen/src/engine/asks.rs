@@ -8,7 +8,8 @@ use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Exp1};
 
 use super::plan::Plan;
-use crate::order::{Think, ThinkDistribution};
+use super::users::flows;
+use crate::order::{Request, Think, ThinkDistribution};
 use crate::record::Recorder;
 use crate::schedule::{Ask, Choice, Places, Quota, Timetable, Told, zipf_weights};
 
@@ -30,6 +31,8 @@ pub struct Part {
     pub connections: usize,
     pub slow: usize,
     pub idle: usize,
+    /// The number of the first of the load's among those of all threads.
+    pub first_connection: usize,
     pub thread: usize,
     pub rng: SmallRng,
 }
@@ -55,9 +58,11 @@ impl Supplies {
         };
         let weights = match order.zipf {
             Some(alpha) => zipf_weights(order.requests.len(), alpha),
-            None => order.requests.iter().map(|request| request.weight).collect(),
+            None => weights(&order.requests),
         };
-        let choice = Choice::new(&weights, order.sequence.as_deref())?;
+        let traces = plan.sessions.as_ref().is_some_and(|sessions| sessions.trace);
+        let once = traces.then(|| firsts(&order.requests));
+        let choice = Choice::new(&weights, once.as_deref().or(order.sequence.as_deref()))?;
         Ok(Supplies { supply, choice, threads })
     }
 
@@ -68,6 +73,7 @@ impl Supplies {
             let all = all as usize;
             all / self.threads + usize::from(thread < all % self.threads)
         };
+        let all = load.connections as usize;
         // Spread, so that seeds of threads and of slots don't meet.
         let seed = plan.order.seed.wrapping_add((thread as u64 + 1) << 32);
         Part {
@@ -76,6 +82,7 @@ impl Supplies {
             connections: share_of(load.connections),
             slow: share_of(load.slow_readers.map_or(0, |slow| slow.connections)),
             idle: share_of(load.idle_connections),
+            first_connection: all / self.threads * thread + thread.min(all % self.threads),
             thread,
             rng: SmallRng::seed_from_u64(seed),
         }
@@ -88,6 +95,17 @@ impl Supplies {
             Supply::Timetable(table) => table.close(end_ns),
         }
     }
+}
+
+/// What is chosen among: flows, each by its first request.
+fn weights(requests: &[Request]) -> Vec<f64> {
+    let weight = |(flow, request): (Option<_>, &Request)| flow.map_or(0.0, |_| request.weight);
+    flows(requests).into_iter().zip(requests).map(weight).collect()
+}
+
+/// Each flow by its first request.
+fn firsts(requests: &[Request]) -> Vec<u32> {
+    (0..).zip(flows(requests)).filter_map(|(first, flow)| flow.map(|_| first)).collect()
 }
 
 #[derive(Debug)]
@@ -173,6 +191,10 @@ impl Asks {
             due_ns: None,
             ready_ns: 0,
         }
+    }
+
+    pub fn rng(&mut self) -> &mut SmallRng {
+        &mut self.part.rng
     }
 
     pub fn pause_ns(&mut self, think: &Think) -> u64 {
@@ -267,6 +289,7 @@ mod tests {
             connections: lanes,
             slow: 0,
             idle: 0,
+            first_connection: 0,
             thread: 0,
             rng: SmallRng::seed_from_u64(0),
         };

@@ -12,9 +12,9 @@ use rustix::net::RecvFlags;
 use sha2::{Digest, Sha256};
 
 use super::plan::Ready;
+use super::users::User;
 use super::wire::{Got, Wire};
 use crate::check::CHECKSUM_EVERY;
-use crate::http1::cookies::CookieJar;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 
@@ -95,13 +95,6 @@ pub enum Received {
     Lost(io::Error),
 }
 
-/// Cookies of one user, and the request that carries them.
-#[derive(Debug, Default)]
-struct Cookies {
-    jar: CookieJar,
-    request: Vec<u8>,
-}
-
 #[derive(Debug, Default)]
 pub struct Exchange {
     pub response: Response,
@@ -115,30 +108,36 @@ pub struct Exchange {
     written: usize,
     /// Bytes that were taken in but still lie in the kernel.
     unread: usize,
-    cookies: Option<Box<Cookies>>,
+    /// Who asks, where users differ.
+    pub user: Option<Box<User>>,
+    /// The user looks into the answer's body.
+    reads_body: bool,
 }
 
 impl Exchange {
-    /// Makes ready for a request.
-    pub fn begin(&mut self, request: &Ready, hash: Option<Box<Sha256>>, last: bool, cookies: bool) {
+    /// Makes ready for a request; `keeps_body`: whatever the user needs of the answer.
+    pub fn begin(
+        &mut self,
+        request: &Ready,
+        hash: Option<Box<Sha256>>,
+        last: bool,
+        keeps_body: bool,
+    ) {
         self.written = 0;
         self.first_byte_ns = 0;
         self.last = last;
         self.hash = hash;
-        self.response.reset(request.asked, cookies);
-        match &mut self.cookies {
-            Some(kept) if cookies => {
-                kept.request = request.rendered.with_cookies(last, &kept.jar);
-            }
-            Some(_) => self.cookies = None,
-            None => {}
+        self.response.reset(request.asked, request.script.is_some());
+        if let (Some(user), Some(script)) = (&mut self.user, &request.script) {
+            user.write(script, last);
+            self.reads_body = keeps_body || script.reads_body;
         }
     }
 
-    /// Makes ready for another connection; its user keeps the cookies.
+    /// Makes ready for another connection; its user stays.
     pub fn renew(&mut self) {
-        let cookies = self.cookies.take();
-        *self = Exchange { cookies, ..Exchange::default() };
+        let user = self.user.take();
+        *self = Exchange { user, ..Exchange::default() };
     }
 
     /// Writes what is left of the request.
@@ -173,8 +172,8 @@ impl Exchange {
     }
 
     fn bytes<'a>(&'a self, request: &'a Ready) -> &'a [u8] {
-        match &self.cookies {
-            Some(cookies) if !cookies.request.is_empty() => &cookies.request,
+        match (&self.user, &request.script) {
+            (Some(user), Some(_)) => user.request(),
             _ => request.rendered.bytes(self.last),
         }
     }
@@ -190,7 +189,7 @@ impl Exchange {
         defers: bool,
     ) -> Received {
         let opaque = self.response.opaque();
-        let drops = wire.can_drop && self.hash.is_none();
+        let drops = wire.can_drop && self.hash.is_none() && !self.reads_body;
         if opaque >= DROP_FROM_BYTES && drops {
             return self.receive_dropping(wire, opaque, scratch);
         }
@@ -219,9 +218,13 @@ impl Exchange {
         scratch.filled = count;
         self.unread = if flags.contains(RecvFlags::PEEK) { count } else { 0 };
         let hash = &mut self.hash;
+        let mut reader = self.user.as_deref_mut().filter(|_| self.reads_body);
         let sink = |data: &[u8]| {
             if let Some(hash) = hash {
                 hash.update(data);
+            }
+            if let Some(reader) = &mut reader {
+                reader.read(data);
             }
         };
         let received = match self.response.feed(&scratch.read[..count], &mut memory.head, sink) {
@@ -287,17 +290,27 @@ impl Exchange {
         }
     }
 
-    /// Ends the exchange with what the answer had: the checksum, if the body was read in full.
-    pub fn end(&mut self, memory: &mut Memory, done_ns: u64) -> Option<Box<Sha256>> {
+    /// Ends the exchange: gives the checksum, if the body was read in full, and what the user
+    /// misses in an answer that is valid otherwise.
+    pub fn end(
+        &mut self,
+        memory: &mut Memory,
+        request: &Ready,
+        done_ns: u64,
+    ) -> (Option<Box<Sha256>>, Option<String>) {
         let bytes = self.response.head_bytes + self.response.body_bytes;
         if self.first_byte_ns != done_ns && bytes <= ACKED_WHEN_READ_BYTES {
             memory.in_pieces = true;
         }
-        let head = std::mem::take(&mut self.response.kept_head);
-        if !head.is_empty() {
-            self.cookies.get_or_insert_default().jar.keep(&head);
-        }
-        self.hash.take()
+        self.reads_body = false;
+        let missing = match (&mut self.user, &request.script) {
+            (Some(user), Some(script)) => {
+                let is_valid = request.expect.has_right_status(self.response.status);
+                user.take(script, &self.response.kept_head, is_valid)
+            }
+            _ => None,
+        };
+        (self.hash.take(), missing)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sha2::Sha256;
 
+use crate::record::Failure;
 use crate::schedule::Ask;
 
 /// A request that a lane has taken on.
@@ -45,8 +46,22 @@ pub struct Answer {
     pub body_bytes: u64,
     /// Given when the body was to be checked.
     pub hash: Option<Box<Sha256>>,
-    /// What gRPC says went wrong, though the status is fine.
-    pub rpc_failure: Option<String>,
+    /// What is wrong though the status is fine: gRPC says it, or the user misses something.
+    pub fault: Option<(Failure, String)>,
     pub first_byte_ns: u64,
     pub done_ns: u64,
+}
+
+/// An answer, whole.
+#[derive(Debug, Clone)]
+pub struct Traced {
+    /// The plan's request.
+    pub request: usize,
+    pub status: u16,
+    pub head: Vec<u8>,
+    pub body: Vec<u8>,
+    /// By name: what the user took from it.
+    pub captured: Vec<(String, Vec<u8>)>,
+    /// What is wrong with it.
+    pub failure: Option<String>,
 }

@@ -23,6 +23,7 @@ use super::flight::{Answer, Flight};
 use super::wire::{Got, Wire};
 use crate::grpc::Rpc;
 use crate::http2::{Message, Trouble};
+use crate::record::Failure;
 
 /// Flow control windows as Chrome has them, so that it isn't them that limit a server nearby.
 const STREAM_WINDOW_BYTES: u32 = 6 << 20;
@@ -304,7 +305,7 @@ impl Stream {
                 head_bytes: reading.head_bytes,
                 body_bytes: reading.bytes,
                 hash: self.hash.take(),
-                rpc_failure: reading.rpc.as_ref().and_then(Rpc::failure),
+                fault: reading.rpc.as_ref().and_then(Rpc::failure).map(|it| (Failure::Status, it)),
                 first_byte_ns: reading.first_byte_ns,
                 done_ns: now_ns,
             })),

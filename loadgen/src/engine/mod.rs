@@ -18,6 +18,7 @@ mod sight;
 mod slot;
 mod start;
 mod usage;
+mod users;
 mod windows;
 mod wire;
 mod worker;
@@ -25,10 +26,11 @@ mod worker;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+pub use flight::Traced;
 pub use plan::Plan;
 pub use usage::Usage;
 pub use windows::{EndedBy, Window};
@@ -82,30 +84,18 @@ impl Engine {
         plan: &Arc<Plan>,
         on_window: &mut dyn FnMut(&Window),
     ) -> io::Result<Measured> {
-        let load = &plan.order.load;
-        let addresses: Vec<_> = plan.origins.iter().map(|o| o.addresses.as_slice()).collect();
-        let keeps_others =
-            limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
-        // A thread without a connection would have nothing to do.
-        let threads = self.workers.len().min(load.connections as usize);
-        let supplies = Supplies::new(plan, threads).map_err(io::Error::other)?;
-        let start = Arc::new(Start::of(threads));
-        let (reports, inbox) = channel();
-        for (thread, worker) in self.workers[..threads].iter().enumerate() {
-            let part = supplies.part(plan, thread);
-            let (start, reports) = (Arc::clone(&start), reports.clone());
-            worker.begin(Job { plan: Arc::clone(plan), part, keeps_others, start, reports });
-        }
-        drop(reports);
+        let (supplies, inbox, threads) = self.begin(plan, false)?;
         let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
         let leave_out = plan.order.leave_out_client_bound;
         let mut collector = Collector::new(threads, lag_budget_us, leave_out);
-        let (mut ends, mut broken) = (Vec::new(), None);
+        let mut ends = Vec::new();
+        let mut broken: Option<io::Error> = None;
         for report in inbox {
             match report {
                 Report::Done(done) => ends.push(*done),
+                Report::Traced(_) => {}
                 // The others go on, and who asks for the next slot before would wait for them.
-                Report::Broken(error) => broken = Some(error),
+                Report::Broken(error) => drop(broken.get_or_insert(error)),
                 Report::Window(part) => {
                     if let Some(window) = collector.add(part) {
                         on_window(window);
@@ -120,6 +110,64 @@ impl Engine {
             return Err(io::Error::other("a thread of the engine died"));
         }
         Ok(measured(plan, &supplies, collector, ends))
+    }
+
+    /// Has users log in, and keeps them for the next slots.
+    pub fn log_in(&mut self, plan: &Arc<Plan>) -> io::Result<()> {
+        let (_, inbox, _) = self.begin(plan, true)?;
+        let mut outcome = Ok(());
+        for report in inbox {
+            if let Report::Broken(error) = report
+                && outcome.is_ok()
+            {
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+
+    /// Runs a slot for its answers, which are given whole; a login that fails is among them.
+    pub fn trace(&mut self, plan: &Arc<Plan>) -> io::Result<Vec<Traced>> {
+        let (_, inbox, _) = self.begin(plan, false)?;
+        let (mut traced, mut broken) = (Vec::new(), None);
+        for report in inbox {
+            match report {
+                Report::Traced(more) => traced.extend(more),
+                Report::Broken(error) => broken = Some(error),
+                Report::Done(_) | Report::Window(_) => {}
+            }
+        }
+        match broken {
+            Some(error) if traced.is_empty() => Err(error),
+            _ => Ok(traced),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        plan: &Arc<Plan>,
+        only_login: bool,
+    ) -> io::Result<(Supplies, Receiver<Report>, usize)> {
+        let load = &plan.order.load;
+        let addresses: Vec<_> = plan.origins.iter().map(|o| o.addresses.as_slice()).collect();
+        let keeps_others =
+            limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
+        // A thread without a connection would have nothing to do.
+        let threads = self.workers.len().min(load.connections as usize);
+        let supplies = Supplies::new(plan, threads).map_err(io::Error::other)?;
+        let start = Arc::new(Start::of(threads));
+        let (reports, inbox) = channel();
+        for (thread, worker) in self.workers[..threads].iter().enumerate() {
+            worker.begin(Job {
+                plan: Arc::clone(plan),
+                part: supplies.part(plan, thread),
+                keeps_others,
+                only_login,
+                start: Arc::clone(&start),
+                reports: reports.clone(),
+            });
+        }
+        Ok((supplies, inbox, threads))
     }
 }
 

@@ -11,11 +11,13 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::seconds_to_ns;
 use crate::engine::limits;
+use crate::engine::users::Sessions;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::Message;
-use crate::order::{Expect, Load, Loop, Order, Protocol, Request, Tls};
+use crate::order::{Expect, Load, Loop, Order, Protocol, Request, Think, Tls};
 use crate::schedule::length_s;
+use crate::session::script::Script;
 use crate::target::{Address, Resolver, Target, host_name};
 use crate::tls;
 
@@ -23,6 +25,8 @@ use crate::tls;
 #[derive(Debug)]
 pub struct Ready {
     pub rendered: Rendered,
+    /// In its place where each user asks for something else.
+    pub script: Option<Script>,
     /// The same where HTTP/2 is spoken.
     pub message: Option<Message>,
     pub expect: Expect,
@@ -32,9 +36,12 @@ pub struct Ready {
     pub asked: Asked,
     /// To ask twice has the effect of asking once (RFC 9110 section 9.2.2).
     pub is_idempotent: bool,
+    pub method: String,
     pub url: String,
     /// Index into [`Plan::endpoints`].
     pub endpoint: Option<usize>,
+    /// Its own pause after it.
+    pub think: Option<Think>,
 }
 
 /// Whom connections are to, and how they are made. Only alike ones can be shared.
@@ -61,7 +68,10 @@ impl fmt::Display for Origin {
 #[derive(Debug)]
 pub struct Plan {
     pub order: Order,
+    /// Those of the order, and those of its login behind them.
     pub requests: Vec<Ready>,
+    /// Present where connections are users.
+    pub sessions: Option<Sessions>,
     pub origins: Vec<Origin>,
     /// Names of requests that are told of apart.
     pub endpoints: Vec<String>,
@@ -107,6 +117,7 @@ impl Plan {
         let streams = load.streams.unwrap_or(1) as usize;
         let mut plan = Plan {
             requests: Vec::with_capacity(order.requests.len()),
+            sessions: Sessions::of(&order)?,
             origins: Vec::new(),
             endpoints: Vec::new(),
             targets: Vec::new(),
@@ -121,18 +132,27 @@ impl Plan {
             lead_in_ns: seconds_to_ns(order.lead_in_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
             part_ns: seconds_to_ns(order.window_s),
-            no_delay: load.cookies || load.protocol == Protocol::Http2,
+            no_delay: load.protocol == Protocol::Http2,
             asks_at_once: load.kind == Loop::Closed && load.think.is_none(),
             order,
         };
+        plan.no_delay |= plan.sessions.is_some();
         let mut resolver = Resolver::default();
-        for index in 0..plan.order.requests.len() {
-            let ready =
-                plan.ready(index, &mut resolver).map_err(|e| format!("requests[{index}].{e}"))?;
+        let login = plan.order.session.iter().flat_map(|it| it.login.clone().into_iter());
+        let named = |list: &str, (index, request)| (format!("{list}[{index}]"), request);
+        let asked = plan.order.requests.clone().into_iter().enumerate();
+        let all: Vec<_> = asked
+            .map(|it| named("requests", it))
+            .chain(login.enumerate().map(|it| named("session.login", it)))
+            .collect();
+        for (place, request) in all {
+            let ready = plan.ready(&request, &mut resolver).map_err(|e| format!("{place}.{e}"))?;
+            plan.asks_at_once &= ready.think.is_none();
             let secure = plan.origins[ready.origin].tls.is_some();
             plan.no_delay |= secure || ready.rendered.bytes(true).len() > ONE_SEGMENT_BYTES;
             plan.requests.push(ready);
         }
+        plan.complete_sessions()?;
         let load = &plan.order.load;
         if plan.origins.iter().any(|origin| origin.tls.is_some()) {
             let options = load.tls.clone().unwrap_or_default();
@@ -170,8 +190,20 @@ impl Plan {
         if self.is_open() && self.lead_in_ns > 0 { self.timeout_ns } else { 0 }
     }
 
-    fn ready(&mut self, index: usize, resolver: &mut Resolver) -> Result<Ready, String> {
-        let request = &self.order.requests[index];
+    fn complete_sessions(&mut self) -> Result<(), String> {
+        let Some(mut sessions) = self.sessions.take() else { return Ok(()) };
+        if !sessions.is_bare && self.origins.len() > 1 {
+            let origins = self.targets.join(" and ");
+            return Err(format!("requests: those of users go to one server, not to {origins}"));
+        }
+        let scripts: Vec<_> = self.requests.iter().map(|it| it.script.as_ref()).collect();
+        let endpoints = &mut self.endpoints;
+        sessions.complete(&self.order, &scripts, |name| number_of(endpoints, name));
+        self.sessions = Some(sessions);
+        Ok(())
+    }
+
+    fn ready(&mut self, request: &Request, resolver: &mut Resolver) -> Result<Ready, String> {
         let in_url = |error: String| format!("url: {error}");
         let target = Target::parse(&request.url).map_err(in_url)?;
         let addresses = resolver.addresses(&target).map_err(in_url)?;
@@ -193,13 +225,8 @@ impl Plan {
             true => Some((server_name(request, &target)?, load.tls.clone().unwrap_or_default())),
         };
         let rendered = Rendered::new(request, &target);
-        let endpoint = request.endpoint.as_ref().map(|name| {
-            let known = self.endpoints.iter().position(|other| other == name);
-            known.unwrap_or_else(|| {
-                self.endpoints.push(name.clone());
-                self.endpoints.len() - 1
-            })
-        });
+        let script = self.sessions.as_ref().map(|it| it.script(request, &target)).transpose()?;
+        let endpoint = request.endpoint.as_ref().map(|name| number_of(&mut self.endpoints, name));
         let is_known =
             |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
@@ -211,6 +238,7 @@ impl Plan {
         }
         Ok(Ready {
             rendered,
+            script,
             message,
             expect: request.expect.clone(),
             origin,
@@ -220,9 +248,19 @@ impl Plan {
             },
             is_idempotent: IDEMPOTENT.contains(&request.method.as_str()),
             endpoint,
+            think: request.think,
+            method: request.method.clone(),
             url: request.url.clone(),
         })
     }
+}
+
+/// The number of a name, which is new or known.
+fn number_of(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// Whom TLS asks for: the host that the request asks for, where its headers name one.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use memchr::memmem;
 use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 use super::flight::Flight;
@@ -11,6 +12,8 @@ use crate::order::Protocol;
 use crate::record::Failure;
 
 const SHOWN_BYTES: usize = 60;
+/// Of an answer to a user: enough to recognise an error page.
+const MOST_ANSWER_BYTES: usize = 200;
 
 /// What is wrong with an answer, by what was found to be.
 pub fn mismatch(found: Failure, request: &Ready, status: u16, body_bytes: u64) -> String {
@@ -33,6 +36,17 @@ pub fn with_bytes(text: String, read: &[u8]) -> String {
     }
     let shown = &read[..read.len().min(SHOWN_BYTES)];
     format!("{text}; read: {}", shown.escape_ascii())
+}
+
+/// Says which step went wrong, and what a user was answered: the body's beginning, of which nothing
+/// may have been kept.
+pub fn with_answer(text: String, request: &Ready, status: u16, body: &[u8], read: &[u8]) -> String {
+    let body = match memmem::find(read, b"\r\n\r\n") {
+        Some(end) if body.is_empty() => &read[end + 4..],
+        _ => body,
+    };
+    let shown = body[..body.len().min(MOST_ANSWER_BYTES)].escape_ascii();
+    format!("{} {text}; it answered {status}, beginning with: {shown}", request.method)
 }
 
 /// What it is called that a request can't be sent: failed connections aren't among those of sent

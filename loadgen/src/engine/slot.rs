@@ -40,6 +40,23 @@ impl Slot<'_> {
         Ok(())
     }
 
+    /// Has the users log in who haven't.
+    pub fn log_in(&mut self, start: &Start) -> io::Result<()> {
+        if self.plan.sessions.is_none() {
+            return Ok(());
+        }
+        self.life.begin_login();
+        while self.life.goes_on_logging_in().map_err(io::Error::other)? {
+            if self.is_interrupted() || start.is_off() {
+                return Err(io::Error::other("the login was interrupted"));
+            }
+            self.turn(self.life.sight.now_ns + self.plan.timeout_ns)?;
+            self.life.handle(&mut self.events);
+        }
+        self.life.end_login();
+        Ok(())
+    }
+
     pub fn run(
         &mut self,
         start: &Start,

@@ -12,12 +12,15 @@ pub struct Start {
     at_ns: OnceLock<u64>,
     /// By thread: all that it had to tell is known.
     told: Vec<AtomicBool>,
+    /// Something keeps one of them from beginning.
+    is_off: AtomicBool,
 }
 
 impl Start {
     pub fn of(threads: usize) -> Self {
         let told = (0..threads).map(|_| AtomicBool::new(false)).collect();
-        Start { barrier: Barrier::new(threads), at_ns: OnceLock::new(), told }
+        let barrier = Barrier::new(threads);
+        Start { barrier, at_ns: OnceLock::new(), told, is_off: AtomicBool::new(false) }
     }
 
     /// Until all threads are here.
@@ -29,6 +32,15 @@ impl Start {
     pub fn together(&self) -> u64 {
         self.barrier.wait();
         *self.at_ns.get_or_init(now_ns)
+    }
+
+    /// Nobody is to begin.
+    pub fn call_off(&self) {
+        self.is_off.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
     }
 
     pub fn tell(&self, thread: usize) {

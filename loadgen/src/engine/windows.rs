@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::flight::Traced;
 use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
@@ -58,6 +59,8 @@ pub enum Phase {
 pub enum Report {
     Window(WindowPart),
     Done(Box<Done>),
+    /// All answers, where they are told whole.
+    Traced(Vec<Traced>),
     Broken(std::io::Error),
 }
 

@@ -25,6 +25,8 @@ pub struct Job {
     pub part: Part,
     /// Connections to other servers than this slot's stay open.
     pub keeps_others: bool,
+    /// Users log in, and nothing more is asked.
+    pub only_login: bool,
     /// All threads begin together.
     pub start: Arc<Start>,
     pub reports: Sender<Report>,
@@ -121,10 +123,30 @@ fn run(
     let life = Life::new(&plan, pool, poll, scratch, part);
     let spins = alone && plan.is_open() && plan.quantum_ns == 0;
     let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread, spins };
-    let opened = slot.open_ahead();
+    let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
+    // The engine listens until it has heard of the end.
+    let _ = reports.send(Report::Traced(std::mem::take(&mut slot.life.traced)));
+    outcome
+}
+
+fn begin_and_run(
+    slot: &mut Slot,
+    start: &Start,
+    only_login: bool,
+    reports: &Sender<Report>,
+) -> io::Result<()> {
+    let opened = slot.open_ahead().and_then(|()| slot.log_in(start));
+    if opened.is_err() {
+        start.call_off();
+    }
     // Whatever happened, the others must not wait for ever.
     let start_ns = start.together();
-    opened.and_then(|()| slot.run(&start, start_ns, &reports))
+    opened?;
+    if only_login || start.is_off() {
+        slot.life.leave();
+        return Ok(());
+    }
+    slot.run(start, start_ns, reports)
 }
 
 #[cfg(test)]
@@ -146,7 +168,8 @@ mod tests {
         let part = Supplies::new(&plan, 1).expect("supplies").part(&plan, 0);
         let ((reports, told), (jobs, inbox)) = (channel(), channel());
         let start = Arc::new(Start::of(1));
-        jobs.send(Job { plan, part, keeps_others: true, start, reports }).expect("an inbox");
+        jobs.send(Job { plan, part, keeps_others: true, only_login: false, start, reports })
+            .expect("an inbox");
         drop(jobs);
         work(&broken(), &inbox, false, &AtomicBool::new(false));
         let broken: Vec<_> = told.iter().filter(|r| matches!(r, Report::Broken(_))).collect();

@@ -1,8 +1,5 @@
 //! Requests as bytes, rendered once before a slot begins.
 
-use memchr::memmem;
-
-use super::cookies::CookieJar;
 use crate::order::Request;
 use crate::target::Target;
 
@@ -11,8 +8,6 @@ use crate::target::Target;
 pub struct Rendered {
     pub keep: Box<[u8]>,
     pub close: Box<[u8]>,
-    /// Where the value of a `Cookie` field ends that the user gave; both are alike until there.
-    cookie_end: Option<usize>,
 }
 
 pub const DEFAULT_USER_AGENT: &str = concat!("loadgen/", env!("CARGO_PKG_VERSION"));
@@ -22,30 +17,9 @@ impl Rendered {
         if close { &self.close } else { &self.keep }
     }
 
-    /// The request with a `Cookie` field; empty when there is no cookie to send.
-    pub fn with_cookies(&self, close: bool, jar: &CookieJar) -> Vec<u8> {
-        if jar.is_empty() {
-            return Vec::new();
-        }
-        let bytes = self.bytes(close);
-        let head_end = || memmem::find(bytes, b"\r\n\r\n").map_or(bytes.len(), |at| at + 2);
-        // A request has one such field at most (RFC 6265 section 5.4).
-        let (end, before, after) = match self.cookie_end {
-            Some(end) => (end, &b"; "[..], &b""[..]),
-            None => (head_end(), &b"Cookie: "[..], &b"\r\n"[..]),
-        };
-        let mut with = bytes[..end].to_vec();
-        with.extend_from_slice(before);
-        jar.write(&mut with);
-        with.extend_from_slice(after);
-        with.extend_from_slice(&bytes[end..]);
-        with
-    }
-
     pub fn new(request: &Request, target: &Target) -> Self {
-        let (keep, cookie_end) = render(request, target, false);
-        let (close, _) = render(request, target, true);
-        Rendered { keep, close, cookie_end }
+        let (keep, close) = (render(request, target, false), render(request, target, true));
+        Rendered { keep, close }
     }
 }
 
@@ -59,25 +33,21 @@ pub fn content_length(request: &Request) -> Option<usize> {
     (wanted && !said).then(|| request.body.as_ref().map_or(0, Vec::len))
 }
 
-/// The request, and where its `Cookie` field ends if it has one.
-fn render(request: &Request, target: &Target, close: bool) -> (Box<[u8]>, Option<usize>) {
+/// The header fields that the request says, after those that are sent unless it says others.
+pub fn fields<'a>(
+    request: &'a Request,
+    target: &'a Target,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let usual = [("Host", target.host.as_str()), ("User-Agent", DEFAULT_USER_AGENT)];
+    let usual = usual.into_iter().filter(|(name, _)| request.header(name).is_none());
+    let given = request.given_headers().map(|(name, value)| (name.as_str(), value.as_str()));
+    usual.chain(given)
+}
+
+fn render(request: &Request, target: &Target, close: bool) -> Box<[u8]> {
     let mut text = format!("{} {} HTTP/1.1\r\n", request.method, target.path);
-    let mut cookie_end = None;
-    let mut add = |name: &str, value: &str| {
-        text.extend([name, ": ", value]);
-        if name.eq_ignore_ascii_case("cookie") {
-            cookie_end = Some(text.len());
-        }
-        text.push_str("\r\n");
-    };
-    for (name, value) in [("Host", target.host.as_str()), ("User-Agent", DEFAULT_USER_AGENT)] {
-        if request.header(name).is_none() {
-            add(name, value);
-        }
-    }
-    for (name, value) in request.given_headers() {
-        add(name, value);
-    }
+    let mut add = |name: &str, value: &str| text.extend([name, ": ", value, "\r\n"]);
+    fields(request, target).for_each(|(name, value)| add(name, value));
     if let Some(length) = content_length(request) {
         add("Content-Length", &length.to_string());
     }
@@ -87,7 +57,7 @@ fn render(request: &Request, target: &Target, close: bool) -> (Box<[u8]>, Option
     text.push_str("\r\n");
     let mut bytes = text.into_bytes();
     bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
-    (bytes.into_boxed_slice(), cookie_end)
+    bytes.into_boxed_slice()
 }
 
 #[cfg(test)]

@@ -220,7 +220,8 @@ impl Response {
             return;
         }
         if self.keeps_head {
-            self.kept_head = bytes[..head.len].to_vec();
+            self.kept_head.clear();
+            self.kept_head.extend_from_slice(&bytes[..head.len]);
         }
         self.status = head.status;
         self.keep_alive = head.keep_alive;

@@ -1,5 +1,6 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
+use super::check_session;
 use super::{
     Arrivals, EnoughLate, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think,
     Unit,
@@ -41,6 +42,10 @@ pub fn check(order: &Order) -> Result<(), String> {
     for (index, request) in order.requests.iter().enumerate() {
         check_request(request).map_err(|message| format!("requests[{index}].{message}"))?;
     }
+    let login = order.session.iter().flat_map(|session| &session.login);
+    for (index, request) in login.enumerate() {
+        check_request(request).map_err(|message| format!("session.login[{index}].{message}"))?;
+    }
     check_load(&order.load).map_err(|message| format!("load.{message}"))?;
     check_layers(order).map_err(|message| format!("load.{message}"))?;
     let ends = order.duration_s.is_some() || order.count.is_some() || timetable_ends(order);
@@ -50,7 +55,8 @@ pub fn check(order: &Order) -> Result<(), String> {
     }
     ensure!(order.count != Some(0), "count: 0 requests measure nothing; give at least 1");
     check_windows(order)?;
-    check_choice(order)
+    check_choice(order)?;
+    check_session::check(order)
 }
 
 /// The bounds are told in whole numbers, or as short as they are.

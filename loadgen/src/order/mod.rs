@@ -2,20 +2,21 @@
 
 mod arrivals;
 pub mod check;
+mod check_session;
 pub mod parse;
+mod request;
+mod session;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use hex::FromHex;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 pub use arrivals::{Arrivals, Process, Share, Stage, Think, ThinkDistribution, Unit};
+pub use request::{Capture, Expect, Request, Sha256Hex};
+pub use session::{Each, Session, Values};
 
 /// One slot of load, asked for.
 #[derive(Debug, Clone, Deserialize)]
@@ -50,6 +51,8 @@ pub struct Order {
     pub leave_out_client_bound: bool,
     /// Open loop after a lead-in: when what was due in the window is awaited no longer.
     pub enough_late: Option<EnoughLate>,
+    /// Connections are users that log in and keep what they are given.
+    pub session: Option<Session>,
 }
 
 /// More than this share of the requests that were due in the window have waited so long without an
@@ -59,78 +62,6 @@ pub struct Order {
 pub struct EnoughLate {
     pub share: f64,
     pub after_s: f64,
-}
-
-/// One thing to ask for.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Request {
-    /// `http://HOST:PORT/PATH`, or `http+unix://SOCKET/PATH` with the socket's path percent-encoded.
-    pub url: String,
-    #[serde(default = "get")]
-    pub method: String,
-    #[serde(default, with = "tuple_vec_map")]
-    pub headers: Vec<(String, String)>,
-    /// A text, or `{"base64": …}`.
-    #[serde(default, deserialize_with = "bytes")]
-    pub body: Option<Vec<u8>>,
-    /// How often it is asked for, relative to the others.
-    #[serde(default = "one")]
-    pub weight: f64,
-    #[serde(default)]
-    pub expect: Expect,
-    /// Requests of one name are told of together, apart from the others.
-    pub endpoint: Option<String>,
-}
-
-impl Request {
-    pub fn get(url: String) -> Self {
-        let (method, headers, expect) = (get(), Vec::new(), Expect::default());
-        Request { url, method, headers, body: None, weight: one(), expect, endpoint: None }
-    }
-
-    /// The header fields to send: one without a value takes away what would be sent by itself.
-    pub fn given_headers(&self) -> impl Iterator<Item = &(String, String)> {
-        self.headers.iter().filter(|(_, value)| !value.is_empty())
-    }
-
-    /// The value of a header field that was given.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut named = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-        named.next().map(|(_, value)| value.as_str())
-    }
-}
-
-/// What makes an answer valid.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Expect {
-    /// Statuses that are right; any 2xx when absent.
-    pub status: Option<Vec<u16>>,
-    pub body_bytes: Option<u64>,
-    pub body_sha256: Option<Sha256Hex>,
-}
-
-/// A SHA-256; 64 hexadecimal digits in an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Sha256Hex(pub [u8; 32]);
-
-impl TryFrom<String> for Sha256Hex {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl FromStr for Sha256Hex {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = <[u8; 32]>::from_hex(text);
-        bytes.map(Sha256Hex).map_err(|_| format!("{text:?} is not 64 hexadecimal digits"))
-    }
 }
 
 /// How many requests one connection carries.
@@ -251,30 +182,6 @@ impl Default for Tls {
     fn default() -> Self {
         Tls { ca_file: None, insecure: false, resumption: true }
     }
-}
-
-fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
-    Ok(match Option::<Body>::deserialize(from)? {
-        None => None,
-        Some(Body::Text(text)) => Some(text.into_bytes()),
-        Some(Body::Binary { base64 }) => Some(
-            BASE64_STANDARD
-                .decode(base64)
-                .map_err(|error| D::Error::custom(format!("body is not base64: {error}")))?,
-        ),
-    })
-}
-
-/// How a body stands in an order: JSON has no bytes.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "should be text, or {\"base64\": …}")]
-enum Body {
-    Text(String),
-    Binary { base64: String },
-}
-
-fn get() -> String {
-    "GET".into()
 }
 
 fn one() -> f64 {

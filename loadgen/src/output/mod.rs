@@ -6,3 +6,4 @@ pub mod live;
 pub mod result;
 pub mod table;
 pub mod threshold;
+pub mod trace;

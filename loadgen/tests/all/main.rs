@@ -10,6 +10,7 @@ mod load;
 mod null_server;
 mod parser;
 mod pieces;
+mod sessions;
 mod shares;
 mod structure;
 mod support;

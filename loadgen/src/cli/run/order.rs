@@ -48,6 +48,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         window_s: args.window,
         leave_out_client_bound: args.leave_out_client_bound,
         enough_late: None,
+        session: None,
     };
     Ok((order, notes))
 }

@@ -123,12 +123,13 @@ impl Life<'_> {
             && !hangup
             && !exchange.last
             && exchange.is_sent(wire, request);
+        let (hash, missing) = exchange.end(&mut self.memory[flight.ask.request], request, done_ns);
         let answer = Answer {
             status: exchange.response.status,
             head_bytes: exchange.response.head_bytes,
             body_bytes: exchange.response.body_bytes,
-            hash: exchange.end(&mut self.memory[flight.ask.request], done_ns),
-            rpc_failure: None,
+            hash,
+            fault: missing.map(|missing| (Failure::Body, missing)),
             // Of the first segment it may not be known when it arrived, but of the last.
             first_byte_ns: exchange.first_byte_ns.min(done_ns),
             done_ns,
@@ -137,7 +138,8 @@ impl Life<'_> {
             conn.strikes = 0;
         }
         conn.has_answered = true;
-        self.answered(id, &flight, answer);
+        let why = self.answered(id, &flight, answer);
+        self.step_ended(id, &flight, why, done_ns);
         if stays {
             self.pool[id].state = State::Idle;
         } else {
@@ -158,7 +160,13 @@ impl Life<'_> {
         }
     }
 
-    pub(super) fn answered(&mut self, id: ConnId, flight: &Flight, answer: Answer) {
+    /// Judges and records an answer; says what is wrong with it.
+    pub(super) fn answered(
+        &mut self,
+        id: ConnId,
+        flight: &Flight,
+        answer: Answer,
+    ) -> Option<String> {
         self.resolve(flight);
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
@@ -169,21 +177,32 @@ impl Life<'_> {
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.map(|hash| *hash);
         let judged = request.expect.judge(status, body_bytes, hash);
-        if let Some(failure) = judged.or(answer.rpc_failure.is_some().then_some(Failure::Status)) {
+        let fault = judged.or(answer.fault.as_ref().map(|(failure, _)| *failure));
+        if let Some(failure) = fault {
             book.counts.seen.failures.count(failure);
             if let Some(endpoint) = request.endpoint {
                 book.times.endpoints.at(endpoint).failed += 1;
             }
-            if !book.counts.seen.failure_samples.is_full() {
-                let text = match (judged, answer.rpc_failure) {
-                    (None, Some(why)) => format!("{}: {why}", request.url),
-                    _ => reasons::mismatch(failure, request, status, body_bytes),
-                };
-                let in_scratch = self.pool[id].multi.is_none();
-                let read = if in_scratch { self.scratch.last_read() } else { &[] };
-                book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
+            let is_user = request.script.is_some();
+            if book.counts.seen.failure_samples.is_full() && !is_user {
+                return None;
             }
-            return;
+            let text = match (judged, answer.fault) {
+                (None, Some((_, why))) => format!("{}: {why}", request.url),
+                _ => reasons::mismatch(failure, request, status, body_bytes),
+            };
+            let in_scratch = self.pool[id].multi.is_none();
+            let read = if in_scratch { self.scratch.last_read() } else { &[] };
+            let text = match self.pool[id].exchange.user.as_ref().filter(|_| is_user) {
+                Some(user) => reasons::with_answer(text, request, status, user.body(), read),
+                None => reasons::with_bytes(text, read),
+            };
+            book_of(role, &mut self.recorder, &mut self.beside)
+                .counts
+                .seen
+                .failure_samples
+                .keep(text.clone());
+            return Some(text);
         }
         book.counts.requests.completed += 1;
         let sent_ns = flight.first_sent_ns;
@@ -198,6 +217,7 @@ impl Life<'_> {
                 book.times.endpoints.at(endpoint).answered.record(response_ns);
             }
         }
+        None
     }
 
     /// A request got no answer with valid framing.
@@ -239,6 +259,8 @@ impl Life<'_> {
             self.strike(id);
         }
         self.failed(id, &flight, failure, why);
+        let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
+        self.step_ended(id, &flight, Some(text), self.sight.now_ns);
         self.finish(id, flight.lane, self.sight.now_ns);
     }
 
@@ -263,7 +285,7 @@ impl Life<'_> {
             self.awaited = self.awaited.saturating_sub(1);
             return;
         }
-        match self.plan.order.load.think {
+        match self.pause_after(id) {
             Some(think) if lane < self.lanes => {
                 let pause_ns = self.asks.pause_ns(&think);
                 self.at(done_ns + pause_ns, Timer::Free(lane));

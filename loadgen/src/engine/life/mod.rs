@@ -7,6 +7,7 @@ mod driving;
 mod opening;
 mod sending;
 mod sharing;
+mod using;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,11 +19,12 @@ use rustls::ClientConfig;
 
 use super::asks::{Asks, Part};
 use super::exchange::{Memory, READ_BYTES, Scratch};
-use super::flight::Flight;
+use super::flight::{Flight, Traced};
 use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::{ConnId, Pool, Role, State};
 use super::sight::Sight;
+use super::users::{Login, Place};
 use crate::clock::MILLISECOND_NS;
 use crate::record::{Beside, Recorder};
 use crate::schedule::Ask;
@@ -92,6 +94,12 @@ pub struct Life<'a> {
     draining: bool,
     /// While draining: requests still awaited.
     pub awaited: usize,
+    /// Users log in: before the slot begins.
+    login: Option<Login>,
+    /// All answers, where they are told whole.
+    pub traced: Vec<Traced>,
+    /// Number of this thread's first user among all.
+    first_user: usize,
 }
 
 impl<'a> Life<'a> {
@@ -115,12 +123,21 @@ impl<'a> Life<'a> {
         }
         let tls = plan.origins.iter().map(|origin| pool.tls(origin, plan.tls.as_ref())).collect();
         let (connections, lanes) = (part.connections, part.connections * plan.streams);
+        for id in conns.iter().flatten() {
+            // What the last slot left in the middle.
+            if let Some(user) = &mut pool[*id].exchange.user {
+                user.place = Place::Free;
+            }
+        }
         Life {
             plan,
             pool,
             poll,
             scratch,
             sight: Sight::default(),
+            first_user: part.first_connection * plan.streams,
+            login: None,
+            traced: Vec::new(),
             recorder: Recorder::default(),
             beside: Beside::default(),
             asks: Asks::new(part, lanes),
@@ -272,6 +289,12 @@ impl<'a> Life<'a> {
         let busy = |id: &&ConnId| self.pool[**id].state == State::Busy;
         self.beside.idle.counts.requests.unanswered = self.idle.iter().filter(busy).count() as u64;
         asked_again.into_iter().for_each(|id| self.reopen(id));
+    }
+
+    /// Nothing is to be asked; connections stay.
+    pub fn leave(&mut self) {
+        self.settle(self.sight.now_ns);
+        self.close_unfinished();
     }
 
     /// Closes the connections on which something is not finished; tells how many idle ones are

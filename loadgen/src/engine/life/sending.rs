@@ -14,6 +14,10 @@ impl Life<'_> {
         if lane >= self.lanes {
             let ask = self.asks.next_slow();
             self.start(lane, ask);
+        } else if let Some(step) = self.next_step(lane) {
+            self.ask(lane, Ask { request: step, due_ns: None, ready_ns: 0 });
+        } else if self.is_logging_in() {
+            // It is logged in, or was not let in.
         } else if !self.asks.is_open() {
             if let Some(ask) = self.asks.next_of_stock() {
                 self.start(lane, ask);
@@ -93,7 +97,15 @@ impl Life<'_> {
         }
     }
 
+    /// A lane begins with something new.
     fn start(&mut self, lane: usize, ask: Ask) {
+        if self.plan.sessions.is_some() {
+            self.begin_flow(lane, ask);
+        }
+        self.ask(lane, ask);
+    }
+
+    fn ask(&mut self, lane: usize, ask: Ask) {
         let number = self.number_of(lane);
         let id = self.conns[self.plan.requests[ask.request].origin][number];
         let flight = Flight::new(lane, ask, self.sight.now_ns);
@@ -149,7 +161,11 @@ impl Life<'_> {
         let is_idle = conn.role == Role::Idle;
         let hash = self.memory[flight.ask.request].next_hash(request, !is_idle);
         let last = !is_idle && conn.requests + 1 >= self.plan.requests_per_connection;
-        conn.exchange.begin(request, hash, last, self.plan.order.load.cookies);
+        let traces = self.plan.sessions.as_ref().is_some_and(|sessions| sessions.trace);
+        if request.script.is_some() {
+            self.user_of(id);
+        }
+        self.pool[id].exchange.begin(request, hash, last, traces);
     }
 
     #[inline(always)]

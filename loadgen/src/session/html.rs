@@ -1,0 +1,381 @@
+//! One element of a page: tags are gone through until a selector fits.
+//!
+//! A page is no tree here. That is enough for what carries tokens, inputs, meta elements and links,
+//! and costs a hundredth of what a parser of HTML takes.
+
+use memchr::{memchr, memchr3, memmem};
+
+use super::references::decoded;
+
+/// Elements without content (HTML Living Standard, 13.1.2).
+const VOID: [&str; 13] = [
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
+    "wbr",
+];
+/// What stands in these is no markup (13.2.5.1).
+const RAW: [&str; 4] = ["script", "style", "textarea", "title"];
+const UNKNOWN: &str = "takes names, #id, .class, [attribute], [attribute=value] (also ^=, $=, *=, \
+                       ~=) and spaces between; for more use a regular expression";
+
+/// A selector of CSS: what the last part selects, within elements that the others select.
+#[derive(Debug, Clone)]
+pub struct Selector(Vec<Compound>);
+
+#[derive(Debug, Clone, Default)]
+struct Compound {
+    name: Option<String>,
+    tests: Vec<Test>,
+}
+
+#[derive(Debug, Clone)]
+struct Test {
+    attribute: String,
+    how: How,
+    value: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Present,
+    Equal,
+    Begins,
+    Ends,
+    Contains,
+    Word,
+}
+
+impl Selector {
+    pub fn parse(text: &str) -> Result<Selector, String> {
+        let wrong = || format!("css {text:?}: {UNKNOWN}");
+        let mut parts = Vec::new();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let (compound, after) = Compound::parse(rest).ok_or_else(wrong)?;
+            let next = after.trim_start();
+            if !next.is_empty() && next.len() == after.len() {
+                return Err(wrong());
+            }
+            parts.push(compound);
+            rest = next;
+        }
+        if parts.is_empty() { Err(wrong()) } else { Ok(Selector(parts)) }
+    }
+
+    /// The value of an attribute of the first element that it selects or, where none is named, what
+    /// it is there for.
+    pub fn find(&self, page: &[u8], attribute: Option<&str>) -> Option<Vec<u8>> {
+        let (last, around) = self.0.split_last()?;
+        let mut open: Vec<(Vec<u8>, usize)> = Vec::new();
+        let mut at = 0;
+        while let Some(tag) = next_tag(page, at) {
+            at = tag.end;
+            let name = tag.name.to_ascii_lowercase();
+            if tag.closes {
+                if let Some(place) = open.iter().rposition(|(known, _)| *known == name) {
+                    open.truncate(place);
+                }
+                continue;
+            }
+            let within = open.last().map_or(0, |(_, within)| *within);
+            if within == around.len() && last.fits(&name, &tag) {
+                return value_of(page, &name, &tag, attribute);
+            }
+            let is_raw = RAW.iter().any(|raw| raw.as_bytes() == name);
+            if is_raw {
+                at = end_of_raw(page, at, &name);
+            } else if !around.is_empty()
+                && !tag.closes_itself
+                && !VOID.iter().any(|void| void.as_bytes() == name)
+            {
+                let fits = around.get(within).is_some_and(|part| part.fits(&name, &tag));
+                open.push((name, within + usize::from(fits)));
+            }
+        }
+        None
+    }
+}
+
+impl Compound {
+    /// The compound that a text begins with, and what follows.
+    fn parse(text: &str) -> Option<(Compound, &str)> {
+        let mut compound = Compound::default();
+        let mut rest = text;
+        if let Some(after) = rest.strip_prefix('*') {
+            rest = after;
+        } else if let Some((name, after)) = identifier(rest) {
+            compound.name = Some(name.to_ascii_lowercase());
+            rest = after;
+        }
+        while let Some(first) = rest.chars().next() {
+            let (test, after) = match first {
+                '#' | '.' => {
+                    let (value, after) = identifier(&rest[1..])?;
+                    let (attribute, how) =
+                        if first == '#' { ("id", How::Equal) } else { ("class", How::Word) };
+                    let attribute = attribute.into();
+                    (Test { attribute, how, value: value.into() }, after)
+                }
+                '[' => Test::parse(&rest[1..])?,
+                _ => break,
+            };
+            compound.tests.push(test);
+            rest = after;
+        }
+        (rest.len() < text.len()).then_some((compound, rest))
+    }
+
+    fn fits(&self, name: &[u8], tag: &Tag) -> bool {
+        self.name.as_ref().is_none_or(|wanted| wanted.as_bytes() == name)
+            && self.tests.iter().all(|test| {
+                tag.attribute(&test.attribute).is_some_and(|value| test.fits(&decoded(value)))
+            })
+    }
+}
+
+impl Test {
+    /// What stands in square brackets, the first one passed.
+    fn parse(text: &str) -> Option<(Test, &str)> {
+        let (name, rest) = identifier(text.trim_start())?;
+        let attribute = name.to_ascii_lowercase();
+        let rest = rest.trim_start();
+        if let Some(after) = rest.strip_prefix(']') {
+            return Some((Test { attribute, how: How::Present, value: String::new() }, after));
+        }
+        let signs = [
+            ("=", How::Equal),
+            ("^=", How::Begins),
+            ("$=", How::Ends),
+            ("*=", How::Contains),
+            ("~=", How::Word),
+        ];
+        let (how, rest) = signs
+            .into_iter()
+            .find_map(|(sign, how)| Some((how, rest.strip_prefix(sign)?.trim_start())))?;
+        let (value, rest) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => rest[1..].split_once(quote)?,
+            _ => {
+                let end = rest.find([']', ' '])?;
+                rest.split_at(end)
+            }
+        };
+        let after = rest.trim_start().strip_prefix(']')?;
+        Some((Test { attribute, how, value: value.into() }, after))
+    }
+
+    fn fits(&self, value: &[u8]) -> bool {
+        let wanted = self.value.as_bytes();
+        match self.how {
+            How::Present => true,
+            How::Equal => value == wanted,
+            How::Begins => value.starts_with(wanted),
+            How::Ends => value.ends_with(wanted),
+            How::Contains => memmem::find(value, wanted).is_some(),
+            How::Word => value.split(u8::is_ascii_whitespace).any(|word| word == wanted),
+        }
+    }
+}
+
+fn identifier(text: &str) -> Option<(&str, &str)> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
+    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// A tag as it stands in a page.
+struct Tag<'a> {
+    name: &'a [u8],
+    /// What follows the name, up to the end.
+    inside: &'a [u8],
+    closes: bool,
+    closes_itself: bool,
+    /// Where it ends.
+    end: usize,
+}
+
+impl Tag<'_> {
+    /// The value of an attribute as it is written; the first of several counts.
+    fn attribute(&self, wanted: &str) -> Option<&[u8]> {
+        let mut rest = self.inside;
+        loop {
+            rest = after(rest, |byte| byte.is_ascii_whitespace() || *byte == b'/');
+            // A name may begin with an equals sign (13.2.5.32).
+            let skipped = usize::from(rest.first()? == &b'=');
+            let length = rest[skipped..]
+                .iter()
+                .position(|byte| byte.is_ascii_whitespace() || matches!(byte, b'=' | b'/'))
+                .map_or(rest.len(), |length| length + skipped);
+            let (name, behind) = rest.split_at(length);
+            let behind = after(behind, u8::is_ascii_whitespace);
+            let (value, next) = match behind.strip_prefix(b"=") {
+                None => (&b""[..], behind),
+                Some(value) => value_at(after(value, u8::is_ascii_whitespace)),
+            };
+            if name.eq_ignore_ascii_case(wanted.as_bytes()) {
+                return Some(value);
+            }
+            rest = next;
+        }
+    }
+}
+
+fn after(text: &[u8], passes: impl Fn(&u8) -> bool) -> &[u8] {
+    let end = text.iter().position(|byte| !passes(byte)).unwrap_or(text.len());
+    &text[end..]
+}
+
+fn value_at(text: &[u8]) -> (&[u8], &[u8]) {
+    match text.first() {
+        Some(quote @ (b'"' | b'\'')) => {
+            let end = memchr(*quote, &text[1..]).map_or(text.len(), |end| end + 1);
+            (&text[1..end], text.get(end + 1..).unwrap_or_default())
+        }
+        _ => {
+            let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+            text.split_at(end)
+        }
+    }
+}
+
+/// The next tag from there on; comments are passed over.
+fn next_tag(page: &[u8], mut at: usize) -> Option<Tag<'_>> {
+    loop {
+        at += memchr(b'<', page.get(at..)?)? + 1;
+        let rest = &page[at..];
+        match rest.first()? {
+            b'!' if rest.starts_with(b"!--") => at += memmem::find(rest, b"-->")? + 3,
+            b'!' | b'?' => at += memchr(b'>', rest)? + 1,
+            b'/' if rest.get(1).is_some_and(u8::is_ascii_alphabetic) => {
+                return tag_at(page, at + 1, true);
+            }
+            first if first.is_ascii_alphabetic() => return tag_at(page, at, false),
+            _ => {}
+        }
+    }
+}
+
+/// The tag whose name begins there; nothing where the page ends within.
+fn tag_at(page: &[u8], at: usize, closes: bool) -> Option<Tag<'_>> {
+    let rest = &page[at..];
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
+    let name = &rest[..rest.iter().position(is_end)?];
+    let inside_at = at + name.len();
+    let mut end = inside_at;
+    loop {
+        end += memchr3(b'"', b'\'', b'>', &page[end..])?;
+        match page[end] {
+            b'>' => break,
+            // A lone quotation mark quotes nothing.
+            quote => end += memchr(quote, &page[end + 1..]).map_or(1, |length| length + 2),
+        }
+    }
+    let inside = &page[inside_at..end];
+    Some(Tag { name, inside, closes, closes_itself: inside.ends_with(b"/"), end: end + 1 })
+}
+
+/// Where the end tag of an element begins whose content is no markup.
+fn end_of_raw(page: &[u8], from: usize, name: &[u8]) -> usize {
+    let mut ends = memmem::find_iter(&page[from..], b"</").map(|at| from + at);
+    let is_own = |at: &usize| {
+        page.get(at + 2..at + 2 + name.len()).is_some_and(|own| own.eq_ignore_ascii_case(name))
+    };
+    ends.find(is_own).unwrap_or(page.len())
+}
+
+fn value_of(page: &[u8], name: &[u8], tag: &Tag, attribute: Option<&str>) -> Option<Vec<u8>> {
+    let usual = match name {
+        b"input" => Some("value"),
+        b"meta" => Some("content"),
+        _ => None,
+    };
+    if let Some(attribute) = attribute.or(usual) {
+        return tag.attribute(attribute).map(decoded);
+    }
+    let text = &page[tag.end..];
+    let end = match RAW.iter().any(|raw| raw.as_bytes() == name) {
+        true => end_of_raw(page, tag.end, name) - tag.end,
+        false => memchr(b'<', text).unwrap_or(text.len()),
+    };
+    Some(decoded(text[..end].trim_ascii()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGE: &str = r#"<!DOCTYPE html><html><head><title>a <input name=csrf value=no></title>
+        <meta name="csrf-token" content='m&amp;1'><script>if (a<b) { x = "<input name='csrf' value='js'>" }</script>
+        <!-- <input name=csrf value=comment> --></head><body><p class="a b">one<p>two
+        <form id=search><INPUT Name="csrf" value="search"></form>
+        <form id="login" action='/a>b'><input type=hidden name='csrf'
+          value="a&quot;b&#43;c&#x2F;d&#x3D;" /><a href="/x?a=1&amp;b=2">Go &gt;</a></form></body></html>"#;
+
+    fn found(selector: &str, attribute: Option<&str>) -> Option<String> {
+        let selector = Selector::parse(selector).expect("a selector");
+        let found = selector.find(PAGE.as_bytes(), attribute)?;
+        Some(String::from_utf8(found).expect("text"))
+    }
+
+    #[test]
+    fn finds_the_first_that_fits() {
+        for (selector, attribute, wanted) in [
+            ("input[name=csrf]", None, Some("search")),
+            ("#login input[name=csrf]", None, Some("a\"b+c/d=")),
+            ("body form#login input", Some("type"), Some("hidden")),
+            ("meta[name='csrf-token']", None, Some("m&1")),
+            ("form[action$='>b']", Some("id"), Some("login")),
+            ("a", None, Some("Go >")),
+            ("a[href^=\"/x?a=1&b\"]", Some("href"), Some("/x?a=1&b=2")),
+            ("p.b", None, Some("one")),
+            ("[class~=b][class*=' ']", Some("class"), Some("a b")),
+            ("title", None, Some("a <input name=csrf value=no>")),
+            ("* #login", Some("action"), Some("/a>b")),
+            ("#search a", None, None),
+            ("form form", None, None),
+            ("input", Some("nope"), None),
+            ("select", None, None),
+        ] {
+            assert_eq!(found(selector, attribute).as_deref(), wanted, "{selector}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know() {
+        for bad in
+            ["", " ", "a > b", "a,b", "a:first-child", "[", "[a", "[a=]b", "#", ".", "a[b|=c]"]
+        {
+            assert!(Selector::parse(bad).is_err_and(|why| why.contains("[attribute]")), "{bad}");
+        }
+    }
+
+    fn escaped(text: &str) -> String {
+        let pairs = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")];
+        pairs.iter().fold(text.to_owned(), |text, (letter, name)| text.replace(letter, name))
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_breaks_it(page: Vec<u8>, tags in "(<[a-z]{1,3}[ ='\"/>]*|</[a-z]>|<!--|-->|&#?x?;){0,30}") {
+            let selector = Selector::parse("b a[a=b] i").expect("a selector");
+            selector.find(&page, None);
+            selector.find(tags.as_bytes(), Some("a"));
+            decoded(&page);
+        }
+
+        #[test]
+        fn no_selector_breaks_it(text in ".{0,20}", page in "(<[abc][ =\"a-z]*>){0,5}") {
+            if let Ok(selector) = Selector::parse(&text) {
+                selector.find(page.as_bytes(), None);
+            }
+        }
+
+        #[test]
+        fn any_value_is_found_again(value: String, text in "[^<]{0,20}") {
+            let page = format!("<p>{}<input name=other value=x><input value=\"{}\" name=t>",
+                               escaped(&text), escaped(&value));
+            let found = Selector::parse("input[name=t]").expect("a selector").find(page.as_bytes(), None);
+            prop_assert_eq!(found, Some(value.into_bytes()));
+        }
+    }
+}
