@@ -15,10 +15,9 @@ from webdyno.own.nginx_hosts import (
     choose_servers,
     fitting,
     listeners,
-    looked_up,
-    passed_on,
 )
 from webdyno.own.nginx_read import SYSTEM, Directive, read_directives, written
+from webdyno.own.nginx_targets import looked_up, passed_on
 from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,

@@ -1,0 +1,123 @@
+"""Whom a configuration of nginx passes requests on to."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from webdyno.own.nginx_read import Directive
+from webdyno.own.passing import PassedOn
+
+TABLES = {"map", "geo", "split_clients"}
+"""Blocks that give a variable one of several values."""
+AFTER_THE_HOST = {"uri", "request_uri", "document_uri", "is_args", "args", "query_string"}
+MOST_VALUES = 1_000
+DEEPEST = 5
+"""Variables within the values of variables."""
+_PASSING = re.compile(r"\w+_pass|endpoint")
+"""The latter is where `otel_exporter` tells of each request."""
+_SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
+_HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:
+    """Give what nginx looks up when it starts, whether or not it passes requests there."""
+    groups = _groups(directives)
+    members = [it for group in groups.values() for it in group if "resolve" not in it["args"]]
+    targets = [it for it in _targets(directives) if "$" not in it["args"][0]]
+    return list(_hosts(_in_order(directives, [*targets, *members]), groups, {}))
+
+
+def passed_on(directives: Sequence[Directive]) -> list[PassedOn]:
+    """Give all places where requests are passed on.
+
+    Where a variable names the host it is one of the values that the configuration gives it; else it
+    stands as it is written.
+    """
+    groups, values = _groups(directives), _values(directives)
+    targets = list(_targets(directives))
+    named = {host for it in targets for host in _named(it["args"][0], values)}
+    is_open = any("$" in host for host in named)
+    members = [it for name, group in groups.items() if is_open or name in named for it in group]
+    return list(_hosts(_in_order(directives, [*targets, *members]), groups, values))
+
+
+def _in_order(all_of_it: Sequence[Directive], some: Sequence[Directive]) -> list[Directive]:
+    chosen = set(map(id, some))
+    return [it for it in _everything(all_of_it) if id(it) in chosen]
+
+
+def _hosts(
+    places: Sequence[Directive],
+    groups: Mapping[str, Sequence[Directive]],
+    values: Mapping[str, Sequence[str]],
+) -> Iterator[PassedOn]:
+    for it in places:
+        for host in _named(it["args"][0], values):
+            if it["directive"] == "server" or host not in groups:
+                yield PassedOn(host, it.get("origin"))
+
+
+def _named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Give the hosts that a target may name: none for a Unix socket."""
+    for text in _expanded(target, values):
+        found = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
+        if found and found[0] != "unix":
+            yield found[0]
+
+
+def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """Give all that a text may come to be; a variable stays that only a request has."""
+    texts = [text]
+    for _ in range(DEEPEST):
+        texts = [new for it in texts for new in _once(it, values)]
+        if len(texts) > MOST_VALUES:
+            return [text]
+    return list(dict.fromkeys(texts))
+
+
+def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for found in _VARIABLE.finditer(text):
+        name = found[1] or found[2]
+        for value in ["/"] if name in AFTER_THE_HOST else values.get(name, []):
+            yield f"{text[: found.start()]}{value}{text[found.end() :]}"
+        if name in AFTER_THE_HOST or name in values:
+            return
+    yield text
+
+
+def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
+    """Give what a configuration itself has variables be."""
+    found: dict[str, list[str]] = {}
+    for it in _everything(directives):
+        name, words = it["directive"], it["args"]
+        if name == "set" and len(words) == 2:
+            found.setdefault(words[0].lstrip("$"), []).append(words[1])
+        elif name in TABLES and words:
+            given = [entry["args"][-1] for entry in it.get("block", []) if entry["args"]]
+            found.setdefault(words[-1].lstrip("$"), []).extend(given)
+    return {name: list(dict.fromkeys(given)) for name, given in found.items()}
+
+
+def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
+    """Give the members of each `upstream`."""
+    return {
+        it["args"][0]: [each for each in it["block"] if _is_member(each)]
+        for it in _everything(directives)
+        if it["directive"] == "upstream" and it["args"]
+    }
+
+
+def _is_member(it: Directive) -> bool:
+    return it["directive"] == "server" and "block" not in it and bool(it["args"])
+
+
+def _targets(directives: Sequence[Directive]) -> Iterator[Directive]:
+    for it in _everything(directives):
+        if _PASSING.fullmatch(it["directive"]) and it["args"]:
+            yield it
+
+
+def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
+    for it in directives:
+        yield it
+        yield from _everything(it.get("block", []))
