@@ -13,7 +13,8 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.service import Need
-from webdyno.own.image import Container, asked_port
+from webdyno.own.containers import Container
+from webdyno.own.image import asked_port
 from webdyno.own.podman import Image, full_name, podman, short_names
 from webdyno.own.target import OwnKeys, TargetSpec
 
@@ -55,7 +56,7 @@ def test_the_port_is_what_is_said_or_else_what_is_exposed(
     is_told: bool,
 ) -> None:
     told: list[str] = []
-    front = Container("web", Image("0" * 64, exposed, of_image), of_service)
+    front = Container("web", Image("0" * 64, exposed, of_image), environment=of_service)
     assert asked_port(front, asked(told, of_user)) == port
     assert bool(told) == is_told
     with pytest.raises(UserError, match="PORT=http is no port"):

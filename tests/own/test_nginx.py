@@ -278,7 +278,7 @@ def test_all_hosts_that_nobody_knows_are_named_at_once(
     with pytest.raises(UserError) as told:
         relocate(wanted(tmp_path, text))
     file = tmp_path / "nginx.conf"
-    assert f"machine: relay ({file}:1), web ({file}:5). Its" in str(told.value)
+    assert f"machine: relay ({file}:1), web ({file}:5). Say" in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.origin import Line, Origin
 from webdyno.own import passing
 from webdyno.own.apache_directives import passed_on as passed_on_by_apache
-from webdyno.own.caddy import passed_on as passed_on_by_caddy
+from webdyno.own.caddy_targets import passed_on as passed_on_by_caddy
 from webdyno.own.configuration import READERS
 from webdyno.own.haproxy import passed_on as passed_on_by_haproxy
 from webdyno.own.haproxy_read import sections
@@ -235,7 +235,10 @@ def test_a_name_that_takes_too_long_to_look_up_is_another_machines(
 
 
 def test_names_that_nobody_knows_have_a_fix_of_their_own(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nobody\.invalid \(x:3\)\. .*hosts.*image:compose"):
+    with pytest.raises(
+        UserError,
+        match=r"nobody\.invalid \(x:3\)\. .*--backend nobody\.invalid=cmd:.*image:compose",
+    ):
         passing.demand_known([PassedOn("nobody.invalid", Origin("x", 3))], tmp_path)
 
 

@@ -34,7 +34,7 @@ def test_origins_are_kept_beside_the_service_and_fixes_follow(tmp_path: Path) ->
     )
     assert first == 'unknown directive "x" in /me/a.conf:7'
     assert "nginx, version 1" in third
-    assert "/etc/hosts" in fourth
+    assert "--backend NAME=" in fourth
     (tmp_path / ORIGINS).write_text("{")
     assert "nginx.conf:2" in refused(said, tmp_path, Path("/run/x"), "nginx, version 1")
 

@@ -176,6 +176,10 @@ class OwnFlags:
         Path | None, Parameter(help="DIR: document root of conf:, instead of the file's.")
     ] = None
 
+    backend: Annotated[
+        Sequence[str],
+        Parameter(help="HOST=SYSTEM: answers for a host of conf:, as app=cmd:COMMAND."),
+    ] = ()
     host: Annotated[
         str | None, Parameter(help="NAME: the Host header (and TLS's SNI) of requests.")
     ] = None
@@ -195,6 +199,7 @@ class OwnFlags:
             "ready": self.ready,
             "ready_within": self.ready_within,
             "root": self.root and str(self.root),
+            "backends": dict(_pair("--backend", "HOST=SYSTEM", text) for text in self.backend),
         }
         return {key: value for key, value in keys.items() if value}
 

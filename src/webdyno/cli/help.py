@@ -22,8 +22,8 @@ ALL = "--help-all"
 OPTIONS = "Options"
 GROUPS = {
     OPTIONS: "",
-    "Systems": "--site --set --catalog --dir --env --service --prepare --ready --ready-within "
-    "--root --vary",
+    "Systems": "--site --set --catalog --dir --env --backend --service --prepare --ready "
+    "--ready-within --root --vary",
     "Traffic": "--path --traffic --connections --host --generator --ignore --same-bodies",
     "Precision and time": "--time --precision --question --soak --explain --fail-if",
     "Network and hosts": "--testbed --link --delay --loss --server-cores --cluster "

@@ -2,12 +2,9 @@
 
 import os
 import time
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-
-from webdyno.model.service import ID_FILE
 
 END_WITHIN_S = 5.0
 
@@ -127,13 +124,3 @@ def mounts() -> list[Mount]:
 
 def mount_point() -> Path | None:
     return next((Path(mount.path) for mount in mounts() if mount.kind == "cgroup2"), None)
-
-
-def container_of(pids: Collection[int], home: Path) -> str | None:
-    """Name the container that the first of some processes is in; None where that isn't known."""
-    ids = {file.read_text().strip(): file.stem for file in home.glob(f"*{ID_FILE}")}
-    for pid in pids:
-        with suppress(OSError):
-            groups = Path(f"/proc/{pid}/cgroup").read_text()
-            return next((name for each, name in ids.items() if each and each in groups), None)
-    return None

@@ -76,11 +76,14 @@ def refuse_other_machines(
     if not caller.loads_other_machines and (found := other_machines(stacks, anywhere=anywhere)):
         places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])
         more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
+        names = [it.partition(" ")[0] for it in found if it[0].isalnum()]
+        named = next(iter(names), "HOST")
+        stand_in = caller.spelled("--backend", f"{named}=cmd:'COMMAND'")
         raise UserError(
             "requests would be passed on to other machines, and load them:\n"
             f"{places}{more or ''}\n"
-            "have a stand-in on this machine answer in their place, and name that there "
-            "(127.0.0.1:PORT); or, if those machines are yours to load, add "
+            "have something on this machine answer in their place, as in "
+            f"{stand_in}; or, if those machines are yours to load, add "
             f"{caller.spelled('--loads-other-machines')}, which {caller.spelled('--yes')} doesn't "
             "stand for"
         )

@@ -144,7 +144,7 @@ def _providing(caller: Caller) -> Callable[[Iterable[Need]], None]:
 
 def flag_of(key: str) -> str:
     """Name the flag of a variant's key."""
-    short = {"environment": "env", "services": "service"}
+    short = {"environment": "env", "services": "service", "backends": "backend"}
     return f"--{short.get(key, key.replace('_', '-'))}"
 
 
@@ -172,7 +172,7 @@ def arranged(
     others than the systems give.
     """
     from webdyno.own.project import Project, ProjectSource
-    from webdyno.own.variants import is_own, is_revision
+    from webdyno.own.variants import is_own, is_revision, understood
 
     if asked.paths and asked.traffic:
         raise UserError(
@@ -181,7 +181,7 @@ def arranged(
         )
     named = [NamedSystem.of(it) for it in systems]
     given = [it.system for it in named]
-    variants = [{"stack": name, **(asked.own if is_own(name) else {})} for name in given]
+    variants = [{"stack": name, **understood(asked.own, name, given)} for name in given]
     if asked.own and not any(map(is_own, given)):
         raise UserError(
             f"{flag_of(next(iter(asked.own)))} is for a system of your own, such as cmd:COMMAND, "

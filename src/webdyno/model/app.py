@@ -37,6 +37,9 @@ class App(Model):
     """Instead of it a web server's configuration, as behind `conf:`: a file of the revision."""
     root: Text | None = None
     """With `conf`: the document root, in the place of what the configuration names."""
+    backends: dict[Text, Text] = {}
+    """With `conf`: what answers in the place of hosts that it passes requests on to, the same for
+    all revisions, as in `app = "cmd:./server --port $PORT"`."""
     build: Text | None = None
     """A line of shell that makes what is started: once for each revision, outside of any timing."""
     dir: str = "."
@@ -70,6 +73,8 @@ class App(Model):
             raise ValueError("[app] says how it starts by one of start, image and conf")
         if self.root is not None and self.conf is None:
             raise ValueError("root is for a configuration, conf")
+        if self.backends and self.conf is None:
+            raise ValueError("backends are for a configuration, conf")
         if self.settings and self.image is not None:
             raise ValueError("settings are for start and conf; a container has none")
         return self

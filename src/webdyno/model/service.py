@@ -93,10 +93,6 @@ OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
 """Where the classes of statuses begin."""
 
 
-ID_FILE = ".id"
-"""Behind a container's name: the file in the service's folder with the id that Podman gave it."""
-
-
 class PassesOn(Model):
     """A place of a user's configuration at which requests are passed on."""
 
@@ -128,8 +124,6 @@ class Own(Model):
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where containers listen that its command starts as root, in a network of their own and in the
     control groups of the service, which that command itself stays out of."""
-    container: str = ""
-    """Of several containers the one that is asked."""
     passes_on: list[PassesOn] = []
     """Whom it passes requests on to, unless that is the loopback interface."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webdyno.model.origin import Line
 from webdyno.own.apache_lines import ApacheLines
+from webdyno.own.backends import PORTS, Backends
 from webdyno.own.passing import PassedOn
 from webdyno.own.relocation import FOLDER, NO_OTHER_USER, why_no_ciphers
 
@@ -75,6 +76,14 @@ _BY_HANDLER = re.compile(r"\bproxy:([^\s\",\]]+)", re.IGNORECASE)
 _CACHE = re.compile(r"(?:memcache|redis):([^\s\"]+)", re.IGNORECASE)
 _PROXY_FLAG = re.compile(r"[\[,]\s*(?:P|proxy)\s*[,\]]", re.IGNORECASE)
 _OPTION = re.compile(r"[A-Za-z]\w*=")
+LEADING = TARGETS | HANDLERS | {"proxypassreverse", "proxypassreversecookiedomain"}
+"""Directives that name what requests are passed on to, or where its answers lead."""
+_PROXY_SECTION = re.compile(r"\s*<Proxy\s", re.IGNORECASE)
+_TARGET = re.compile(
+    r"(?:unix:(?P<socket>/[^|\"\s]+)\|)?(?P<scheme>[a-z][a-z0-9+.-]*)://"
+    r"(?P<host>\[[^\]]*\]|[\w.-]*)(?::(?P<port>[0-9]{1,5}))?",
+    re.IGNORECASE,
+)
 
 
 def first_word(words: str) -> tuple[str, str]:
@@ -211,3 +220,28 @@ def _host(at: str) -> str:
     host = at if at.startswith("@") else at.rpartition("@")[2]
     found = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
     return found[1] if found else host
+
+
+def passed_to(backends: Backends, line: Line) -> Line:
+    """Give a line with the addresses of backends in the place of hosts that they answer for."""
+    found = _LINE.match(line.text)
+    leads = (found and found[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
+    if not leads:
+        return line
+    return line._replace(text=_TARGET.sub(lambda it: _instead(it, backends), line.text))
+
+
+def _instead(found: re.Match[str], backends: Backends) -> str:
+    scheme = found["scheme"].lower()
+    if scheme == "balancer":
+        return found[0]
+    if found["socket"]:
+        address = backends.of_socket(found["socket"])
+    else:
+        port = int(found["port"]) if found["port"] else PORTS.get(scheme)
+        address = backends.of_host(found["host"], port)
+    if address is None:
+        return found[0]
+    if address.socket:
+        return f"unix:{address.socket}|{scheme}://localhost"
+    return f"{scheme}://{address.text}"

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
@@ -273,7 +274,8 @@ def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
     if not request.is_secure and (not ports or None in ports):
         ports.append(HTTP)
     fitting = [it for it in ports if it is not None and (it in secure) == request.is_secure]
-    return request.measured(fitting, _against(hosts, fitting))
+    asked = {port for it in hosts if _is_called(it, request.host) for port in it.ports if port}
+    return request.measured(fitting, _against(hosts, fitting), asked)
 
 
 def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
@@ -327,9 +329,10 @@ def _first(
     if not kept:
         return None
     first = kept[0]
+    names = [name for it in kept for name in it.names]
     if request.host:
-        if not any(request.host.lower() in map(str.lower, it.names) for it in kept):
-            changes.append(f"no host is called {request.host}, so the first one answers")
+        asked = any(_is_called(it, request.host) for it in kept)
+        request.note_site(request.host if asked else "", names)
         return first
     chosen = next((it for it in kept if not it.why_not), first)
     if chosen is not first:
@@ -337,7 +340,14 @@ def _first(
         more = f"; --host NAME asks for another one: {others}" if others else ""
         name = chosen.names[0] if chosen.names else "the next one"
         changes.append(f"{name} answers, not the first host, since {first.why_not}{more}")
+    else:
+        request.note_site(next(iter(first.names), ""), names)
     return chosen
+
+
+def _is_called(host: VirtualHost, name: str) -> bool:
+    """Whether a host answers to a name; aliases may have wildcards."""
+    return bool(name) and any(fnmatchcase(name.lower(), it.lower()) for it in host.names)
 
 
 def _redirects_all(lines: Sequence[Line]) -> bool:

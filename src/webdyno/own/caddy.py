@@ -12,6 +12,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.format import listed
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
+from webdyno.own.caddy_targets import pass_to, passed_on
 from webdyno.own.config_files import Variables
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (
@@ -54,8 +55,6 @@ PASSING = re.compile(
     r"forward_proxy_url|network_proxy|import)\b"
 )
 """What lines are likely to begin with that name hosts."""
-_DIALLED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
-_URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -64,6 +63,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     config = _adapted(request, changes)
     _log_into_the_folder(config, changes)
     _serve_alone(request, config, changes)
+    pass_to(request.backends, config)
     if config.pop("storage", None):
         changes.append("excluded: storage (it is in the run's folder)")
     config["admin"] = {"disabled": True, "config": {"persist": False}}
@@ -197,13 +197,14 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
         if not any(_matches(request.host, host) for site in sites for host in _hosts(site)):
             there = listed(host for site in sites for host in _hosts(site))
             raise UserError(f"{request.file} has no site {request.host}; those there are {there}")
+        request.note_site(request.host, [])
         return
     chosen = min(sites, key=_kind_of_content)
     sites.remove(chosen)
     names = _hosts(chosen)
     others = [host for site in sites for host in _hosts(site)]
-    more = f"; --host NAME asks for another one: {listed(others)}" if others else ""
-    changes.append(f"{', '.join(names)} answers, whatever host is requested{more}")
+    changes.append(f"{', '.join(names)} answers, whatever host is requested")
+    request.note_site(names[0], [*names, *others])
     matches = [{k: it for k, it in match.items() if k != "host"} for match in chosen["match"]]
     logs = server.get("logs", {})
     named = [it for it in map(logs.get("logger_names", {}).get, names) if it]
@@ -352,42 +353,3 @@ def _with_whole_imports(request: RelocationRequest) -> str:
         return f'{found["before"]}"{request.file.parent / path}"'
 
     return IMPORT.sub(whole, text)
-
-
-def passed_on(node: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
-    """Give the hosts, as they are written where only a request tells; sockets are none."""
-    if isinstance(node, dict):
-        yield from _of(node)
-    for inner in node.values() if isinstance(node, dict) else node:
-        if isinstance(inner, dict | list):
-            yield from passed_on(inner)
-
-
-def _of(node: dict[str, Any]) -> Iterator[str]:
-    dialled = node.get("dial", [])
-    for address in [dialled] if isinstance(dialled, str) else dialled:
-        if host := _dialled(address):
-            yield host
-    if source := node.get("dynamic_upstreams"):
-        yield from _dynamic(source)
-    for key in ("forward_proxy_url", "url"):
-        if (url := node.get(key)) and isinstance(url, str) and (found := _URL.match(url)):
-            yield found[1]
-
-
-def _dialled(address: str) -> str:
-    """Give the host of an address; empty where that is this machine's own."""
-    if address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
-        return ""
-    found = _DIALLED.fullmatch(address)
-    return found[1] if found else address
-
-
-def _dynamic(source: dict[str, Any]) -> Iterator[str]:
-    """Give whom a name server is asked about, time and again."""
-    if source.get("source") == "a":
-        yield str(source.get("name", ""))
-    elif source.get("source") == "srv":
-        yield f"SRV {source.get('name', '')}"
-    for inner in source.get("sources", []):
-        yield from _dynamic(inner)

@@ -99,10 +99,16 @@ def service_variables(named: Mapping[str, str], services: Mapping[str, Service])
 
 
 def stack_of(
-    program: str, named: Mapping[str, str], services: Mapping[str, Service]
+    program: str,
+    named: Mapping[str, str],
+    services: Mapping[str, Service],
+    backends: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Give the services of a stack, and its settings, as `stack.toml` has them."""
-    roles = {PROGRAM: program, **named}
+    """Give the services of a stack, and its settings, as `stack.toml` has them.
+
+    `named` are of the catalogue, `backends` own systems behind the program.
+    """
+    roles = {PROGRAM: program, **named, **backends}
     return {
         "front": PROGRAM,
         "services": {role: {"service": name} for role, name in roles.items()},

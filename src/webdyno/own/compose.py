@@ -6,7 +6,6 @@ Their services, and how each is run as a container of a variant.
 import json
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,18 @@ OPTIONS = {
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
-    *("expose", "depends_on", "profiles", "container_name", "labels", "pull_policy", "healthcheck"),
+    *(
+        "hostname",
+        "links",
+        "networks",
+        "expose",
+        "depends_on",
+        "profiles",
+        "container_name",
+        "labels",
+        "pull_policy",
+        "healthcheck",
+    ),
 }
 """Keys that are heeded in other ways, or needn't be."""
 BUILD = {"context", "dockerfile", "args", "target"}
@@ -159,6 +169,8 @@ class ComposeService:
     """A service of the file."""
 
     name: str
+    names: tuple[str, ...]
+    """By which others know it as well."""
     image: str
     build: Build | None
     """Instead of an image that is there."""
@@ -198,8 +210,8 @@ def compose_services(
     others = in_order(services, f"{place}: {file}")
     names = [*(name for name in others if name != asked), asked]
     awaited = awaits(services, asked, f"{place}: {file}")
-    found = [_service(name, services[name], project, awaited, place) for name in names]
-    for said in (*_worth_telling(project, services), *_clashes(found)):
+    found = [_service(name, services, project, awaited, place) for name in names]
+    for said in _worth_telling(project, services):
         tell(f"{file.name}: {said}")
     return found
 
@@ -210,16 +222,6 @@ def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iter
         yield f"excluded: {', '.join(excluded)}"
     if rights := list(_rights(services, project.folder)):
         yield f"run as root with rights on this machine: {', '.join(rights)}"
-
-
-def _clashes(services: Sequence[ComposeService]) -> Iterator[str]:
-    ports = Counter(port for it in services for port in set(it.ports))
-    for port in (port for port, times in ports.items() if times > 1):
-        names = " and ".join(it.name for it in services if port in it.ports)
-        yield (
-            f"{names} all say port {port}; the services of a variant share one network, where only "
-            "one of them can listen on it: give the others another port"
-        )
 
 
 def _rights(services: Mapping[str, Any], folder: Path) -> Iterator[str]:
@@ -267,8 +269,9 @@ def _excluded(services: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _service(
-    name: str, said: Mapping[str, Any], project: ComposeProject, awaited: Awaited, place: str
+    name: str, services: Mapping[str, Any], project: ComposeProject, awaited: Awaited, place: str
 ) -> ComposeService:
+    said = services[name]
     where = f"{place}: {project.files[0]}: services.{name}"
     options = [
         f"{OPTIONS[key]}={it}" for key in said.keys() & OPTIONS for it in _several(said[key])
@@ -281,6 +284,7 @@ def _service(
         options.append(f"--entrypoint={json.dumps(_words(said['entrypoint'], where))}")
     return ComposeService(
         name=name,
+        names=tuple(_names_of(name, services)),
         image=str(said.get("image", "")),
         build=_build(said["build"], project) if said.get("build") else None,
         environment=_environment(said, project, where),
@@ -290,6 +294,22 @@ def _service(
         awaits=awaited.get(name, ""),
         health=health_command(said, where),
     )
+
+
+def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a service is called beside its name: by itself, in networks, and in links."""
+    said = services[name]
+    for key in ("container_name", "hostname"):
+        if said.get(key):
+            yield str(said[key])
+    networks = said.get("networks")
+    for network in networks.values() if isinstance(networks, dict) else ():
+        yield from _several((network or {}).get("aliases") or [])
+    for other in services.values():
+        for link in other.get("links") or ():
+            linked, colon, alias = str(link).partition(":")
+            if linked == name and colon:
+                yield alias
 
 
 def _several(value: object) -> list[str]:

@@ -14,6 +14,7 @@ from webdyno.model.files import cause_of
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.model.request import host_name_of
 from webdyno.own import apache, caddy, haproxy, lighttpd, nginx, passing
+from webdyno.own.backends import Backends
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.relocation import (
     CERTIFICATE,
@@ -108,6 +109,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         port,
         host_name_of(spec.host),
         spec.folder,
+        Backends.of(spec.keys.backends, spec.place),
     )
     if server in READ_BY_THEMSELVES:
         spec.provide([spec.services[server].needs["binary"]])
@@ -121,12 +123,13 @@ def make(spec: TargetSpec) -> GeneratedService:
             f"{error.filename or file}: can't be read: {cause_of(error)}"
         ) from None
     told = passing.elsewhere(relocated.passed_on)
-    changes = list(dict.fromkeys([*request.notes, *relocated.changes, *told]))
+    to_backends = [*request.backends.changes(), *request.backends.silent()]
+    changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *told]))
     spec.tell(f"{spec.written}, as {server} runs it here:")
     for change in changes:
         spec.tell(f"  {change}")
     head = [f"# {file}, moved by webdyno:", *(f"#   {change}" for change in changes), ""]
-    above, template = verbatim("\n".join(head)), _template(relocated, spec)
+    above, template = verbatim("\n".join(head)), _template(relocated, spec, request.backends)
     written = (
         {relocated.name: above + template}
         if relocated.knows_comments
@@ -137,7 +140,10 @@ def make(spec: TargetSpec) -> GeneratedService:
         ours = [None] * (len(head) - 1 if relocated.knows_comments else 0)
         origins = Origins.of(relocated.name, [*ours, *relocated.origins])
         written[ORIGINS] = origins.model_dump_json()
-    return GeneratedService(service, written)
+    used = request.backends.used
+    behind = {role: it.system for role, it in used.items() if it.system}
+    hosts = [*(it.name for it in used.values()), *request.backends.seen]
+    return GeneratedService(service, written, backends=behind, passes_on_to=hosts)
 
 
 def _service(
@@ -173,9 +179,10 @@ def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[s
     return {"passes_on": found} if found else {}
 
 
-def _template(relocated: RelocatedConfig, spec: TargetSpec) -> str:
+def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) -> str:
     """Turn the text into a template in which only our own marks and settings are filled in."""
-    marks = _places_of_settings(relocated.text, spec) | {
+    marks = {mark: it for each in backends.used.values() for mark, it in each.templates.items()}
+    marks |= _places_of_settings(relocated.text, spec) | {
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",

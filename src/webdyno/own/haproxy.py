@@ -6,6 +6,7 @@ from pathlib import Path
 
 from webdyno.model.errors import UserError
 from webdyno.model.origin import Line
+from webdyno.own.backends import BackendAddress, Backends
 from webdyno.own.haproxy_read import (
     LISTENING,
     ConfigLine,
@@ -127,7 +128,8 @@ class _Mover:
                 yield from self._section(section)
 
     def _section(self, section: ConfigSection) -> Iterator[Line]:
-        for line in section.lines:
+        for written in section.lines:
+            line = passed_to(self._request.backends, written)
             if (new := self._line(section.kind, line)) is not None:
                 self.passed_on += passed_on(line)
                 yield Line(new, line.origin)
@@ -232,6 +234,26 @@ def _quoted(word: str) -> str:
     if re.fullmatch(r"[^\s#\"'\\$]+", word):
         return word
     return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
+
+
+def passed_to(backends: Backends, line: ConfigLine) -> ConfigLine:
+    """Give a line with the address of a backend, if it leads to one."""
+    at = ADDRESS_AT.get(line.name)
+    if at is None or len(line.words) <= at:
+        return line
+    address = _backend(backends, line.words[at].value)
+    if address is None:
+        return line
+    where = f"unix@{address.socket}" if address.socket else address.text
+    words = (*line.words[:at], Word(where, where), *line.words[at + 1 :])
+    return ConfigLine(f"    {' '.join(it.raw for it in words)}", line.origin, words)
+
+
+def _backend(backends: Backends, address: str) -> BackendAddress | None:
+    if socket := re.fullmatch(r"(?:(?:unix|uxst)@)?(/.*)", address):
+        return backends.of_socket(socket[1])
+    found = re.fullmatch(r"(\[.*\]|[^:]+)(?::([0-9]{1,5}))?", _KIND.sub("", address, count=1))
+    return backends.of_host(found[1], int(found[2]) if found[2] else None) if found else None
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:

@@ -1,15 +1,10 @@
-"""Moves a configuration of lighttpd: it prints all of it, with includes and variables filled in."""
+"""Moves a configuration of lighttpd, statement by statement."""
 
-import glob
-import os
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 
-from webdyno.model.errors import UserError
-from webdyno.model.origin import Origin
-from webdyno.model.text import SECRET
+from webdyno.own.backends import BackendAddress, Backends
+from webdyno.own.lighttpd_read import Statement, statements
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (
     FOLDER,
@@ -21,25 +16,12 @@ from webdyno.own.relocation import (
     PORT,
     RelocatedConfig,
     RelocationRequest,
+    is_like,
     port_of,
     why_no_ciphers,
     with_marks_shown,
 )
-from webdyno.own.server_program import program_path, readable, run_reader
 
-_CLOSES = re.compile(r"^(\s*)\}( # end of .*)?$")
-_CONDITION = re.compile(r'^(\s*(?:else )?\$\w+\["[^"]*"\] \S+ )"(.*)" \{$')
-_BLOCK_NUMBER = re.compile(r"^\s*# block \d+$")
-_SETS = re.compile(r"^(\s*)([a-z][\w.-]*)\s*=\s(.*)$")
-_INCLUDE = re.compile(r'(?m)^([ \t]*include[ \t]+")(?!/)')
-_FOLDER = re.compile(r'(?m)^([ \t]*var\.conf_dir[ \t]*=)[ \t]*"(/[^"\n]*)"')
-_IN_FOLDER = re.compile(r'(?m)^[ \t]*include[ \t]+(?:var\.)?conf_dir[ \t]*\+[ \t]*"/([^"*?\n]+)"')
-"""By the configuration that comes with lighttpd, which Red Hat's is made of."""
-_INCLUDED = re.compile(r'[ \t]*include[ \t]+"([^"]+)"')
-_SHELL = re.compile(r"[ \t]*include_shell[ \t]+(.*)")
-_TIME = re.compile(r"(?m)^[\d-]+ [\d:]+: (?:\([\w.]+\) )?")
-_GIVEN = {"var.CWD", "var.PID"}
-"""Variables that lighttpd makes itself."""
 ANEW = {"server.bind": f'"{HOST}"', "server.port": PORT}
 SYSTEM_LOG = (
     *("server.errorlog-use-syslog", "server.syslog-facility", "accesslog.use-syslog"),
@@ -67,124 +49,16 @@ OURS_INSTEAD = {"ssl.pemfile": KEY_AND_CERTIFICATE, "ssl.privkey": KEY}
 OF_ANOTHER_PAIR = {"ssl.ca-file", "ssl.stapling-file"}
 WITH_PROGRAMS = {"fastcgi.server", "scgi.server"}
 _SOCKET = re.compile(r'^((?:else )?\$SERVER\["socket"\] == )"([^"]*)"( \{)$')
+_HTTP_HOST = re.compile(r'(?:else )?\$HTTP\["host"\] (==|=~|=\^|=\$) "(.*)" \{$')
 _BIN_PATH = re.compile(r'^\s*"bin-path"\s*=> "(.*)",$')
 _SOCKET_PATH = re.compile(r'^(\s*"socket"\s*=> )"(.*)",$')
+_PLACE = re.compile(r'^(?P<margin>\s*)"(?P<key>host|port|socket)"\s*=> "?(?P<value>[^"]*?)"?,?$')
 PASSING = re.compile(r'"host"|\.hostname|memcache-hosts|include_shell')
 """In lines that are likely to name hosts."""
 _HOST = re.compile(r'^\s*"host"\s*=> (.*?),?$')
 _BACKENDS = re.compile(r"[\w-]+\.server|vhostdb\.\w+")
 _NAMED = re.compile(r"[\w.-]+\.hostname|[\w.-]+\.memcache-hosts")
 _TEXT = re.compile(r'"([^"]*)"')
-
-
-@dataclass
-class Statement:
-    """A setting, or a line that begins or ends a block."""
-
-    lines: list[str]
-    key: str = ""
-    """What is set; empty for the line of a block."""
-
-    @property
-    def value(self) -> str:
-        """What it is set to, over all its lines."""
-        found = _SETS.match(self.lines[0])
-        return "\n".join([found[3] if found else self.lines[0], *self.lines[1:]])
-
-    @property
-    def text(self) -> str:
-        """The value of a text, without its quotes."""
-        return self.value.strip('"')
-
-    @property
-    def condition(self) -> str:
-        """The condition of a block that begins here; empty where none does."""
-        line = self.lines[0].strip()
-        return line if line.endswith("{") and not self.key else ""
-
-    @property
-    def ends(self) -> bool:
-        return not self.key and bool(_CLOSES.match(self.lines[0]))
-
-
-def statements(request: RelocationRequest, changes: list[str]) -> list[Statement]:
-    """Give the statements of a configuration; raise UserError, in lighttpd's words, if it is wrong.
-
-    What `include_shell` names is run for that, as the user as whom the server runs.
-    """
-    shells = list(_shells(request, request.file))
-    changes += [f"runs {command}, as include_shell says" for _, command in shells]
-    runs = [f"{place}: include_shell {command}" for place, command in shells]
-    text = request.files.text(request.file)
-    marks = {name: f"@webdyno-{name}@" for name, it in request.given.items() if SECRET.search(it)}
-    ours = _with_includes_beside(request, text, changes)
-    whole = _INCLUDE.sub(rf"\g<1>{request.file.parent}/", ours)
-    with readable(request, whole, differs=ours != text) as file:
-        words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
-        told = run_reader(request, words, {**request.environment, **marks}, runs)
-        complained = told.complained.replace(str(file), str(request.file))
-    said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
-    if told.code:
-        raise UserError(f"lighttpd says: {'; '.join(said) or 'nothing'}")
-    printed = told.printed
-    for name, mark in marks.items():
-        printed = printed.replace(mark, f'" + env.{name} + "')
-    return list(_statements(printed.splitlines()))
-
-
-def _with_includes_beside(request: RelocationRequest, text: str, changes: list[str]) -> str:
-    """Give the text of a folder that was copied with what it includes from where it was."""
-    here = request.file.parent
-    named = _FOLDER.search(text)
-    if not named or any(Path(named[2], it).exists() for it in _IN_FOLDER.findall(text)):
-        return text
-    changes.append(f'{named[1].strip()} "{here}", not "{named[2]}", where it includes nothing')
-    return f"{text[: named.start(2)]}{here}{text[named.end(2) :]}"
-
-
-def _shells(
-    request: RelocationRequest, file: Path, named: Origin | None = None, depth: int = 0
-) -> Iterator[tuple[Origin | None, str]]:
-    """Give the commands of `include_shell`, and where each stands."""
-    for line in request.files.lines(file, named, depth):
-        if found := _SHELL.match(line.text):
-            yield line.origin, found[1].strip()
-        elif (found := _INCLUDED.match(line.text)) and line.origin:
-            there = os.path.lexists(request.file.parent / found[1])
-            if not there and not glob.has_magic(found[1]):
-                continue  # lighttpd says so
-            for each in request.files.included(found[1], [request.file.parent], line.origin):
-                yield from _shells(request, each, line.origin, depth + 1)
-
-
-def _statements(lines: list[str]) -> Iterator[Statement]:
-    inner = iter(lines[1:-1])  # without `config {` and its end
-    for line in inner:
-        found = _SETS.match(line)
-        if not line.strip() or _BLOCK_NUMBER.match(line):
-            continue
-        if found is None:
-            ended = _CLOSES.match(line)
-            yield Statement([f"{ended[1]}}}" if ended else _quoted(line)])
-            continue
-        whole = [line]
-        if found[3] == "(":
-            for more in inner:
-                whole.append(more)
-                if more == f"{found[1]})":
-                    break
-        if found[2] not in _GIVEN:
-            yield Statement(whole, found[2])
-
-
-def _quoted(line: str) -> str:
-    """Write a condition with its quotes escaped, which lighttpd prints as they are."""
-    found = _CONDITION.match(line)
-    if found is None:
-        return line
-    plain = found[2].replace('" + env.', "\0").replace(' + "', "\1")
-    escaped = plain.replace('"', '\\"').replace("\0", '" + env.').replace("\1", ' + "')
-    return f'{found[1]}"{escaped}" {{'
 
 
 def relocate(request: RelocationRequest) -> RelocatedConfig:
@@ -255,6 +129,8 @@ class _Mover:
             now = f'{key} = "{OURS_INSTEAD[key]}"'
             self._changes.append(self._request.unreadable(now, statement.text))
             return [now]
+        if _BACKENDS.fullmatch(key):
+            statement.lines = list(_passed_to(self._request.backends, statement.lines))
         if key in WITH_PROGRAMS:
             return self._with_programs(statement)
         new = WRITTEN.get(key) or (
@@ -301,6 +177,17 @@ class _Mover:
         name = f"{FOLDER}/{port_of(address) or 'socket'}-{len(self._sockets) + 1}.sock"
         return self._sockets.setdefault(address, name)
 
+    def _note_site(self) -> None:
+        host, sites = self._request.host, list(_sites(self.statements))
+        known = any(
+            it[2] == host if it[1] == "==" else it[1] != "=~" or is_like(it[2], host)
+            for it in sites
+        )
+        if sites:
+            outside = "the one outside of conditions on the host"
+            measured = (host if known else "") if host else outside
+            self._request.note_site(measured, [outside, *(it[2] for it in sites)])
+
     def _measured_socket(self) -> str | None:
         """Choose what is measured: a socket of a condition, or the server's own (None)."""
         named, own_port = self._global.get("ssl.engine"), self._global.get("server.port")
@@ -313,7 +200,13 @@ class _Mover:
             if secure == self._request.is_secure and (port := port_of(address))
         }
         measured = self._request.measured([*ports, *reversed(sockets)])
+        self._note_site()
         return None if measured in ports else sockets[measured]
+
+
+def _sites(found: list[Statement]) -> Iterator[re.Match[str]]:
+    """Give the conditions on the host: how one compares, and with what."""
+    return filter(None, (_HTTP_HOST.match(it.condition) for it in found))
 
 
 def _global(found: list[Statement]) -> Iterator[tuple[str, Statement]]:
@@ -347,6 +240,34 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
             yield group
             group = []
     yield group
+
+
+def _passed_to(backends: Backends, lines: list[str]) -> Iterator[str]:
+    """Give the lines of servers, those that a backend answers for with its address."""
+    for group in _groups(lines):
+        said = {it["key"]: it for line in group if (it := _PLACE.match(line))}
+        place = said.get("socket") or said.get("host")
+        started_here = any(map(_BIN_PATH.match, group))
+        address = _backend(backends, said) if place and not started_here else None
+        if place is None or address is None:
+            yield from group
+            continue
+        ours = [f'"host" => "{address.host}",', f'"port" => {address.port},']
+        if address.socket:
+            ours = [f'"socket" => "{address.socket}",']
+        for line in group:
+            if line == place.string:
+                yield from (place["margin"] + it for it in ours)
+            elif not _PLACE.match(line):
+                yield line
+
+
+def _backend(backends: Backends, said: Mapping[str, re.Match[str]]) -> BackendAddress | None:
+    place = (said.get("socket") or said["host"])["value"]
+    if place.startswith("/"):
+        return backends.of_socket(place)
+    port = said["port"]["value"] if "port" in said else ""
+    return backends.of_host(place, int(port) if port.isdecimal() else None)
 
 
 def passed_on(statements: Iterable[Statement]) -> Iterator[str]:

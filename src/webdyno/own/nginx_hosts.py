@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from webdyno.own.nginx_read import Directive
-from webdyno.own.relocation import HTTP, RelocationRequest
+from webdyno.own.relocation import HTTP, RelocationRequest, is_like
 
 SERVING = {
     *("root", "alias", "try_files", "proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass"),
@@ -14,6 +14,8 @@ SERVING = {
 """Directives by which a server has pages."""
 DEFAULT = ("default_server", "default")
 REFUSING = 400
+NOBODY = {"_", "", '""', "localhost"}
+"""Names that no site has."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,11 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
         if all(map(why_server_unlikely, there))
         and (why := why_server_unlikely(_default(request, there, port)))
     }
-    port = request.measured(list(by_port), unlikely)
+    with_host = [port for port, there in by_port.items() if _called(request.host, there)]
+    port = request.measured(list(by_port), unlikely, with_host)
     there = by_port[port]
     default = _default(request, there, port)
+    _note_site(request, default, there)
     if not request.host and (why := why_server_unlikely(default)):
         other = next((it for it in there if not why_server_unlikely(it)), None)
         if other is not None:
@@ -72,6 +76,32 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
             )
             default = other
     return MeasuredServers(port, there, default)
+
+
+def _note_site(request: RelocationRequest, default: Directive, there: Sequence[Directive]) -> None:
+    names = [name for it in there for name in _names(it)]
+    asked = _called(request.host, there)
+    if request.host:
+        request.note_site(request.host if asked else "", names)
+    elif not why_server_unlikely(default):
+        request.note_site(next(iter(_names(default)), "") or _name(default), names)
+
+
+def _called(host: str, servers: Sequence[Directive]) -> bool:
+    """Whether a server answers for a host by its name."""
+    return bool(host) and any(_is_name(name, host.lower()) for it in servers for name in _names(it))
+
+
+def _is_name(name: str, host: str) -> bool:
+    """Whether a name of nginx means a host: `a.ex`, `*.ex`, `.ex`, `www.*` or `~^w`."""
+    if name.startswith("~"):
+        return is_like(name[1:], host)
+    low = name.lower()
+    if low.startswith("*."):
+        return host.endswith(low[1:])
+    if low.startswith("."):
+        return host == low[1:] or host.endswith(low)
+    return host.startswith(low[:-1]) if low.endswith(".*") else host == low
 
 
 def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
@@ -145,11 +175,13 @@ def _default(request: RelocationRequest, servers: Sequence[Directive], port: int
     return next(said, servers[0])
 
 
+def _names(server: Directive) -> list[str]:
+    said = [it["args"] for it in server["block"] if it["directive"] == "server_name"]
+    return [name for names in said for name in names if name not in NOBODY]
+
+
 def _name(server: Directive) -> str:
-    names = [
-        word for it in server["block"] if it["directive"] == "server_name" for word in it["args"]
-    ]
-    named = [it for it in names if it not in {"_", ""}]
+    named = _names(server)
     origin = server.get("origin")
     return f"server {named[0]}" if named else f"the server of line {origin.line if origin else 0}"
 

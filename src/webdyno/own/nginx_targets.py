@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from webdyno.own.backends import PORTS, Backends
 from webdyno.own.nginx_read import Directive
 from webdyno.own.passing import PassedOn
 
@@ -17,6 +18,11 @@ _PASSING = re.compile(r"\w+_pass|endpoint")
 _SCHEME = re.compile(r"(?:[a-z0-9]+|\$\w+)://")
 _HOST = re.compile(r"\[[^\]]*\]|[^:/\s]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_TARGET = re.compile(
+    r"(?P<scheme>[a-z0-9]+://)?(?P<host>\[[^\]]*\]|[\w.-]+)(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?$].*)?"
+)
+_BY_SOCKET = re.compile(r"(?P<scheme>[a-z0-9]+://)?unix:(?P<path>[^:;\s]+)(?::(?P<rest>.*))?")
+_AUTHORITY = re.compile(r"(?P<scheme>(?:[a-z0-9]+://)?)(?P<at>[^/]*)(?P<rest>/.*|)")
 
 
 def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:
@@ -121,3 +127,44 @@ def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
     for it in directives:
         yield it
         yield from _everything(it.get("block", []))
+
+
+def pass_to(backends: Backends, directives: Sequence[Directive]) -> None:
+    """Have targets, members of groups and variables name backends in the place of hosts."""
+    groups, values = _groups(directives), _values(directives)
+    for it in [*_targets(directives), *(it for group in groups.values() for it in group)]:
+        target = _with_host(it["args"][0], values)
+        it["args"] = [_instead(target, groups, backends), *it["args"][1:]]
+    for it in _everything(directives):
+        is_set = it["directive"] == "set" and len(it["args"]) == 2
+        for entry in [it] if is_set else it.get("block", []) if it["directive"] in TABLES else []:
+            *before, value = entry["args"] or [""]
+            if _SCHEME.match(value) or re.search(r"[^:]:[0-9]+$", value):
+                entry["args"] = [*before, _instead(value, groups, backends)]
+
+
+def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
+    """Give a target whose host is a variable with one value with that value."""
+    found = _AUTHORITY.fullmatch(target)
+    if not found or "$" not in found["at"]:
+        return target
+    may_be = _expanded(found["at"], values)
+    if len(may_be) != 1 or not re.fullmatch(r"[\w.-]+(?::[0-9]+)?", may_be[0]):
+        return target
+    return f"{found['scheme']}{may_be[0]}{found['rest']}"
+
+
+def _instead(target: str, groups: Mapping[str, Sequence[Directive]], backends: Backends) -> str:
+    """Give a target with the address of a backend, if it leads to one; else as it is."""
+    if found := _BY_SOCKET.fullmatch(target):
+        address, rest = backends.of_socket(found["path"]), found["rest"] or ""
+    elif (found := _TARGET.fullmatch(target)) and found["host"] not in groups:
+        scheme = (found["scheme"] or "http://").removesuffix("://")
+        port = int(found["port"]) if found["port"] else PORTS.get(scheme)
+        address, rest = backends.of_host(found["host"], port), found["rest"] or ""
+    else:
+        return target
+    if address is None:
+        return target
+    where = f"unix:{address.socket}{':' if rest else ''}" if address.socket else address.text
+    return f"{found['scheme'] or ''}{where}{rest}"

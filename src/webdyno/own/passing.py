@@ -48,10 +48,11 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     if not unknown:
         return
     places = ", ".join(f"{host} ({first[host] or file})" for host in unknown)
+    flags = " ".join(f"--backend {host}=cmd:'COMMAND'" for host in unknown)
     raise UserError(
-        f"hosts aren't known on this machine: {places}. Its server starts only where each of them "
-        "is: add them to /etc/hosts, or measure it together with the containers it names "
-        "(image:compose.yaml#SERVICE)"
+        f"hosts aren't known on this machine: {places}. Say what answers in their place: {flags} "
+        "(or HOST=127.0.0.1:PORT, where that runs already); or measure it together with the "
+        "containers it names (image:compose.yaml#SERVICE)"
     )
 
 

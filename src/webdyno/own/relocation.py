@@ -1,14 +1,17 @@
 """A server's configuration rewritten to run on our port, in our folder, as our user."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import regex
+
 from webdyno.host.users import ServerUser, name_of
 from webdyno.model.errors import UserError
-from webdyno.model.format import listed
+from webdyno.model.format import listed, listed_to
 from webdyno.model.origin import Origin
+from webdyno.own.backends import Backends
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.passing import PassedOn
 
@@ -21,6 +24,8 @@ KEY_AND_CERTIFICATE = "@webdyno-key-and-certificate@"
 HOST = "127.0.0.1"
 HTTP, HTTPS = 80, 443
 NO_OTHER_USER = "an ordinary user has no other"
+SHOWN_NAMES = 10
+PATTERN_WITHIN_S = 1.0
 CRYPTO_POLICIES = Path("/etc/crypto-policies")
 SHOWN = {
     FOLDER: "RUN",
@@ -35,6 +40,14 @@ def port_of(address: str) -> int | None:
     """Give the port of `80`, `*:80` or `[::]:80`; None where any port is meant."""
     last = address.rpartition(":")[2]
     return int(last) if last.isascii() and last.isdecimal() and len(last) <= 5 else None
+
+
+def is_like(pattern: str, host: str) -> bool:
+    """Whether a host is like a server's regular expression; so is all where nobody can tell."""
+    try:
+        return bool(regex.search(pattern, host, regex.IGNORECASE, timeout=PATTERN_WITHIN_S))
+    except (regex.error, TimeoutError):
+        return True
 
 
 def why_no_ciphers(ciphers: str) -> str:
@@ -68,6 +81,8 @@ class RelocationRequest:
     """The name that requests ask for; empty where that is the run's address."""
     folder: Path | None = None
     """Where relative paths begin, unless what they name lies beside the file."""
+    backends: Backends = field(default_factory=Backends)
+    """What answers in the place of hosts that it names."""
     notes: list[str] = field(default_factory=list)
     """What people learn of the choice, before what was changed."""
 
@@ -114,11 +129,17 @@ class RelocationRequest:
             "it such a listener, or ask with TLS: --set load.protocol=https"
         )
 
-    def measured(self, ports: Sequence[int], unlikely: Mapping[int, str] | None = None) -> int:
+    def measured(
+        self,
+        ports: Sequence[int],
+        unlikely: Mapping[int, str] | None = None,
+        with_host: Collection[int] = (),
+    ) -> int:
         """Choose the port that is measured, among those that would do, and note the choice.
 
-        It is the one requested, else the usual one, else the first. `unlikely` says what speaks
-        against some of them: they are chosen where there is no other.
+        It is the one requested, else one of those where the host is known, else the usual one, else
+        the first. `unlikely` says what speaks against some of them: they are chosen where there is
+        no other.
         """
         there, against = list(dict.fromkeys(ports)), unlikely or {}
         if not there:
@@ -130,6 +151,7 @@ class RelocationRequest:
                 f"{'with' if self.is_secure else 'without'} TLS; name one of these"
             )
         likely = [it for it in there if it not in against] or there
+        likely = [it for it in there if it in with_host] or likely
         usual = HTTPS if self.is_secure else HTTP
         port = self.port or (usual if usual in likely else likely[0])
         why = f" ({against[port]})" if port in against else ""
@@ -143,6 +165,19 @@ class RelocationRequest:
         elif why:
             self.notes.append(f"measured is port {port}{why}, the only one{other}")
         return port
+
+    def note_site(self, measured: str, names: Iterable[str]) -> None:
+        """Note which of several sites answers, and how to ask for another one."""
+        there = list(dict.fromkeys(names))
+        if self.host and measured:
+            self.notes.append(f"measured is site {measured}, as --host {self.host} asks for")
+        elif self.host:
+            known = f"; those there are {_listed(there)}" if there else ""
+            self.notes.append(f"no site is called {self.host}, so the default one answers{known}")
+        elif measured and len(there) > 1:
+            self.notes.append(
+                f"measured is site {measured}, of {_listed(there)}; --host NAME asks for another"
+            )
 
 
 @dataclass(frozen=True)
@@ -166,6 +201,10 @@ class RelocatedConfig:
     """Of each line of the text: where it stands in what the user wrote."""
     knows_comments: bool = True
     """Whether its format has lines that begin with #."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listed_to(SHOWN_NAMES, names)
 
 
 def with_marks_shown(text: str) -> str:

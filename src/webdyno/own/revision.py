@@ -49,6 +49,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     keys = spec.keys.replace(
         environment=variables,
         root=app.root,
+        backends={**app.backends, **spec.keys.backends},
         services={**app.services, **spec.keys.services},
         prepare=spec.keys.prepare or app.prepare,
         ready=spec.keys.ready or app.ready,
@@ -61,6 +62,11 @@ def make(spec: TargetSpec) -> GeneratedService:
     if way != "start" and (keys.services or keys.prepare):
         place = project.file.place(("app",))
         raise UserError(f"{place}: services and prepare are for an app that `start` starts")
+    if way != "conf" and keys.backends:
+        raise UserError(
+            f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "
+            f"has {way}"
+        )
     if way == "conf":
         _tell_if_closed(folder, spec)
     files = folder.resolve()

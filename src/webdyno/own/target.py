@@ -49,6 +49,9 @@ class OwnKeys(Model):
     """It has so long to become ready; 20 s unless given."""
     root: Text | None = None
     """`conf:` only: the document root, in the place of what the configuration names."""
+    backends: dict[Text, Text] = {}
+    """`conf:` only: what answers in the place of hosts that the configuration passes requests on
+    to, as in `app = "cmd:./server --port $PORT"` and `"db:3000" = "127.0.0.1:9000"`."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ class GeneratedService:
     """Templates beside it."""
     behind: Mapping[str, str] = field(default_factory=dict)
     """Names of the catalogue's services behind it, by role."""
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """Own systems behind it, by role."""
+    passes_on_to: Sequence[str] = ()
+    """Hosts that have backends, or could have such, as it names them."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,8 @@ class OwnKind:
     """A line of shell starts it, which finds services behind it in its environment."""
     has_root: bool = False
     """Its document root can be exchanged."""
+    has_backends: bool = False
+    """Whom it passes requests on to can be exchanged."""
     runs_already: bool = False
     """Somebody else has started it, where and as he liked."""
 

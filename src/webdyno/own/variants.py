@@ -1,28 +1,22 @@
 """Finds own systems among an experiment's variants; parts of a catalogue take their place."""
 
-import atexit
-import hashlib
-import json
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from webdyno.definitions import Catalogue, Draft
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import LONGEST_SHOWN, build
-from webdyno.host.workspace import Workspace
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
+from webdyno.model.format import listed
 from webdyno.model.request import header
 from webdyno.model.service import Service
-from webdyno.model.stack import ANYTHING
 from webdyno.model.text import SECRET, secret_values
-from webdyno.own import command, configuration, image, revision, url
+from webdyno.own import backends, command, configuration, image, revision, url
+from webdyno.own.generated import GeneratedCatalogue
 from webdyno.own.target import (
     GeneratedService,
     OwnKeys,
@@ -36,8 +30,8 @@ from webdyno.own.target import (
 
 KINDS: dict[str, OwnKind] = {
     "cmd": OwnKind(command.make, takes_settings=True, by_line=True),
-    "rev": OwnKind(revision.make, takes_settings=True, by_line=True),
-    "conf": OwnKind(configuration.make, takes_settings=True, has_root=True),
+    "rev": OwnKind(revision.make, takes_settings=True, by_line=True, has_backends=True),
+    "conf": OwnKind(configuration.make, takes_settings=True, has_root=True, has_backends=True),
     "image": OwnKind(image.make),
     "url": OwnKind(url.make, runs_already=True),
 }
@@ -45,14 +39,28 @@ KINDS: dict[str, OwnKind] = {
 OWN_SITE = "own"
 """The site of variants of which nobody knows what they serve."""
 
-SLUG_LETTERS = 30
-PRIVATE = 0o600
-"""Configurations and variables may hold secrets."""
-
 
 def is_own(stack: object) -> bool:
     """Whether a variant's stack is a user's own system, and none of the catalogue."""
     return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
+
+
+def understood(
+    keys: Mapping[str, object], stack: str, all_of_them: Sequence[str]
+) -> dict[str, Any]:
+    """Give those of the keys for all own systems that are for one stack.
+
+    What only some kinds understand is for those, if any of them is there.
+    """
+    if not is_own(stack):
+        return {}
+    kinds = [KINDS[it.partition(":")[0]] for it in all_of_them if is_own(it)]
+    kind = KINDS[stack.partition(":")[0]]
+    others = {
+        *(["root"] if not kind.has_root and any(it.has_root for it in kinds) else []),
+        *(["backends"] if not kind.has_backends and any(it.has_backends for it in kinds) else []),
+    }
+    return {key: value for key, value in keys.items() if key not in others}
 
 
 def is_revision(stack: str) -> bool:
@@ -90,14 +98,15 @@ def resolve(
             kept = {key: value for key, value in variant.items() if key not in OwnKeys.model_fields}
             declared, given = split_settings(variant.get("settings"))
             new_variants[name] = {**kept, **({"settings": given} if declared else {}), **own}
-    if resolver.made is None:
+    resolver.demand_backends()
+    if (generated := resolver.generated.path) is None:
         return draft, catalogue
     data = {**draft.data, "variants": new_variants, **({"factors": new_factors} if factors else {})}
     if "site" not in data and all(_is_own_variant(variant) for variant in variants.values()):
         data["site"] = OWN_SITE
     if any(_is_revision_variant(variant) for variant in variants.values()):
         data.setdefault("same_bodies", False)
-    return replace(draft, data=data), catalogue.joined_by([resolver.made.path])
+    return replace(draft, data=data), catalogue.joined_by([generated])
 
 
 def _spoken(data: Mapping[str, Any]) -> str:
@@ -157,10 +166,15 @@ class _Resolver:
     """What clients speak, unless a variant says otherwise."""
     host: str
     """What they ask for, unless a variant says otherwise."""
-    made: Workspace | None = field(default=None, init=False)
-    """The catalogue of what was made so far."""
     known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
     """What was requested so far, wherever that was, and what became of it."""
+    backends: dict[str, str] = field(default_factory=dict, init=False)
+    """Where each is given, by the name of the host that it answers for."""
+    passes_on_to: dict[str, None] = field(default_factory=dict, init=False)
+    """Hosts that configurations name."""
+
+    def __post_init__(self) -> None:
+        self.generated = GeneratedCatalogue(self.services)
 
     def keys(self, where: tuple[str, ...], variant: Mapping[str, Any]) -> OwnKeys:
         """Read what a variant says of its own system; none of that makes sense for other stacks."""
@@ -175,7 +189,18 @@ class _Resolver:
         command.check_services(
             keys.services, self.services, lambda role: self.place((*where, "services", *role))
         )
+        for host in keys.backends:
+            self.backends.setdefault(host, self.place((*where, "backends", host)))
         return keys
+
+    def demand_backends(self) -> None:
+        """Raise UserError for a backend that no configuration passes requests on to."""
+        for host, place in self.backends.items():
+            if backends.called(host, place) not in self.passes_on_to:
+                there = listed(self.passes_on_to) or "none"
+                raise UserError(
+                    f"{place}: nothing passes requests on to {host}; hosts that are named: {there}"
+                )
 
     def name(self, stack: str, variant: Mapping[str, Any], keys: OwnKeys, place: str) -> str:
         """Give the name in the catalogue of a stack that a user wrote."""
@@ -195,17 +220,18 @@ class _Resolver:
                 f"{place}: {' and '.join(sorted(fixed))} can't be given to what runs already; "
                 "let webdyno start it, with cmd:"
             )
-        if kind.runs_already and self.testbed == "netns":
-            raise UserError(
-                f"{place}: what runs already isn't in the network of --testbed netns; let webdyno "
-                "start it, with cmd:"
-            )
+        if kind.runs_already:
+            self._refuse_network(place)
         if keys.root and not kind.has_root:
             raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
         if (keys.services or keys.prepare) and not kind.by_line:
             what = "services stand" if keys.services else "prepare is for what stands"
             raise UserError(
                 f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
+            )
+        if keys.backends and not kind.has_backends:
+            raise UserError(
+                f"{place}: backends are for a configuration, conf:FILE, and this is {stack}"
             )
         secret_values(keys.environment.values(), os.environ)
         folder = self._folder_of(keys, place)
@@ -232,7 +258,21 @@ class _Resolver:
                 declared, lambda where: f"{place}: settings.{'.'.join(map(str, where))}"
             ),
         )
-        return self._keep(word, self._make(kind, spec), text)
+        made = self._make(kind, spec)
+        self.passes_on_to |= dict.fromkeys(made.passes_on_to)
+        behind, names = dict(made.behind), {}
+        for role, system in made.backends.items():
+            names[role], of_backend = self._backend(system, spec)
+            behind |= of_backend
+        service = self.generated.service(word, text, made)
+        return self.generated.stack(service, str(made.service["title"]), behind, names)
+
+    def _refuse_network(self, place: str) -> None:
+        if self.testbed == "netns":
+            raise UserError(
+                f"{place}: what runs already isn't in the network of --testbed netns; let webdyno "
+                "start it, with cmd:"
+            )
 
     def _make(self, kind: OwnKind, spec: TargetSpec) -> GeneratedService:
         """Make what is requested, once for all variants that are alike."""
@@ -249,33 +289,16 @@ class _Resolver:
             raise UserError(f"{place}: there is no folder {folder}, in which it is to run")
         return folder
 
-    def _keep(self, word: str, made: GeneratedService, text: str) -> str:
-        content = json.dumps([made.service, made.files, made.behind], sort_keys=True)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-        slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
-        name = "-".join(filter(None, (word, slug, digest)))
-        if self.made is None:
-            self.made = Workspace()
-            atexit.register(self.made.remove)
-        service = self.made.path / "services" / name
-        if service.is_dir():
-            return name
-        service.mkdir(parents=True)
-        for file, template in made.files.items():
-            (service / file).write_text(template, encoding="utf-8")
-            (service / file).chmod(PRIVATE)
-        _write(service / "service.toml", made.service)
-        stack = {
-            "title": made.service["title"],
-            "serves": [ANYTHING],
-            **command.stack_of(name, made.behind, self.services),
-        }
-        folder = self.made.path / "stacks" / name
-        folder.mkdir(parents=True)
-        _write(folder / "stack.toml", stack)
-        return name
+    def _backend(self, system: str, spec: TargetSpec) -> tuple[str, Mapping[str, str]]:
+        """Give the service that a backend becomes, and what of the catalogue is behind that.
 
-
-def _write(path: Path, data: Mapping[str, Any]) -> None:
-    path.write_text(tomli_w.dumps(data), encoding="utf-8")
-    path.chmod(PRIVATE)
+        It has the variables of the configuration that it stands behind.
+        """
+        word, _, text = system.partition(":")
+        kind = KINDS[word]
+        if kind.runs_already:
+            self._refuse_network(spec.place)
+        keys = OwnKeys(environment=spec.keys.environment)
+        behind = replace(spec, written=system, text=text.strip(), keys=keys, settings={})
+        made = self._make(kind, replace(behind, protocol="http", host=""))
+        return self.generated.service(word, text, made), made.behind

@@ -32,7 +32,6 @@ IN_USE = "address already in use"
 _PORT = re.compile(r"""(?:[:\]]|\bport |['"], )(\d{2,5})\b""")
 LEAST_PORT = 80
 """Smaller numbers in a log are parts of a time or numbers of lines."""
-DOCKERS_RESOLVER = "127.0.0.11"
 UNKNOWN_WORDS = (
     r"unknown directive|Invalid command|unrecognized|unknown keyword|unknown optional|"
     r"unknown (option|parameter)|Cannot load"
@@ -47,8 +46,9 @@ NOTHING_MORE = re.compile(
 FIXES = {
     UNKNOWN_WORDS: "this server is {program}: other versions and modules know other words. Install "
     "the module, take the line out, or measure the image that has it (image:NAME)",
-    UNKNOWN_NAMES: "each name has to be known on this machine: add it to /etc/hosts, or measure it "
-    "together with the containers it names (image:compose.yaml#SERVICE)",
+    UNKNOWN_NAMES: "each name has to be known on this machine: say what answers in its place "
+    "(--backend NAME=cmd:'COMMAND'), or measure it together with the containers it names "
+    "(image:compose.yaml#SERVICE)",
     NO_ROOT: "name a folder with pages by --root DIR",
 }
 """What to do, by what the server said."""
@@ -120,22 +120,15 @@ def other_port_in_use(lines: Sequence[str], own: int) -> int | None:
     return None
 
 
-def hint(lines: Sequence[str], own_port: int, is_container: bool) -> str:
+def hint(lines: Sequence[str], own_port: int) -> str:
     """Give words behind what happened; none where the log shows no cause that is known."""
     other = other_port_in_use(lines, own_port)
-    if other and is_container:
-        return f": two of its services want port {other}, in the one network that they share"
     if other:
         return (
             f": it wants port {other} as well as $PORT, and another program has that. All variants "
             "run at the same time: give each a port of its own (--env, or environment of a "
             "variant), leave that listener out, or compare containers (image:), which have a "
             "network each"
-        )
-    if is_container and any(DOCKERS_RESOLVER in line for line in lines):
-        return (
-            f": it asks {DOCKERS_RESOLVER}, Docker's resolver, which isn't here. The names of "
-            "services are in /etc/hosts: leave `resolver` out of its configuration"
         )
     return ""
 

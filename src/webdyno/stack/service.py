@@ -9,8 +9,7 @@ from pathlib import Path
 
 import regex
 
-from webdyno.host.control_group import container_of
-from webdyno.host.listening import FoundProcess, addresses, holders
+from webdyno.host.listening import FoundProcess, addresses
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import name_of
@@ -163,26 +162,24 @@ class RunningService:
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
-        if not wait_for_listener(
-            self.address, self.check_alive, self.listens, self.testbed.servers_socket
+        own = self.role.service.own
+        if wait_for_listener(
+            self.address,
+            self.check_alive,
+            self.listens,
+            self.testbed.servers_socket,
+            own.ready_within_s if own else None,
         ):
-            raise self.died(self.elsewhere() or "has not accepted connections in time")
+            return
+        late = "has not accepted connections in time"
+        if self.role.service.runs_already:
+            late = f"doesn't accept connections at {self.address.text}: start it first"
+        raise self.died(self.elsewhere() or late)
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
         address = self.address
-        if self.process is None or not self.process.listens(address.port, address.socket):
-            return False
-        return self._other_container() is None
-
-    def _other_container(self) -> str | None:
-        """Name the container that listens in the place of the one that is asked, if one does."""
-        own, process = self.role.service.own, self.process
-        if own is None or not own.container or not isinstance(process, ServerProcess):
-            return None
-        listening = holders(process.pids(), self.address.port, None, near=process.pid)
-        found = container_of(listening or [], self.home)
-        return None if found == own.container else found
+        return self.process is not None and self.process.listens(address.port, address.socket)
 
     def check_alive(self, why: str = "") -> None:
         """Raise StackDied, with `why` in its message, when the process has ended."""
@@ -201,8 +198,7 @@ class RunningService:
             return StackDied(self.role.name, f"{service.title} {what}", None)
         if service.own and not self.is_container:
             what = f"{what} (run in {self.cwd} as {name_of(self.testbed.user)})"
-        if service.own:
-            what += hint(shown_lines(self.log), self.address.port, self.is_container)
+            what += hint(shown_lines(self.log), self.address.port)
         return StackDied(self.role.name, f"{service.title} {what}", self.log, self._other_port())
 
     def _other_port(self) -> int | None:
@@ -247,19 +243,20 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Say where it listens instead of its own address; None where it doesn't."""
-        found, port = addresses(self.pids()), self.address.port
-        if (other := self._other_container()) and (own := self.role.service.own):
-            return (
-                f"has its service {other} listen on port {port}, and {own.container} is asked: "
-                f"give {other} another port, or ask {other}; --env PORT=N says where "
-                f"{own.container} is"
-            )
+        found, port = self._listening_at(), self.address.port
         if not found or self._is_among(found):
             return None
         where = " and ".join(found)
         if self.is_container:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
         return f"listens on {where} and not on {self.address.text}: {self._where_to_listen(found)}"
+
+    def _listening_at(self) -> list[str]:
+        """Give where it listens: of containers those in the network of the one that is asked."""
+        pids, process = self.pids(), self.process
+        if self.is_container and isinstance(process, ServerProcess):
+            pids = [pid for pid in pids if _network(pid) == _network(process.pid)]
+        return addresses(pids)
 
     def listens_as_well(self) -> list[str]:
         """Give the addresses beside its own where it listens, which nobody asks."""
@@ -339,6 +336,14 @@ class RunningService:
         except CommandError as error:
             title = self.role.service.title
             raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None
+
+
+def _network(pid: int) -> int | None:
+    """Give the number of a process's network namespace; None once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return None
 
 
 def _exit_words(code: int) -> str:

@@ -1,0 +1,88 @@
+"""The name server of a variant's containers: what Docker's at 127.0.0.11 is to those of Compose.
+
+Podman starts it with the containers, as a program of its own: it answers in each of their networks,
+from a file with the address of each name, and knows nothing else. It goes into the background once
+it can be asked.
+"""
+
+import ctypes
+import json
+import os
+import selectors
+import socket
+import struct
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ADDRESS, PORT = "127.0.0.11", 53
+MOST_BYTES = 512
+HEAD, ENDS = struct.Struct("!6H"), struct.Struct("!2H")
+ANSWER = struct.Struct("!3HIH4s")
+A, INTERNET, NAME_ABOVE = 1, 1, 0xC00C
+RESPONSE, NO_NAME, WRONG = 0x8580, 3, 1
+"""It answers with authority, and recursion is there for who wants it."""
+LIVES_S = 600
+"""As Docker's."""
+NEW_NETWORK = 0x40000000
+"""CLONE_NEWNET of sched.h."""
+
+
+def dns_answer(asked: bytes, names: Mapping[str, str]) -> bytes:
+    """Give the dns_answer to a question; nothing where it isn't one that can be answered."""
+    if len(asked) < HEAD.size:
+        return b""
+    number, flags, questions, *_ = HEAD.unpack_from(asked)
+    recursion = flags & 0x0100
+    labels, at = [], HEAD.size
+    while at < len(asked) and 0 < asked[at] < 64:
+        labels.append(asked[at + 1 : at + 1 + asked[at]].decode("ascii", "replace"))
+        at += 1 + asked[at]
+    end = at + 1 + ENDS.size
+    if flags & 0x8000 or questions != 1 or end > len(asked) or asked[at]:
+        return HEAD.pack(number, RESPONSE | recursion | WRONG, 0, 0, 0, 0)
+    kind, of = ENDS.unpack_from(asked, at + 1)
+    address = names.get(".".join(labels).lower())
+    found = bool(address) and kind == A and of == INTERNET
+    status = 0 if address else NO_NAME
+    said = HEAD.pack(number, RESPONSE | recursion | status, 1, int(found), 0, 0)
+    said += asked[HEAD.size : end]
+    if found and address:
+        there = socket.inet_aton(address)
+        said += ANSWER.pack(NAME_ABOVE, A, INTERNET, LIVES_S, len(there), there)
+    return said
+
+
+def listen(networks: Sequence[str]) -> list[socket.socket]:
+    """Give a socket in each of the networks, which are named by files."""
+    enter = ctypes.CDLL(None, use_errno=True).setns
+    sockets = []
+    for path in networks:
+        with open(path) as network:  # noqa: PTH123 (its number is all that counts)
+            if enter(network.fileno(), NEW_NETWORK):
+                raise OSError(ctypes.get_errno(), f"{path} can't be entered")
+        there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        there.bind((ADDRESS, PORT))
+        sockets.append(there)
+    return sockets
+
+
+def main(names: str, networks: Sequence[str]) -> None:
+    """Answer for ever, in the background."""
+    known = json.loads(Path(names).read_text(encoding="utf-8"))
+    asking = selectors.DefaultSelector()
+    for it in listen(networks):
+        asking.register(it, selectors.EVENT_READ)
+    if os.fork():
+        os._exit(0)
+    while True:
+        for key, _ in asking.select():
+            there = key.fileobj
+            assert isinstance(there, socket.socket)  # noqa: S101
+            said, who = there.recvfrom(MOST_BYTES)
+            if response := dns_answer(said, known):
+                there.sendto(response, who)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
