@@ -108,8 +108,8 @@ def sentences_of(source: Path) -> Iterator[str]:
 
 OTHER_PROGRAMS = {
     "audit/rules/tables.py",
-    "own/image.py",
-    "own/lighttpd.py",
+    "own/containers.py",
+    "own/lighttpd_read.py",
     "own/nginx_read.py",
     "report/ratio_tables.py",
     "stack/needs.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 from webdyno.model.format import listed_to
 from webdyno.model.origin import Line
 from webdyno.own import apache_directives, apache_modules
-from webdyno.own.apache_directives import passed_on, passed_to
+from webdyno.own.apache_directives import line_to_backends, passed_on
 from webdyno.own.apache_lines import (
     HOST_BEGIN,
     SYSTEM,
@@ -51,7 +51,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
         lines = reader.all([*enabled, request.file])
     port = measured_port(request, lines)
     lines = measured_lines(request, lines, port, changes)
-    lines = [passed_to(request.backends, line) for line in lines]
+    lines = [line_to_backends(request.backends, line) for line in lines]
     apache_directives.refuse_missing_includes(lines, reader)
     head, lines = _loaded(lines, reader, changes, is_part=is_part)
     mover = _Mover(request, port, _pairs_to_replace(request, lines), reader, changes)

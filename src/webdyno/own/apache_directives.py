@@ -222,7 +222,7 @@ def _host(at: str) -> str:
     return found[1] if found else host
 
 
-def passed_to(backends: Backends, line: Line) -> Line:
+def line_to_backends(backends: Backends, line: Line) -> Line:
     """Give a line with the addresses of backends in the place of hosts that they answer for."""
     found = _LINE.match(line.text)
     leads = (found and found[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)

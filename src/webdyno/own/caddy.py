@@ -12,7 +12,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.format import listed
 from webdyno.model.origin import Origin
 from webdyno.model.text import SECRET
-from webdyno.own.caddy_targets import pass_to, passed_on
+from webdyno.own.caddy_targets import dial_backends, passed_on
 from webdyno.own.config_files import Variables
 from webdyno.own.passing import placed
 from webdyno.own.relocation import (
@@ -63,7 +63,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     config = _adapted(request, changes)
     _log_into_the_folder(config, changes)
     _serve_alone(request, config, changes)
-    pass_to(request.backends, config)
+    dial_backends(request.backends, config)
     if config.pop("storage", None):
         changes.append("excluded: storage (it is in the run's folder)")
     config["admin"] = {"disabled": True, "config": {"persist": False}}

@@ -129,7 +129,7 @@ class _Mover:
 
     def _section(self, section: ConfigSection) -> Iterator[Line]:
         for written in section.lines:
-            line = passed_to(self._request.backends, written)
+            line = server_of_backend(self._request.backends, written)
             if (new := self._line(section.kind, line)) is not None:
                 self.passed_on += passed_on(line)
                 yield Line(new, line.origin)
@@ -236,7 +236,7 @@ def _quoted(word: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", word) + '"'
 
 
-def passed_to(backends: Backends, line: ConfigLine) -> ConfigLine:
+def server_of_backend(backends: Backends, line: ConfigLine) -> ConfigLine:
     """Give a line with the address of a backend, if it leads to one."""
     at = ADDRESS_AT.get(line.name)
     if at is None or len(line.words) <= at:

@@ -17,7 +17,7 @@ from webdyno.own.nginx_hosts import (
     listeners,
 )
 from webdyno.own.nginx_read import SYSTEM, Directive, read_directives, written
-from webdyno.own.nginx_targets import looked_up, pass_to, passed_on
+from webdyno.own.nginx_targets import lead_to_backends, looked_up, passed_on
 from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,
@@ -63,7 +63,7 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     """Read and move a configuration, includes and all; raise UserError where it isn't right."""
     mover = _Mover(request)
     directives = mover.whole(read_directives(request))
-    pass_to(request.backends, directives)
+    lead_to_backends(request.backends, directives)
     passing.demand_known(looked_up(directives), request.file)
     lines = list(written(directives))
     config = "{{ server.folder }}/nginx.conf"

@@ -129,7 +129,7 @@ def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
         yield from _everything(it.get("block", []))
 
 
-def pass_to(backends: Backends, directives: Sequence[Directive]) -> None:
+def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> None:
     """Have targets, members of groups and variables name backends in the place of hosts."""
     groups, values = _groups(directives), _values(directives)
     for it in [*_targets(directives), *(it for group in groups.values() for it in group)]:

@@ -45,19 +45,29 @@ class CpuReading:
 
 def server_cpu(running: RunningStack) -> CpuReading:
     """Read the CPU time that a running stack has used since its start."""
+    started, found = _started_cpu(running), tree_cpu([], running.found())
+    return CpuReading(started.user_s + found.user_s, started.sys_s + found.sys_s, started.means)
+
+
+def _started_cpu(running: RunningStack) -> CpuReading:
     if running.group is not None:
         with suppress(OSError):
             user_s, sys_s = running.group.cpu()
             return CpuReading(user_s, sys_s, "cgroup-v2")
-    return tree_cpu(running.wardens(), running.found())
+    return tree_cpu(running.wardens())
+
+
+def _idle_cpu(running: RunningStack) -> CpuReading:
+    """Read what a stack used, without a backend that it shares with the one that is loaded."""
+    return server_cpu(running) if running.stack.runs_already else _started_cpu(running)
 
 
 def idle_variants_cpu(scene: Scene) -> Generator[None, None, dict[str, float]]:
     """Tell what the variants that should be idle used: work left over from their last slot."""
-    before = {name: server_cpu(stack) for name, stack in scene.others.items()}
+    before = {name: _idle_cpu(stack) for name, stack in scene.others.items()}
     yield
     return {
-        name: server_cpu(stack).since(before[name]).cpu_s for name, stack in scene.others.items()
+        name: _idle_cpu(stack).since(before[name]).cpu_s for name, stack in scene.others.items()
     }
 
 

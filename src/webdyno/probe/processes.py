@@ -54,7 +54,7 @@ def _read_services(stack: RunningStack) -> dict[str, "ServiceReading"]:
 
 def service_pids(group: ControlGroup | None, role: str, service: RunningService) -> list[int]:
     """Ask the control group, which knows at once; searching all of /proc takes 10 ms."""
-    if group is not None:
+    if group is not None and not isinstance(service.process, FoundProcess):
         with suppress(OSError):
             found = (file.read_text().split() for file in _members(group.entry(role), service))
             return [int(pid) for pids in found for pid in pids]
@@ -67,12 +67,12 @@ def _members(entry: Path, service: RunningService) -> Iterable[Path]:
 
 
 def _service_cpu(group: ControlGroup | None, role: str, service: RunningService) -> CpuReading:
-    if group is not None:
-        with suppress(OSError):
-            return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
     process = service.process
     if isinstance(process, FoundProcess):
         return tree_cpu([], process.roots())
+    if group is not None:
+        with suppress(OSError):
+            return CpuReading(*ControlGroup(group.path / role).cpu(), means="cgroup-v2")
     return tree_cpu([process.warden_pid] if process else [])
 
 
