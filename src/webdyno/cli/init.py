@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = "webdyno.toml"
 UNTRIED = "--no-try"
 BRANCHES = ("main", "master", "develop", "trunk")
-MOST_SHOWN = 3
+MOST_SHOWN, MOST_NAMED = 3, 12
 
 
 def init(
@@ -239,6 +239,8 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
 
 def _which(found: "FoundApp") -> str:
     """Name what there is to choose from, and how to choose without a terminal."""
+    from webdyno.model.format import listed_to
+
     names, example = list(found.choices), next(iter(found.choices.values()))
     if example.dir != ".":
         how = command("init", example.dir)
@@ -247,7 +249,7 @@ def _which(found: "FoundApp") -> str:
     else:
         build = ("--build", example.build) if example.build else ()
         how = command("init", "--start", example.start or "", *build)
-    return f"{found.several}: {', '.join(names)}; say which, such as {how}"
+    return f"{found.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
 
 
 def _chosen(found: "FoundApp") -> "FoundApp":

@@ -129,6 +129,25 @@ CASES = {
         f"{PRODUCTION} yarn workspace api run start",
         "yarn install && yarn workspace api run build",
     ),
+    "a workspace whose other packages are libraries and a tool": Case(
+        {
+            "package.json": '{"workspaces": ["*"], "scripts": {"build": "turbo build"}}',
+            "web/package.json": package("next start", "next", name="web"),
+            "ui/package.json": package("", "next", name="ui", scripts={"build": "tsup"}),
+            "embed/package.json": package("", "vite", name="e", scripts={"build": "vite build"}),
+            "cli/package.json": package("tsx src", name="cli", bin={"cli": "x"}),
+        },
+        "npm run --silent start --workspace web",
+        f"{NPM} && npm run build",
+        others={"heeds_port": True},
+    ),
+    "a server of Nx, which only develops, with a Dockerfile": Case(
+        {
+            "package.json": package("nx serve", "express", scripts={"build": "nx build"}),
+            "Dockerfile": "FROM x\n",
+        },
+        others={"image": "."},
+    ),
     "npm workspaces, of which one has a file that listens": Case(
         {
             "package.json": '{"workspaces": {"packages": ["a", "b"]}}',

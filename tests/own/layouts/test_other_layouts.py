@@ -27,6 +27,27 @@ CASES = {
         "bin/shop",
         "go build -o bin/shop .",
     ),
+    "Procfile that names a program alone": Case(
+        {"Procfile": "web: shop -v\n", "go.mod": "module m\n", "main.go": "package main\n"},
+        "bin/shop -v",
+        "go build -o bin/shop .",
+    ),
+    "Procfile with several commands": Case(
+        {"Procfile": "web: flask db upgrade; gunicorn a:b\n", "requirements.txt": "flask\n"},
+        ".venv/bin/flask db upgrade; .venv/bin/gunicorn a:b",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+        others={"heeds_port": True, "doubts": ()},
+    ),
+    "Spring Boot that reads PORT, by a Procfile": Case(
+        {
+            "Procfile": "web: java -jar target/x.jar\n",
+            "pom.xml": SPRING,
+            "src/main/resources/application.properties": "server.port=${PORT:5000}\n",
+        },
+        "java -jar target/x.jar",
+        f"mvn {MAVEN} package",
+        others={"doubts": ()},
+    ),
     "Rails with Thruster and a line that ends": Case(
         {
             "Procfile": "release: bin/rails db:migrate\nweb: bundle exec thrust bin/rails server\n",
@@ -114,6 +135,12 @@ CASES = {
             "of 2 programs (cmd/api, cmd/migrate) cmd/api is taken: it alone listens",
             "-admin is another listener, on :9090 unless set",
         ),
+    ),
+    "Gin, which listens on $PORT by itself": Case(
+        {"go.mod": "module m\n", "main.go": "package main\nfunc main() { r.Run() }\n"},
+        "./server",
+        "go build -o server .",
+        others={"heeds_port": True, "doubts": ()},
     ),
     "Go that reads an address": Case(
         {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from own.layouts.laid_out import Case, check
+from own.layouts.laid_out import Case, check, choices
 from webdyno.own.layouts import find_app
 
 FLASK = "from flask import Flask\nshop = Flask(__name__)\n@shop.get('/items')\ndef f(): pass\n"
@@ -15,6 +15,8 @@ GUNICORN = "--bind 127.0.0.1:$PORT"
 UVICORN = "--host 127.0.0.1 --port $PORT"
 MANAGE = 'os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")\n'
 POETRY = "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install --quiet --no-interaction --no-root"
+
+REQUIRED = {"requirements.txt": "flask\n", "app.py": FLASK}
 
 CASES = {
     "Flask, with requirements": Case(
@@ -88,6 +90,17 @@ CASES = {
         f".venv/bin/gunicorn app:shop {GUNICORN}",
         "PIPENV_VENV_IN_PROJECT=1 pipenv sync",
     ),
+    "a workspace of uv whose application is in a member": Case(
+        {
+            "uv.lock": '[[package]]\nname = "uvicorn"\n',
+            "pyproject.toml": '[tool.uv.workspace]\nmembers = ["backend"]\n',
+            "backend/pyproject.toml": '[project]\ndependencies = ["fastapi"]\n',
+            "backend/app/__init__.py": "",
+            "backend/app/main.py": FASTAPI,
+        },
+        f".venv/bin/uvicorn --app-dir backend app.main:app {UVICORN}",
+        "uv sync --quiet --frozen --all-packages",
+    ),
     "a script that listens itself": Case(
         {
             "requirements.txt": "aiohttp\n",
@@ -158,6 +171,12 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_layout_of_python_is_known(tmp_path: Path, name: str) -> None:
     check(tmp_path, CASES[name])
+
+
+def test_applications_among_examples_are_for_you_to_choose(tmp_path: Path) -> None:
+    files = {f"examples/{it}/{name}": text for it in "ab" for name, text in REQUIRED.items()}
+    found = choices(tmp_path, {"pyproject.toml": "[project]\ndependencies = []\n", **files})
+    assert list(found) == ["examples/a", "examples/b"]
 
 
 @pytest.mark.parametrize("tool", ["uv", "poetry", "pipenv"])

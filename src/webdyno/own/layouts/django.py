@@ -14,9 +14,7 @@ PRODUCTION = ("production", "prod", "live", "deploy")
 LISTENS = "--bind 127.0.0.1:$PORT"
 HERE = re.compile(r"""["'](?:127\.0\.0\.1|\*)["']""")
 HOSTS = re.compile(r"^\s*ALLOWED_HOSTS\s*\+?=(?P<said>[^\n]*(?:\n\s+[^\n]*)*)", re.MULTILINE)
-READ = (
-    r"""(?:environ\.get|getenv|environ|config|env(?:\.\w+)?|get_env\w*)\s*[(\[]\s*["'](\w+)["']"""
-)
+READ = r"""(?:config|env\w*(?:\.\w+)?)\s*[(\[]\s*["'](\w+)["']"""
 """A variable that settings read, by os.environ, django-environ or python-decouple."""
 WANTED = re.compile(
     r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""

@@ -1,7 +1,7 @@
 """What `webdyno init` finds in a folder, and how its readers look at files."""
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,8 @@ SKIPPED = {
     *("node_modules", "target", "vendor", "venv", "__pycache__", "test", "tests", "dist", "build"),
     *("docs", "migrations", "spec", "e2e", "fixtures", "testdata", "bin", "obj", "deps", "_build"),
 }
+SAMPLES = {"examples", "example", "samples", "demo", "demos", "benchmarks"}
+"""Folders whose applications aren't the one that is around them."""
 SOURCES = {
     *(".py", ".js", ".mjs", ".cjs", ".ts", ".go", ".rb", ".ru", ".rs"),
     *(".java", ".kt", ".php", ".ex", ".exs", ".cs"),
@@ -121,7 +123,7 @@ def matching(folder: Path, patterns: object) -> list[Path]:
     return found[:MOST_MEMBERS]
 
 
-def sources(folder: Path) -> list[Path]:
+def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
     """List files of source text, those at the top first; hidden folders and tests are excluded."""
     found: list[Path] = []
     folders, looked_at = [folder], 0
@@ -129,8 +131,8 @@ def sources(folder: Path) -> list[Path]:
         here = folders.pop(0)
         looked_at += 1
         inside = sorted(here.iterdir()) if here.is_dir() else []
-        found += [it for it in inside if it.suffix in SOURCES and it.is_file()]
-        folders += [it for it in inside if is_of_interest(it)]
+        found += [it for it in inside if it.suffix in endings and it.is_file()]
+        folders += [it for it in inside if is_of_interest(it) and it.name not in SAMPLES]
     return found[:MOST_FILES]
 
 

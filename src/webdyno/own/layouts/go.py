@@ -20,6 +20,8 @@ FLAG = re.compile(
     r"""\b(?:flag|flags|fs|pflag|\w+\.Flags\(\))\.(?:String|Int|Uint)(?:Var)?P?"""
     r"""\(\s*(?:&[\w.]+,\s*)?"(?P<name>[\w.-]+)",\s*(?:"\w?",\s*)?"?(?P<usual>[\w.:\[\]-]*)"?"""
 )
+GIN = re.compile(r"\.Run\(\)")
+"""Gin's server without an address: it listens on $PORT."""
 ADDRESS = re.compile(r"[\w.\[\]:-]*:\d{1,5}")
 FLAG_NAMES = (
     *("listen", "listen-addr", "addr", "address", "bind", "http", "http-addr", "port", "p"),
@@ -60,7 +62,7 @@ def _program(folder: str, text: str) -> FoundApp:
     flags = {} if '"PORT"' in text else dict(_flags(text))
     asked = next((name for name in FLAG_NAMES if name in flags), None)
     if asked is None:
-        return FoundApp("go.mod", "./server", build)
+        return FoundApp("go.mod", "./server", build, heeds_port=bool(GIN.search(text)))
     address = "$PORT" if flags[asked].isdecimal() else "127.0.0.1:$PORT"
     start, doubts = ["./server", f"-{asked} {address}"], []
     for name, usual in flags.items():

@@ -23,6 +23,7 @@ SPRING, QUARKUS, MICRONAUT = "spring-boot|springframework.boot", "io.quarkus", "
 KTOR = "io.ktor"
 BUILDS = {QUARKUS: "quarkusBuild", KTOR: "installDist"}
 """By framework: Gradle's task; bootJar unless it is here."""
+ANY_PROGRAM = "$(ls {out}/install/*/bin/* | grep -v bat$)"
 MODULES = re.compile(r"<module>\s*([\w./-]+)\s*</module>")
 INCLUDED = re.compile(r"""["']:?([\w:-]+)["']""")
 
@@ -97,7 +98,8 @@ def _app(folder: Path, module: _Module) -> FoundApp | None:
     }.get(framework)
     if framework == KTOR:
         name = _gradle_name(module)
-        start = f"java -jar {out}/{jar}" if is_maven else f"{out}/install/{name}/bin/{name}"
+        program = f"{out}/install/{name}/bin/{name}" if name else ANY_PROGRAM.format(out=out)
+        start = f"java -jar {out}/{jar}" if is_maven else program
     build = _maven(folder, module) if is_maven else _gradle(folder, module, framework)
     notes = (*_notes(folder, is_maven), JIT)
     return FoundApp(module.file, start, build, notes=notes, ready_within_s=STARTS_WITHIN_S)
@@ -144,15 +146,16 @@ def _maven_jar(text: str) -> str:
 def _gradle_jar(module: _Module, at: str) -> str:
     version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
     name = _gradle_name(module)
-    if not version and at:
+    if not name or (not version and at):
         return "libs/*.jar"
     return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"
 
 
-def _gradle_name(module: _Module) -> str:
+def _gradle_name(module: _Module) -> str | None:
+    """Name what Gradle makes; None where that is named by the folder, and revisions have others."""
     if module.inside:
         return module.folder.name
     settings = first_of(module.folder, "settings.gradle.kts", "settings.gradle")
     said = read_text(module.folder / settings) if settings else None
     named = re.search(r"""rootProject\.name\s*=\s*["']([\w.-]+)["']""", said or "")
-    return named[1] if named else module.folder.resolve().name
+    return named[1] if named else None

@@ -68,7 +68,7 @@ def _of_members(
     """Choose among a workspace's packages those that start."""
     starts = {}
     for member in members:
-        if own := start_of(member):
+        if "bin" not in member.data and (own := start_of(member)):
             start = _of_member(member, own, folder, manager)
             found = _taken(app, own, start)
             if "build" in member.scripts and manager.build not in (app.build or ""):

@@ -17,7 +17,7 @@ DEVELOPS = re.compile(
     r"\b(?:nodemon|node-dev|ts-node-dev|tsx watch|node --watch|bun (?:--watch|--hot)|next dev"
     r"|nuxt dev|nuxi dev|astro dev|remix dev|react-router dev|vite(?! (?:preview|build))|ng serve"
     r"|react-scripts start|webpack(?:-dev-server| serve)|vue-cli-service serve|parcel(?! build)"
-    r"|nest start|wrangler|gatsby develop|concurrently|docker)(?![\w-])"
+    r"|nest start|nx serve|wrangler|gatsby develop|concurrently|docker)(?![\w-])"
 )
 """Commands for development, which compile, watch or reload."""
 WATCHES = re.compile(r"(?:nodemon|node-dev|node --watch)\s+(?P<what>[\w./-]+)$")
@@ -25,7 +25,7 @@ LISTENS = {
     r"\bnext start\b|\bnuxt (?:start|preview)\b|\.output/server|\breact-router-serve\b"
     r"|\bremix-serve\b|\bfastify start\b": "",
     r"\b(?:vite|astro) preview\b|\bgatsby serve\b|\bjson-server\b": "--port $PORT --host 127.0.0.1",
-    r"(?:^|\s)serve\b(?! -[lp])": "-l tcp://127.0.0.1:$PORT",
+    r"^(?:npx )?serve\b(?! -[lp])": "-l tcp://127.0.0.1:$PORT",
     r"\bhttp-server\b": "-p $PORT -a 127.0.0.1",
 }
 """By command: the flags with which it listens on $PORT; none where it does so anyway."""
@@ -38,17 +38,19 @@ class _Framework(NamedTuple):
     package: str
     """A part of a package's name that it comes with."""
     start: str
+    made_by: str
+    """A part of the script that builds it."""
 
 
 BIN = "node_modules/.bin/"
 FRAMEWORKS = (
-    _Framework("@sveltejs/adapter-node", "node build"),
-    _Framework("nuxt", "node .output/server/index.mjs"),
-    _Framework("@astrojs/node", "node dist/server/entry.mjs"),
-    _Framework("@react-router/serve", f"{BIN}react-router-serve build/server/index.js"),
-    _Framework("@remix-run/serve", f"{BIN}remix-serve build/server/index.js"),
-    _Framework("@nestjs/core", "node dist/main"),
-    _Framework("next", f"{BIN}next start"),
+    _Framework("@sveltejs/adapter-node", "node build", "vite build"),
+    _Framework("nuxt", "node .output/server/index.mjs", "nuxt"),
+    _Framework("@astrojs/node", "node dist/server/entry.mjs", "astro build"),
+    _Framework("@react-router/serve", f"{BIN}react-router-serve build/server/index.js", "build"),
+    _Framework("@remix-run/serve", f"{BIN}remix-serve build/server/index.js", "build"),
+    _Framework("@nestjs/core", "node dist/main", "nest build"),
+    _Framework("next", f"{BIN}next start", "next build"),
 )
 FOLDERS_OF_PAGES = {"vite": "dist", "react-scripts": "build", "@vue/cli-service": "dist"}
 """By bundler: where it puts pages."""
@@ -125,16 +127,17 @@ def _by_script(name: str, says: str) -> NodeStart:
 
 def _others(package: Package, says: str) -> Iterator[NodeStart]:
     """Give what starts a package whose scripts are for development, the likeliest first."""
-    builds = "build" in package.scripts
-    for framework in FRAMEWORKS if builds else ():
-        if framework.package in package.needs:
+    build = package.scripts.get("build", "")
+    for framework in FRAMEWORKS:
+        if framework.package in package.needs and framework.made_by in build:
             yield NodeStart(framework.start, heeds_port=True)
     if watched := WATCHES.match(says):
         yield NodeStart(f"node {watched['what']}")
     if main := _main(package):
         yield NodeStart(f"node {main}")
-    for bundler, folder in FOLDERS_OF_PAGES.items() if builds else ():
-        if bundler in package.needs:
+    pages = [package.folder / it for it in ("index.html", "public/index.html", "src/index.html")]
+    for bundler, folder in FOLDERS_OF_PAGES.items():
+        if bundler in package.needs and build and any(it.is_file() for it in pages):
             note = f"{bundler} makes pages alone, which any server can serve: here Python's"
             command = f"{PAGES_SERVER} {folder}"
             yield NodeStart(command, connections=PYTHON_QUEUE, notes=(note,))

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from webdyno.own.layouts.found import FoundApp, read_text, sources
 
+CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
+CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")
+"""Endings of files in which frameworks have their port, and the beginnings of their names."""
 USES_PORT = re.compile(r"(?<![\w-])PORT\b")
 VARIABLE = re.compile(
     r"""(?:process\.env\.|import\.meta\.env\.|(?:env|environ|ENV|Getenv|getenv|LookupEnv|var)"""
@@ -44,7 +47,9 @@ def _by(name: str) -> str:
 
 
 def _mentions_port(folder: Path) -> bool:
-    return any(USES_PORT.search(read_text(path) or "") for path in sources(folder))
+    configurations = (it for it in sources(folder, CONFIGURES) if CONFIGURATION.match(it.name))
+    texts = (read_text(it) or "" for it in (*sources(folder), *configurations))
+    return any(map(USES_PORT.search, texts))
 
 
 def _variable(folder: Path) -> str | None:

@@ -15,7 +15,8 @@ THRUSTER = re.compile(r"\bthrust(?:er)?\b")
 THRUSTER_OFFSET = 32_768
 """To a port that nobody has: webdyno's own are below that."""
 HEROKU_PHP = re.compile(r"(?:vendor/bin/)?heroku-(?:php|hhvm)-")
-OF_GO = re.compile(r"(?:\./)?(?P<out>bin/[\w.-]+)")
+HEEDS = re.compile(r"\bgunicorn\b(?!.*(?:-b|--bind)\b)|\bpuma\b|\brails s|\bnext start\b")
+"""Servers that listen on $PORT unless they are told another one."""
 
 
 def find_in(folder: Path) -> FoundApp | None:
@@ -26,7 +27,11 @@ def find_in(folder: Path) -> FoundApp | None:
     start = lines["web"]
     if HEROKU_PHP.match(start) and (found := php.find_in(folder)):
         return found
-    app = FoundApp("Procfile", start, _build(folder, start), lines.get("release"))
+    if out := _program_of_go(folder, start):
+        start = out + start[len(start.split()[0]) :]
+    heeds = bool(HEEDS.search(start))
+    build = _build(folder, start)
+    app = FoundApp("Procfile", start, build, lines.get("release"), heeds_port=heeds)
     app = replace(app, start=for_production(in_venv(start, app.build)))
     if ruby.is_rails(folder):
         doubts = tuple(ruby.rails_doubts(folder))
@@ -47,13 +52,21 @@ def _behind_thruster(app: FoundApp) -> FoundApp:
     return replace(app, start=start, notes=(*app.notes, note))
 
 
+def _program_of_go(folder: Path, start: str) -> str | None:
+    """Give where a program of Go's is to be built: Heroku finds a bare name in `bin`."""
+    program = start.split()[0]
+    if not (folder / "go.mod").is_file() or (folder / program).is_file():
+        return None
+    return program.removeprefix("./") if "/" in program else f"bin/{program}"
+
+
 def _build(folder: Path, start: str) -> str | None:
     """Give how it is built: by the files of the first language that has something to build."""
     if how := installing(folder):
         return how.build
-    if (folder / "go.mod").is_file() and (out := OF_GO.match(start)):
+    if (out := _program_of_go(folder, start)) is not None:
         found = go.find_in(folder)
         package = ((found and found.build) or "").rpartition(" ")[2]
-        return f"go build -o {out['out']} {package or '.'}"
+        return f"go build -o {out} {package or '.'}"
     found_by = (it(folder) for it in (ruby.find_in, java.find_in, php.find_in, node.find_in))
     return next((it.build for it in found_by if it and it.build), None)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.own.layouts.django import find_django
-from webdyno.own.layouts.found import FoundApp, read_text, sources
+from webdyno.own.layouts.found import FoundApp, first_of, read_text, sources
 from webdyno.own.layouts.python_tools import Installing, installing, only
 
 MADE = re.compile(
@@ -38,11 +38,13 @@ WSGI = {"flask", "bottle", "falcon"}
 SERVERS = {True: ("gunicorn", "waitress"), False: ("uvicorn", "hypercorn", "granian")}
 """For WSGI and for ASGI: those that are taken where they are installed, the first one else."""
 PROGRAMS = {"waitress": "waitress-serve"}
+LOOKS_IN = {"gunicorn": "--chdir", "uvicorn": "--app-dir", "granian": "--working-dir"}
+"""The flag for the folder that modules are looked up in."""
 FACTORY_FLAG = {"uvicorn": "--factory ", "granian": "--factory ", "waitress": "--call "}
 USUAL = ("wsgi", "asgi", "main", "app", "server", "run", "application", "api", "__init__")
 """Names of modules that hold the application, the likeliest first."""
 OF_VENV = re.compile(
-    r"(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|flask|fastapi|python3?)\b"
+    r"(^|[;&|]\s*)(gunicorn|uvicorn|hypercorn|granian|daphne|waitress-serve|flask|fastapi|python3?)\b"
 )
 WHY = {
     True: "{server} serves it: `flask run` and app.run() are for development",
@@ -65,7 +67,7 @@ def find_in(folder: Path) -> FoundApp | None:
     if how and "django" in how.needs and (found := find_django(folder, how)):
         return found
     made = _best(list(_objects(folder, how)))
-    if made:
+    if made and (how or made.path.parent == folder):
         alone = only(made.path.relative_to(folder).as_posix(), [made.kind])
         return _served(folder, made, how or alone)
     if how is None:
@@ -78,7 +80,7 @@ def find_in(folder: Path) -> FoundApp | None:
 
 
 def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
-    where, in_src = _module(made.path.relative_to(folder))
+    root, where = _module(folder, made.path)
     if made.kind == "sanic":
         listens = "--host=127.0.0.1 --port=$PORT --single-process"
         return FoundApp(how.by, f".venv/bin/sanic {where}:{made.name} {listens}", how.build)
@@ -92,19 +94,29 @@ def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
         flag = FACTORY_FLAG[server]
     elif made.is_factory:
         target = f"'{target}()'"
-    if in_src:
-        flag += {"gunicorn": "--chdir src ", "uvicorn": "--app-dir src "}.get(server, "")
+    if root != "." and server in LOOKS_IN:
+        flag += f"{LOOKS_IN[server]} {root} "
     start = f".venv/bin/{program} {flag}{target} {LISTENS[program]}"
     why = WHY[is_wsgi].format(server=server.capitalize())
     return FoundApp(how.by, start, how.build, notes=(why, *how.notes))
 
 
-def _module(path: Path) -> tuple[str, bool]:
-    """Give the dotted name of a file, and whether it is to be looked up in `src`."""
-    parts = path.with_suffix("").parts
-    in_src = parts[0] == "src" and len(parts) > 1
-    name = ".".join(parts[1:] if in_src else parts)
-    return name.removesuffix(".__init__"), in_src
+def _module(folder: Path, file: Path) -> tuple[str, str]:
+    """Give the folder in which a module is looked up, and its dotted name there.
+
+    That is the folder around its packages, one with a list of what it needs, or `src`.
+    """
+    root = file.parent
+    while root != folder and (root / "__init__.py").is_file():
+        root = root.parent
+    if root == file.parent:
+        above = [it for it in (root, *root.parents) if it.is_relative_to(folder)]
+        listing = (it for it in above if first_of(it, "pyproject.toml", "requirements.txt"))
+        root = next(listing, folder)
+    if root == folder and (folder / "src") in file.parents:
+        root = folder / "src"
+    name = ".".join(file.relative_to(root).with_suffix("").parts)
+    return root.relative_to(folder).as_posix(), name.removesuffix(".__init__")
 
 
 def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
@@ -148,5 +160,5 @@ def _script(folder: Path) -> str | None:
 
 
 def in_venv(start: str, build: str | None) -> str:
-    """Give a start command with a program of `.venv` in its full place, if that is built."""
-    return f".venv/bin/{start}" if build and ".venv" in build and OF_VENV.match(start) else start
+    """Give a start command with programs of `.venv` in their full place, if that is built."""
+    return OF_VENV.sub(r"\1.venv/bin/\2", start) if build and ".venv" in build else start

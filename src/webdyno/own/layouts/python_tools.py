@@ -64,11 +64,13 @@ class Installing(NamedTuple):
 def installing(folder: Path) -> Installing | None:
     """Give how a Python application is installed; None where no file lists what it needs."""
     needs = frozenset(_needs(folder))
+    project = read_toml(folder / "pyproject.toml")
     if (lock := first_of(folder, *LOCKS)) is not None:
-        return _by_tool(lock, LOCKS[lock], True, needs)
+        how = _by_tool(lock, LOCKS[lock], True, needs)
+        has_members = project is not None and table(project, "tool", "uv", "workspace")
+        return how._replace(build=f"{how.build} --all-packages") if has_members else how
     if (folder / "Pipfile").is_file():
         return _by_tool("Pipfile", PIPENV, False, needs)
-    project = read_toml(folder / "pyproject.toml")
     if project and table(project, "tool", "poetry"):
         return _by_tool("pyproject.toml", POETRY, False, needs)
     if project and "build-system" not in project and table(project, "project"):

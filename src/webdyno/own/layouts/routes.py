@@ -26,7 +26,9 @@ PARAMETER = re.compile(
 )
 A_NUMBER = re.compile(r"(?:^|_)(?:id|pk|page|number|num|no|n|year)$|Id$|ID$")
 STAYS_AT_HOME = re.compile(
-    r"log-?_?out|sign-?_?out|delete|remove|destroy|unsubscribe|debug|livereload|hmr", re.IGNORECASE
+    r"log[-_]?out|sign[-_]?out|delete|remove|destroy|unsubscribe|restore|reset|revoke|shutdown"
+    r"|snapshot|debug|livereload",
+    re.IGNORECASE,
 )
 """In a path: asking for it may change something, or it is none of the application's pages."""
 FILES = (
@@ -41,6 +43,7 @@ SERVED = (
 WITHOUT_VALUE = "no example for {names}"
 NEEDS_LOGIN = "needs a login"
 IT_WRITES = "writes"
+MAY_WRITE = "may change something, by its name"
 SOURCES = "its sources"
 MOST_UNTRIED = 6
 MOST_ROUTES = 200
@@ -80,6 +83,8 @@ def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
     """Fill the parameters: with examples, and with 1 where a number is wanted."""
     if method not in {"GET", "HEAD"}:
         return Route(method, path, None, IT_WRITES)
+    if STAYS_AT_HOME.search(path):
+        return Route(method, path, None, MAY_WRITE)
     lacking: list[str] = []
 
     def value(found: re.Match[str]) -> str:
