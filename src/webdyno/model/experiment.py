@@ -45,12 +45,11 @@ class Variant(Model):
     """One stack with its settings and site, and whatever else differs from the other variants."""
 
     stack: str
-    """A stack of the catalog, or a system of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`,
-    `url:…`), which also has the keys `dir`, `environment`, `services`, `prepare`, `ready` and
-    `ready_within`."""
+    """A stack of the catalog, or one of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`)
+    with the keys `dir`, `environment`, `services`, `prepare`, `ready`, `ready_within`."""
     site: str | None = None
-    """The experiment's by default. One with its own site gets requests for that site's first path,
-    unless paths are given."""
+    """The experiment's by default; another one is requested at its first path, unless paths are
+    given."""
     paths: WrittenPaths | None = None
     """Short for `load.paths`."""
     load: Changes = {}
@@ -160,11 +159,11 @@ class Experiment(Model):
     endpoint: Name | None = None
     """Use only the requests of this name."""
     ignore: list[Ignored] = []
-    """Parts of bodies that may differ between variants: regular expressions, and places in JSON,
-    such as `$.items[*].id`."""
+    """What may differ in bodies: regular expressions, and places in JSON, such as `$.items[*].id`.
+    """
     same_bodies: bool = True
-    """Whether variants must return the same bodies where the site defines none; else differences
-    are only reported. False by default where a variant is a revision (`rev:`)."""
+    """Refuse other bodies where the site defines none, instead of reporting them. False by default
+    with revisions (`rev:`)."""
     load_with: dict[GeneratorName, Changes] = {}
     """By load generator: keys of `[load]` that differ with it."""
     measure: Measure = Measure()
@@ -179,8 +178,8 @@ class Experiment(Model):
         dict[str, Annotated[list[Level], Field(min_length=1, max_length=MOST_POINTS)]],
         AfterValidator(_few_points),
     ] = {}
-    """What is varied: a dotted key, and its levels. The variants are compared at every combination
-    of levels, which share the time."""
+    """A dotted key, and its levels. Variants are compared at every combination; these share the
+    time."""
     workload: dict[str, JsonValue] = {}
     """What `webdyno traffic` found in the log that load and requests are made of. It is only kept
     with the run."""
@@ -199,8 +198,8 @@ class Experiment(Model):
     """Search for the capacity of each variant. `load` gives the requests and the most connections.
     """
     race: RaceKind | None = None
-    """Three or more variants, some of which leave during the run. ranking: the result is ranks.
-    halving: after each round the worse half leaves, except for the baseline."""
+    """Three or more variants, some of which leave. ranking: the result is ranks. halving: after
+    each round the worse half leaves, except for the baseline."""
     gate: GateSettings | None = None
     """A gate: is head, the third variant, worse than the baseline, the first two?"""
 

@@ -211,28 +211,27 @@ class Load(Model):
     paths: WrittenPaths = ["/"]
     """Requested in equal shares; `/many/{1..2000}.txt` stands for many."""
     zipf: Annotated[float, Field(ge=0, le=10)] | None = None
-    """Request the paths by Zipf's law with this exponent, the first one most often."""
+    """Request the paths by Zipf's law with this exponent, the first most often."""
     headers: Headers = {}
-    """Sent with each request; `${env:NAME}` stands for a secret. With `Accept-Encoding` bodies are
-    decoded and checked before the load; under load only statuses count."""
+    """Sent with each request; `${env:NAME}` is a secret. With `Accept-Encoding` bodies are checked
+    before the load only."""
     loop: Literal["closed", "open"] = "closed"
-    """closed: each connection sends its next request after the last response. open: requests are
-    scheduled at an arrival rate."""
+    """closed: a connection sends its next request after the last response. open: requests are
+    scheduled at a rate."""
     rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
-    """Open loop: the arrival rate per second, in units of `due`."""
+    """Open loop: the arrival rate, in units of `due`."""
     due: Literal["request", "connection"] = "request"
-    """Open loop: what the rate counts; a connection is a new one, with `keepalive` requests."""
+    """Open loop: a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
-    """Open loop: times between arrivals: random, all the same, or those of `replay_file`. Of a
-    replay, pilot runs and warm-ups have the rate only."""
+    """Open loop: random, evenly, or at the times of `replay_file` (pilot runs and warm-ups have
+    its rate only)."""
     replay_file: str | None = None
-    """What `webdyno traffic --replay` wrote: when each of the `[[requests]]` was made. It is
-    played at a speed that gives `rate_per_s`."""
+    """What `webdyno traffic --replay` wrote, played at a speed that gives `rate_per_s`."""
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """Its content, as a run keeps it."""
     send_lag_budget: Lag = 0.0
-    """Open loop: requests may be sent later than scheduled by this much, several at a time, which
-    costs the client less. 0 is exact, as always on Unix sockets."""
+    """Open loop: requests may be sent so much later, several at a time, which costs the client
+    less. 0 is exact."""
     think_s: Pause = 0.0
     """Closed loop: mean pause before a connection's next request."""
     connections: Connections = 64
@@ -248,8 +247,8 @@ class Load(Model):
     timeout_s: Seconds = 5.0
     """A request without a response by then is a failure."""
     requests: Requests | None = None
-    """Closed loop: a slot ends after so many responses, as with `ab -n`; `measure.slot_s` is then
-    its maximum, 60 s by default."""
+    """Closed loop: a slot ends after so many responses, as with `ab -n`, or after `measure.slot_s`
+    (60 s)."""
     idle_connections: Annotated[int, Field(ge=0, le=MOST_CONNECTIONS)] = 0
     """Connections held open in addition, without a request."""
     slow_readers: SlowReaders | None = None

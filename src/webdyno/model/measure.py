@@ -43,21 +43,19 @@ class Measure(Model):
     decide_on: DecidingMetric = "throughput_rps"
     """The metric that the verdict is about."""
     slot_s: Seconds | None = None
-    """The part of a slot that counts. By default a pilot run finds it; 0.5 s with other load
-    generators."""
+    """The part of a slot that counts. By default from a pilot run; 0.5 s with other generators."""
     ramp_up_s: Pause | None = None
-    """Discarded load at the beginning of each slot. By default a pilot run finds it for each
-    variant; none where slots and warm-up are given, or with other load generators."""
+    """Discarded load at the beginning of each slot. By default from a pilot run; none with other
+    generators, or where slots and warm-up are given."""
     slots_per_variant: Annotated[int, Field(ge=2, le=1_000, multiple_of=2)] | None = None
-    """Slots of each variant in a round, even for ABBA order. By default 2 in the first six rounds
-    (4 without a pilot run), then chosen from the variation, up to 8."""
+    """Slots of each variant in a round, even for ABBA. By default 2 in the first six rounds (4
+    without a pilot run), then chosen, up to 8."""
     warmup_s: Pause | None = None
-    """Load on each variant after its start before anything counts. By default a pilot run finds
-    it; 1 s with other load generators."""
+    """Load after each start before anything counts. By default from a pilot run; 1 s with other
+    generators."""
     warmup_bursts: Literal["auto", "on", "off"] = "auto"
-    """Warm up in bursts of 0.5 s with pauses of 0.5 s, which leave CPU time to a JIT compiler.
-    auto: pilot runs try it where servers work on after the load, and keep it where it makes them
-    faster."""
+    """0.5 s of load, 0.5 s of pause, and so on, which leaves CPU time to a JIT compiler. auto:
+    where servers work on after the load and it makes them faster."""
     precision: Annotated[float, Quantity(SHARE, 0.0001, 0.99)] = 0.02
     """Stop at this half-width of the ratio's 95% CI."""
     question: Annotated[str, AfterValidator(_question)] | None = None
@@ -65,20 +63,20 @@ class Measure(Model):
     budget_s: Budget = 90.0
     """Total measuring time; `min_rounds` are measured in any case."""
     min_rounds: Annotated[int, Field(ge=6, le=10_000)] = 6
-    """Six are the fewest for which an exact two-sided test can reach p < 0.05."""
+    """Six are the fewest for which an exact test can reach p < 0.05."""
     max_rounds: Annotated[int, Field(ge=6, le=10_000)] = 30
     """Stop after as many rounds, however wide the CI is."""
     patience: Annotated[float, Field(ge=1, le=100)] = 4.0
-    """Extend to at most so many times `budget_s` and `max_rounds`, while a ratio is not even known
-    to 2.5% or a quarter of the difference. 1 where either is given, or factors."""
+    """Extend `budget_s` and `max_rounds` to so many times, while a ratio is not known to 2.5% or a
+    quarter of the difference. 1 where either is given, or factors."""
     answer_within_s: Pause = 25.0
-    """End a large difference of two variants (beyond 1.5×, known to a quarter) by then; half as
-    much more for each further variant. Not where `budget_s`, `max_rounds` or factors are given. 0:
+    """A large difference of two variants (beyond 1.5×, known to a quarter) ends by then; half as
+    much for each further variant. Not where `budget_s`, `max_rounds` or factors are given. 0:
     never."""
     soak_s: Soak | None = None
     """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
-    total time for all variants together where that is 5 s at least; none in gates, rankings and
-    searches. A given one ends earlier where nothing was found and nothing can change by 5%."""
+    total time for all together where that is 5 s at least; none in gates, rankings, searches. A
+    given one may end early where nothing was found."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded by default."""
 
