@@ -1,11 +1,12 @@
 """`webdyno init` starts what it found, asks it, says what it saw, and leaves nothing behind."""
 
+import signal
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from e2e.commands import left_behind, webdyno
+from e2e.commands import PATIENCE_S, left_behind, started_webdyno, wait_for, webdyno
 from e2e.own import commit, git
 from variants import further
 from webdyno.model.exit_codes import Exit
@@ -91,13 +92,28 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Site).serve_forev
 
 
 def test_links_are_followed_and_tls_is_said_to_be_before_it(tmp_path: Path) -> None:
-    repository(tmp_path, {"Procfile": "web: python3 site_.py\n", "site_.py": LINKS})
+    (tmp_path / "backend").mkdir()
+    files = {"backend/Procfile": "web: python3 site_.py\n", "backend/site_.py": LINKS}
+    repository(tmp_path, files)
     done = webdyno("init", folder=tmp_path)
     assert done.returncode == Exit.OK, done.stderr
     written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
+    assert written["app"] == {"dir": "backend", "start": "python3 site_.py"}
     assert written["load"] == {"headers": {"X-Forwarded-Proto": "https"}}
     assert written["requests"] == [{"path": "/"}, {"path": "/about"}]
     assert "since it leads to https without" in " ".join(done.stderr.split())
+
+
+def test_control_c_ends_what_it_has_started(tmp_path: Path) -> None:
+    up = tmp_path / "up"
+    repository(tmp_path, {"Procfile": f"web: echo >{up} && sleep 100\n"})
+    with started_webdyno("init", folder=tmp_path) as process:
+        wait_for(up, lines=1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == Exit.INTERRUPTED
+    assert not (tmp_path / "webdyno.toml").exists()
+    assert left_behind(tmp_path) == []
 
 
 @pytest.mark.long

@@ -32,6 +32,14 @@ CASES = {
         "bin/shop -v",
         "go build -o bin/shop .",
     ),
+    "Procfile with a fixed port": Case(
+        {
+            "Procfile": "web: uvicorn main:app --host 0.0.0.0 --port=8000\n",
+            "requirements.txt": "uvicorn\n",
+        },
+        ".venv/bin/uvicorn main:app --host 0.0.0.0 --port=$PORT",
+        "python3 -m venv .venv && .venv/bin/pip install --quiet -r requirements.txt",
+    ),
     "Procfile with several commands": Case(
         {"Procfile": "web: flask db upgrade; gunicorn a:b\n", "requirements.txt": "flask\n"},
         ".venv/bin/flask db upgrade; .venv/bin/gunicorn a:b",
@@ -226,18 +234,21 @@ CASES = {
     ),
     "a library with a Dockerfile": Case(
         {"go.mod": "module m\n", "Dockerfile": "FROM x\nCMD serve\n"},
-        others={"image": ".", "command": "serve"},
+        says=("--start serve",),
+        others={"image": "."},
     ),
     "Dockerfile of several stages": Case(
         {
             "Containerfile": 'FROM a AS built\nCMD make\nfrom b\nCMD ["x"]\n'
             'entrypoint ["./server", \\\n "--port"]\nCMD ["80"]\n'
         },
-        others={"image": ".", "command": "./server --port 80"},
+        says=("--start './server --port $PORT'",),
+        others={"image": "."},
     ),
     "Dockerfile with a line of shell": Case(
         {"Dockerfile": 'FROM x\nENTRYPOINT exec ./server\nCMD ["80"]\n'},
-        others={"image": ".", "command": "exec ./server"},
+        says=("--start 'exec ./server'",),
+        others={"image": "."},
     ),
     "Compose files next to a Dockerfile": Case(
         {"Dockerfile": "FROM x\n", "compose.prod.yaml": "services: {}", "compose.yaml": ""},

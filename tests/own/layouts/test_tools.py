@@ -6,6 +6,7 @@ import pytest
 
 from own.layouts.laid_out import laid_out
 from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.ports import given_port
 from webdyno.own.layouts.remedies import remedies
 from webdyno.own.layouts.tools import missing_tools
 
@@ -46,3 +47,19 @@ def test_what_to_change_is_said(tmp_path: Path, said: str) -> None:
     found = list(remedies(said, FoundApp("go.mod", "./server"), tmp_path))
     assert any(SAID[said] in it for it in found), found
     assert ("a container has its ports to itself: --image ." in found) == ("listens on" in said)
+
+
+@pytest.mark.parametrize(
+    ("line", "given"),
+    {
+        "rails server -p 3000 -b 0.0.0.0": "rails server -p $PORT -b 0.0.0.0",
+        "gunicorn a:b --bind 0.0.0.0:8000": "gunicorn a:b --bind 0.0.0.0:$PORT",
+        "puma -b tcp://0.0.0.0:9292": "puma -b tcp://0.0.0.0:$PORT",
+        "PORT=3000 node x": "PORT=$PORT node x",
+        "java -jar x.jar --server.port=8080": "java -jar x.jar --server.port=$PORT",
+        "serve --workers 2 --port ${PORT:-80}": "serve --workers 2 --port ${PORT:-80}",
+        "sleep 80": "sleep 80",
+    }.items(),
+)
+def test_a_fixed_port_on_a_command_line_gives_way(line: str, given: str) -> None:
+    assert given_port(line) == given

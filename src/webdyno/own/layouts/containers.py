@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from webdyno.model.errors import UserError
 from webdyno.own.compose_file import USUAL_FILES, askable, read_compose
 from webdyno.own.layouts.found import FoundApp, first_of, read_text
+from webdyno.own.layouts.ports import given_port
 
 INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
 COMPOSE_NAME = re.compile(r"(?:docker-)?compose[\w.-]*\.ya?ml")
@@ -19,8 +21,10 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
     name = first_of(folder, "Containerfile", "Dockerfile")
     if name is None:
         return None
-    command = image_command(read_text(folder / name) or "")
-    return FoundApp(name, image=".", command=command, doubts=tuple(_beside(folder, name)))
+    command = given_port(image_command(read_text(folder / name) or "") or "")
+    alone = f"without a container, where all that it needs is here: --start {shlex.quote(command)}"
+    notes = (alone,) if command else ()
+    return FoundApp(name, image=".", notes=notes, doubts=tuple(_beside(folder, name)))
 
 
 def _beside(folder: Path, name: str) -> Iterator[str]:

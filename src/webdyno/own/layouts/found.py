@@ -58,8 +58,6 @@ class FoundApp:
     """As behind `conf:`."""
     root: str | None = None
     """The document root, in the place of what `conf` names."""
-    command: str | None = None
-    """Of an image: what it starts, for who would rather do without a container."""
     several: str = ""
     """Of `choices`: what there are several of, as `compose.yaml has several services`."""
     choices: Mapping[str, "FoundApp"] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from webdyno.own.layouts.found import read_text
 from webdyno.own.layouts.node_packages import Package
+from webdyno.own.layouts.ports import given_port
 
 SCRIPTS = (
     *("start:prod", "start:production", "serve:prod", "prod", "production", "start"),
@@ -29,7 +30,6 @@ LISTENS = {
     r"\bhttp-server\b": "-p $PORT -a 127.0.0.1",
 }
 """By command: the flags with which it listens on $PORT; none where it does so anyway."""
-PORT_FLAG = re.compile(r"(?P<flag>(?:^|\s)(?:-p|--port)[ =])\d{2,5}\b")
 
 
 class _Framework(NamedTuple):
@@ -114,7 +114,7 @@ def _by_script(name: str, says: str) -> NodeStart:
     words = says.split()
     is_plain = not re.search(r"[&|;]", says)
     is_direct = words[0] in DIRECT or "=" in words[0]
-    given = PORT_FLAG.sub(r"\g<flag>$PORT", says)
+    given = given_port(says)
     if given == says and flags and is_plain:
         given = f"{says} {flags}"
     if given != says and is_plain:

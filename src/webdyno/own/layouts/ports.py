@@ -24,12 +24,22 @@ OF_OTHERS = re.compile(
     r"|^PGPORT$"
 )
 """Of variables that say where something else listens."""
+PORT_FLAG = re.compile(
+    r"(?P<flag>(?:^|\s)(?:PORT=|(?:-p|--port|--http-port|--server\.port|-Dserver\.port)[ =]"
+    r"|(?:-b|-l|-a|--bind|--listen|--addr|--address)[ =](?:tcp://)?[\w.\[\]]*:))\d{2,5}\b"
+)
+"""What stands before a port on the command lines of servers."""
 BINDS = re.compile(
     r"""(?:bind|listen|serve|run|start)\w*\(.*?["'](?P<address>[\w.\[\]]*:\d{2,5})["']"""
     r"""|\.(?:listen|Listen)\(\s*(?P<port>\d{2,5})\b""",
     re.IGNORECASE,
 )
 BOTH_UP = "both variants are up at the same time, and need a port each"
+
+
+def given_port(line: str) -> str:
+    """Give a command line with $PORT in the place of a fixed port, by the usual flags."""
+    return PORT_FLAG.sub(r"\g<flag>$PORT", line)
 
 
 def with_port(app: FoundApp, folder: Path) -> FoundApp:

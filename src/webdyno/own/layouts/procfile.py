@@ -7,6 +7,7 @@ from pathlib import Path
 from webdyno.own.layouts import go, java, node, php, ruby
 from webdyno.own.layouts.found import FoundApp, read_text
 from webdyno.own.layouts.node_start import for_production
+from webdyno.own.layouts.ports import given_port
 from webdyno.own.layouts.python import in_venv
 from webdyno.own.layouts.python_tools import installing
 
@@ -24,7 +25,7 @@ def find_in(folder: Path) -> FoundApp | None:
     lines = dict(LINE.findall(read_text(folder / "Procfile") or ""))
     if "web" not in lines:
         return None
-    start = lines["web"]
+    start = given_port(lines["web"])
     if HEROKU_PHP.match(start) and (found := php.find_in(folder)):
         return found
     if out := _program_of_go(folder, start):
