@@ -16,10 +16,13 @@ from importlib import import_module
 from typing import Any
 
 MODULES = (
+    *("cli.compare", "cli.run", "cli.gate", "cli.resume", "cli.up", "cli.experiment_flags"),
     *("cli.result", "cli.progress", "cli.explain", "cli.machines", "lab.systems", "lab.gate"),
     *("lab.explain", "lab.measure", "lab.tune", "run.session", "run.repeat", "run.budget"),
     *("run.explain", "judge", "judge.sweep", "report.view", "report.brief", "report.terminal"),
     *("report.gate", "own.variants", "own.project", "revisions.repository", "host.this_machine"),
+    *("lab.traffic", "generator.ab", "generator.httperf", "generator.redis_benchmark"),
+    *("generator.wrk", "generator.split_and_merge"),
 )
 """What commands import once they are called; what only few of them need they import themselves."""
 LARGEST_ORDER = 2**17

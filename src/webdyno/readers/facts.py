@@ -149,7 +149,7 @@ class Tool:
     name: str
     opening: str
     """Regular expression of the lines with which an output can begin."""
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: tuple[str, ...]
     """Lines of an output; their named groups are attributes of Output, texts that are converted
     (`took`, `asked`, `mean`, `max`, `connect_max`, `read`, `transfer`, `url`), or rows of a list:
     `percent` with `at` (a time with its unit), `status` or `error` with `count`."""
@@ -222,28 +222,28 @@ class Tool:
     def _by_start(self) -> dict[str, tuple[re.Pattern[str], ...]]:
         """Group patterns by the character that they begin with; "" has those without one."""
         starts = [_literal_start(pattern) for pattern in self.patterns]
+        compiled = [re.compile(pattern) for pattern in self.patterns]
         return {
             start: tuple(
-                pattern
-                for pattern, its in zip(self.patterns, starts, strict=True)
-                if its in {"", start}
+                pattern for pattern, its in zip(compiled, starts, strict=True) if its in {"", start}
             )
             for start in {"", *starts}
         }
 
 
-def _literal_start(pattern: re.Pattern[str]) -> str:
+def _literal_start(pattern: str) -> str:
     """Give the character that every match begins with, or "" when there isn't just one."""
-    start = pattern.pattern[:1]
-    return start if start.isalpha() and pattern.pattern[1:2] not in {"?", "*", "{"} else ""
+    start = pattern[:1]
+    return start if start.isalpha() and pattern[1:2] not in {"?", "*", "{"} else ""
 
 
-def patterns(*lines: str) -> tuple[re.Pattern[str], ...]:
-    """Compile lines, in which NUM stands for a number and INT for a count.
+def patterns(*lines: str) -> tuple[str, ...]:
+    """Give patterns of lines, in which NUM stands for a number and INT for a count.
 
-    Alternatives stand in brackets, so that a line's first letter is that of each match.
+    Alternatives stand in brackets, so that a line's first letter is that of each match. They are
+    compiled when they are needed, as a run without such a tool would have to wait for that.
     """
-    return tuple(re.compile(line.replace("NUM", NUMBER).replace("INT", COUNT)) for line in lines)
+    return tuple(line.replace("NUM", NUMBER).replace("INT", COUNT) for line in lines)
 
 
 def in_ms(text: str | None) -> float | None:

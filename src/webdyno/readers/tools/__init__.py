@@ -5,6 +5,7 @@ A tool is added by a file here that has its `Tool`, with everything that its tex
 
 import pkgutil
 import re
+from functools import cache
 from importlib import import_module
 
 from webdyno.readers.facts import Tool
@@ -22,14 +23,17 @@ READABLE = (
 )
 """All of them in words."""
 
-_OPENINGS = re.compile("|".join(f"(?P<tool{n}>{tool.opening})" for n, tool in enumerate(TOOLS)))
+_LOOK_ALIKE = [tool for tool in TOOLS if tool.looks_like]
 
-_SURE = {(tool.looks_like, tool): re.compile(tool.sure_by) for tool in TOOLS if tool.looks_like}
+
+@cache
+def _openings() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?P<tool{n}>{tool.opening})" for n, tool in enumerate(TOOLS)))
 
 
 def opened_by(text: str) -> Tool | None:
     """Give the tool that begins an output with such a line."""
-    found = _OPENINGS.match(text)
+    found = _openings().match(text)
     if not found or not found.lastgroup:
         return None
     return TOOLS[int(found.lastgroup.removeprefix("tool"))]
@@ -37,7 +41,7 @@ def opened_by(text: str) -> Tool | None:
 
 def after_all(tool: Tool, text: str) -> Tool:
     """Give the tool that an output is of, now that this line follows what two tools begin with."""
-    for (looks_like, other), sure_by in _SURE.items():
-        if looks_like == tool.name and sure_by.match(text):
+    for other in _LOOK_ALIKE:
+        if other.looks_like == tool.name and re.match(other.sure_by, text):
             return other
     return tool
