@@ -15,6 +15,7 @@ from builders import point_data
 from e2e.commands import (
     left_behind,
     master_processes,
+    run_rounds,
     seeded,
     started_webdyno,
     wait_for,
@@ -183,12 +184,11 @@ def test_an_engine_that_ends_once_costs_its_round_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flaky_engine(tmp_path, 1, monkeypatch)
-    done = webdyno("run", *SIX, "--output=run", folder=tmp_path)
-    assert done.returncode in {0, 1}, done.stderr
-    assert "ended unexpectedly (exit code 7); round 1 is begun again" in done.stderr
+    told = run_rounds(2, "run", *SIX, folder=tmp_path)
+    assert "ended unexpectedly (exit code 7); round 1 is begun again" in told
     (incident,) = incidents(tmp_path)
     assert (incident.variant, incident.round) == (None, 1)
-    assert finished_rounds(tmp_path) == list(range(1, 7))
+    assert finished_rounds(tmp_path)[:2] == [1, 2]
 
 
 def test_an_engine_that_always_ends_is_told_with_what_is_kept(
