@@ -33,9 +33,10 @@ def main() -> int:
     catalogue = Catalogue.load()
     missing = missing_packages(catalogue.stacks.values(), catalogue.sites.values())
     missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
-    services = [it.service for stack in catalogue.stacks.values() for it in stack.services.values()]
-    over_tls = [need for it in services for need in it.needs.values() if PROTOCOL in need.when]
-    missing += dict.fromkeys(need.apt for need in over_tls if find(need) is None)
+    # Those that no stack has, and those of some settings alone, which tests have.
+    needs = [need for it in catalogue.services.values() for need in it.needs.values()]
+    wanted = [it for it in needs if not it.optional and (not it.when or PROTOCOL in it.when)]
+    missing += dict.fromkeys(it.apt for it in wanted if find(it) is None)
     if not missing:
         return 0
     print("installing", *missing, flush=True)  # noqa: T201

@@ -114,6 +114,6 @@ def test_data_that_cannot_be_filled_is_told_before_anything_is_measured(tmp_path
     words = ("compare", command, command, "--service=db=redis", "--prepare=echo sorry; exit 3")
     failed = webdyno(*words, "--output=run", folder=tmp_path)
     assert failed.returncode == 3
-    assert f"isn't started: prepare failed (in {tmp_path} as " in failed.stderr
+    assert f"isn't started: prepare failed with exit code 3 (in {tmp_path} as " in failed.stderr
     assert "\n    sorry" in failed.stderr
     assert not (tmp_path / "run").exists()

@@ -248,7 +248,7 @@ def test_a_service_of_a_users_catalogue_stands_behind_a_command(tmp_path: Path) 
         ({"services": {"db": "mariadbb"}}, "no service 'mariadbb'; did you mean mariadb"),
         (
             {"services": {"db": "nginx"}},
-            "nginx serves sites itself.* are mariadb, memcached, redis",
+            "nginx serves sites itself.* are mariadb, memcached, postgresql, redis",
         ),
         ({"services": {"web": "redis"}}, "web is your own program"),
         ({"services": {"a b": "redis"}}, "is no name for a role"),

@@ -94,7 +94,10 @@ def test_old_files_are_swept_away_unless_they_are_in_use(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('setup = [["sh", "-c", "echo the reason; exit 3"]]', "can't be set up:\n    the reason"),
+        (
+            'setup = [["sh", "-c", "echo the reason; exit 3"]]',
+            "can't be set up: exit code 3\n    the reason",
+        ),
         (
             'requires.it = { file = ["/no/such.so"], apt = "php-it" }',
             "there is no file /no/such.so; on Debian and Ubuntu: apt-get install php-it",

@@ -161,8 +161,11 @@ class OwnFlags:
     env: Variables = ()
     service: Annotated[
         Sequence[str],
-        Parameter(help="ROLE=NAME: a service behind it: db=mariadb ($DB_HOST, …)."),
+        Parameter(help="ROLE=NAME: a service behind it: db=postgresql ($DATABASE_URL, …)."),
     ] = ()
+    setup: Annotated[
+        str | None, Parameter(help="COMMAND: fills those services once; starts get copies.")
+    ] = None
     prepare: Annotated[
         str | None, Parameter(help="COMMAND: fills those services before each start.")
     ] = None
@@ -195,6 +198,7 @@ class OwnFlags:
             "dir": self.dir and str(self.dir),
             "environment": given_variables(self.env),
             "services": dict(_pair("--service", "ROLE=NAME", text) for text in self.service),
+            "setup": self.setup,
             "prepare": self.prepare,
             "ready": self.ready,
             "ready_within": self.ready_within,

@@ -22,7 +22,7 @@ ALL = "--help-all"
 OPTIONS = "Options"
 GROUPS = {
     OPTIONS: "",
-    "Systems": "--site --set --catalog --dir --env --backend --service --prepare --ready "
+    "Systems": "--site --set --catalog --dir --env --backend --service --setup --prepare --ready "
     "--ready-within --root --vary",
     "Traffic": "--path --traffic --connections --host --generator --ignore --same-bodies",
     "Precision and time": "--time --precision --question --soak --explain --fail-if",

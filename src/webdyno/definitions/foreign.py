@@ -48,7 +48,13 @@ def _service(service: Service) -> ForeignPart:
     commands = [
         service.check,
         *service.initialise,
+        *service.before_start,
+        service.own.setup if service.own else [],
         service.start,
+        service.ready,
+        service.snapshot,
+        service.restore,
+        service.counts,
         *([service.version.command] if isinstance(service.version, Version) else []),
         *(version.command for version in service.modules.values()),
     ]

@@ -48,10 +48,13 @@ class App(Model):
     """Variables for both; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
     """Services of the catalogue that run beside it with data of their own, by role: with
-    `db = "mariadb"` it finds the database by `$DB_HOST`, `$DB_PORT` and so on."""
+    `db = "postgresql"` it finds the database by `$DATABASE_URL`, `$PGHOST`, `$DB_HOST` and so on.
+    """
+    setup: Text | None = None
+    """A line of shell that fills them, such as migrations and fixtures: run in `dir` once for each
+    revision, with the variables that `start` has. Each start gets a copy of what it left."""
     prepare: Text | None = None
-    """A line of shell that fills them: run in `dir` before each start, outside of any timing, with
-    the variables that `start` has."""
+    """The same before each start, outside of any timing: for what can't be copied."""
     ready: WrittenPath | None = None
     """It is ready once this path is answered with a status of 2xx or 3xx."""
     ready_within: Seconds | None = None

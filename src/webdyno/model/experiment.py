@@ -4,7 +4,7 @@ What is said of each key here is what `docs/reference/experiment-file.md` says.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, TypedDict, Unpack
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import tomli_w
 from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
@@ -39,6 +39,10 @@ class State(Model):
     """The same after the variants were stopped, whatever happened."""
     within_s: Seconds = 60.0
     """Time limit of each."""
+    reset: Literal["round", "slot"] = "round"
+    """When data of services behind the variants is put back: each round starts them with the same,
+    and "slot" restores it before each slot as well, while apps stay connected (PostgreSQL, MariaDB,
+    Redis; tables and keys that are there once a variant has started)."""
 
 
 class Variant(Model):
@@ -46,7 +50,7 @@ class Variant(Model):
 
     stack: str
     """A stack of the catalog, or one of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`)
-    with the keys `dir`, `environment`, `services`, `prepare`, `ready`, `ready_within`."""
+    with the keys `dir`, `environment`, `services`, `setup`, `prepare`, `ready`, `ready_within`."""
     site: str | None = None
     """The experiment's by default; another one is requested at its first path, unless paths are
     given."""

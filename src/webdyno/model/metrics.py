@@ -35,9 +35,10 @@ class MetricRule:
     round_value: RoundValue
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
-    needs: Literal["load", "times", "probes", "trials"] = "load"
+    needs: Literal["load", "times", "probes", "databases", "trials"] = "load"
     """What must have been at work: any load generator, one that tells a distribution of latency,
-    the probes, or a search for the capacity, of which nothing else is told."""
+    the probes, a database that counts, or a search for the capacity, of which nothing else is told.
+    """
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
@@ -121,6 +122,16 @@ def context_switches(slots: Sequence[SlotRecord]) -> float | None:
     return switches / answered if answered and switches else None
 
 
+def statements_per_response(slots: Sequence[SlotRecord]) -> float | None:
+    """Statements that the databases behind a variant were given, per response."""
+    told = [slot for slot in slots if slot.readings and slot.readings.databases]
+    calls = sum(
+        use.calls for slot in told if slot.readings for use in slot.readings.databases.values()
+    )
+    answered = sum(map(responses, told))
+    return calls / answered if answered and calls else None
+
+
 def memory_mib(slots: Sequence[SlotRecord]) -> float | None:
     """Memory of all services after a slot (PSS), the largest of the slots, in MiB."""
     sums = [
@@ -202,6 +213,19 @@ METRICS: dict[str, MetricRule] = {
         ),
         MetricRule(
             Metric(
+                name="statements",
+                label="database statements per request",
+                unit="",
+                better="lower",
+                floor=0.05,  # one in twenty requests, as of connections that are opened again
+            ),
+            kind="size",
+            round_value=statements_per_response,
+            short="database statements per request",
+            needs="databases",
+        ),
+        MetricRule(
+            Metric(
                 name="memory_mib",
                 label="memory of the servers",
                 unit="MiB",
@@ -254,6 +278,7 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
         "load": True,
         "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
+        "databases": any(slot.readings and slot.readings.databases for slot in slots),
         "trials": False,
     }
     return [rule for rule in METRICS.values() if is_told[rule.needs] or rule.name == decide_on]

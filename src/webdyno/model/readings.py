@@ -66,6 +66,35 @@ class ServerStatus(Model):
     """Longest listen queue since its start, as far as it looked: php-fpm once a second."""
 
 
+class StatementUse(Model):
+    """A statement of a database's clients in a slot, its values left out."""
+
+    text: str
+    calls: Count
+    rows: Count | None = None
+    """That it gave or changed; None where the database doesn't tell."""
+    time_s: Amount | None = None
+    """That it took in the database."""
+
+
+class DatabaseUse(Model):
+    """What a database did for its clients in a slot."""
+
+    calls: Count
+    """Statements."""
+    time_s: Amount | None = None
+    """That all of them took in the database; None where it doesn't tell."""
+    rows_written: Count | None = None
+    """Inserted, changed and deleted."""
+    statements: list[StatementUse] = []
+    """The most frequent ones and those that took longest."""
+    bytes_before: Count
+    """Of all tables, indexes included, at the slot's beginning."""
+    bytes_after: Count
+    grown: dict[str, Count] = {}
+    """Bytes by which tables grew in the slot, those that grew most."""
+
+
 class MemoryLimitUse(Model):
     """A memory limit of the loaded variant, and how near it came to that."""
 
@@ -192,6 +221,8 @@ class Readings(Model):
     status: dict[str, ServerStatus] = {}
     """By role: what the services of the loaded variant counted themselves; those that don't are
     missing."""
+    databases: dict[str, DatabaseUse] = {}
+    """By role: what databases of the loaded variant did, as far as they tell."""
     front: str | None = None
     """The role that clients talk to."""
     other_variants_cpu_s: dict[str, Amount] = {}

@@ -112,6 +112,8 @@ class Own(Model):
     may_be_root: bool = True
     """Whether it runs as root where root calls webdyno in a folder of root's; else it runs as the
     servers' user there."""
+    setup: Arguments = []
+    """Fills the services behind it: run once, while they run; each start has a copy of that."""
     ready: WrittenPath | None = None
     """Ready once this path is answered with a status of 2xx or 3xx; unless given, once the load's
     first GET is answered with its status, or with anything but a failure of the server (5xx)."""
@@ -141,7 +143,7 @@ class Service(Model):
     """Where its templates lie."""
     title: str
     protocol: str
-    """What it speaks to its clients: http, fastcgi, memcached, redis, mysql."""
+    """What it speaks to its clients: http, fastcgi, memcached, redis, mysql, postgresql."""
     needs: dict[str, Need] = {}
     """By the name under which templates find the path: `{{ needs.binary }}`."""
     links: dict[str, str] = {}
@@ -159,10 +161,16 @@ class Service(Model):
     """The folder among `folders` whose content outlives the process: a site's set-up fills it."""
     initialise: list[Arguments] = []
     """Commands that run one after the other before the start; not where there is data already."""
+    before_start: list[Arguments] = []
+    """Commands that run after those, before each start."""
     filled_with: Literal["site-files"] | None = None
     """site-files: once it runs, the site's files are stored in it, each under its path."""
     start: Annotated[Arguments, Field(min_length=1)] = []
     """Stays in the foreground. Without it nothing but `own.port` makes sense."""
+    ready: Arguments = []
+    """Says by exit code 0 that it serves; asked once it listens, where that isn't the same."""
+    socket: InsidePath = "listen.sock"
+    """Its Unix socket's path in its folder, where it listens on one."""
     environment: dict[Variable, Text] = {}
     """Variables for all its commands, templates like arguments."""
     stop_signal: Literal["TERM", "QUIT", "INT"] = "TERM"
@@ -175,8 +183,16 @@ class Service(Model):
     settings: dict[str, Setting] = {}
     credentials: dict[Variable, Text] = {}
     """What clients log in with; a program finds `USER` in `$DB_USER` if its role is `db`."""
+    variables: dict[Variable, Text] = {}
+    """Variables by which programs usually find such a service, whatever its role: DATABASE_URL."""
     status: StatusSource | None = None
     """None where it doesn't tell."""
+    snapshot: Arguments = []
+    """Remembers all that it holds, while it runs."""
+    restore: Arguments = []
+    """Puts that back; its clients stay connected."""
+    counts: Arguments = []
+    """Prints what a database counts itself, as lines of JSON: see `webdyno.probe.databases`."""
     facts: dict[str, Text] = {}
     """What the pre-flight check says of it: name, and value as a template."""
     own: Own | None = None

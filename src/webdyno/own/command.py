@@ -40,9 +40,14 @@ def make(spec: TargetSpec) -> GeneratedService:
     start, keys = spec.text, spec.keys
     environment = users_environment(spec.folder, keys.environment)
     by_socket = "SOCKET" in start and "PORT" not in start
+    _check_setup(spec)
     service = spec.service(
         ("http", "https", "h2", "h2c"),
-        {"folder": str(spec.folder), **({"by_socket": True} if by_socket else {})},
+        {
+            "folder": str(spec.folder),
+            **({"by_socket": True} if by_socket else {}),
+            **({"setup": [SHELL, "-c", verbatim(keys.setup)]} if keys.setup else {}),
+        },
         start=[SHELL, "-c", verbatim(start)],
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
         environment={key: verbatim(it) for key, it in environment.items()}
@@ -53,15 +58,34 @@ def make(spec: TargetSpec) -> GeneratedService:
     return GeneratedService(service, behind=keys.services)
 
 
+def _check_setup(spec: TargetSpec) -> None:
+    """Raise UserError where `setup` can fill nothing that is kept; tell of what isn't."""
+    if not spec.keys.setup:
+        return
+    behind = [spec.services[name] for name in spec.keys.services.values()]
+    if not any(it.data for it in behind):
+        raise UserError(
+            f"{spec.place}: setup fills services behind the program, each start gets a copy of "
+            "their data, and there are none that keep data; prepare runs before each start"
+        )
+    for service in behind:
+        if not service.data:
+            spec.tell(f"{service.title} keeps nothing of setup; prepare can fill it at each start")
+
+
 def _told_of_services(spec: TargetSpec) -> dict[str, str]:
-    """Give the variables that tell of the services behind it; nothing else has their names."""
+    """Give the variables that tell of the services behind it.
+
+    Nothing else has the names that begin with a role; of the usual ones the user's own win.
+    """
     told = service_variables(spec.keys.services, spec.services)
+    usual = usual_variables(spec.keys.services, spec.services)
     others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
     for name in sorted(told.keys() & others):
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    return told
+    return {name: it for name, it in usual.items() if name not in others} | told
 
 
 def check_services(
@@ -95,6 +119,15 @@ def service_variables(named: Mapping[str, str], services: Mapping[str, Service])
         }
         prefix = role.upper().replace("-", "_")
         found |= {f"{prefix}_{key}": value for key, value in told.items()}
+    return found
+
+
+def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
+    """Give those by which programs usually find such services: of two alike that of the first."""
+    found: dict[str, str] = {}
+    for role, name in named.items():
+        of_role = f"{{% set server = services['{role}'] %}}"
+        found = {key: of_role + it for key, it in services[name].variables.items()} | found
     return found
 
 

@@ -51,6 +51,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         root=app.root,
         backends={**app.backends, **spec.keys.backends},
         services={**app.services, **spec.keys.services},
+        setup=spec.keys.setup or app.setup,
         prepare=spec.keys.prepare or app.prepare,
         ready=spec.keys.ready or app.ready,
         ready_within=spec.keys.ready_within or app.ready_within,
@@ -59,9 +60,9 @@ def make(spec: TargetSpec) -> GeneratedService:
         app.settings, lambda where: project.file.place(("app", "settings", *where))
     )
     way, text = app.way
-    if way != "start" and (keys.services or keys.prepare):
+    if way != "start" and (keys.services or keys.setup or keys.prepare):
         place = project.file.place(("app",))
-        raise UserError(f"{place}: services and prepare are for an app that `start` starts")
+        raise UserError(f"{place}: services, setup and prepare are for an app that `start` starts")
     if way != "conf" and keys.backends:
         raise UserError(
             f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "

@@ -39,7 +39,10 @@ class OwnKeys(Model):
     """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
     `PATH` and `HOME`; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
-    """`cmd:` and `rev:`: services of the catalogue behind it, by role, as in `db = "mariadb"`."""
+    """`cmd:` and `rev:`: services of the catalogue behind it, by role, as in `db = "postgresql"`.
+    """
+    setup: Text | None = None
+    """`cmd:` and `rev:`: a line of shell that fills those once; each start gets a copy."""
     prepare: Text | None = None
     """`cmd:` and `rev:`: a line of shell that fills those before each start."""
     ready: WrittenPath | None = None

@@ -224,8 +224,9 @@ class _Resolver:
             self._refuse_network(place)
         if keys.root and not kind.has_root:
             raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
-        if (keys.services or keys.prepare) and not kind.by_line:
-            what = "services stand" if keys.services else "prepare is for what stands"
+        if (keys.services or keys.setup or keys.prepare) and not kind.by_line:
+            key = "setup" if keys.setup else "prepare"
+            what = "services stand" if keys.services else f"{key} is for what stands"
             raise UserError(
                 f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
             )

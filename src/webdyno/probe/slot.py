@@ -15,7 +15,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.model.long_look import ServerSample
 from webdyno.model.readings import Readings
 from webdyno.model.records import ServerUse
-from webdyno.probe import client, host, network, processes, status
+from webdyno.probe import client, databases, host, network, processes, status
 from webdyno.probe.client import ClientReading
 from webdyno.probe.cpu import idle_variants_cpu, server_cpu
 from webdyno.probe.host import Stat, interrupts_kept_apart
@@ -25,6 +25,7 @@ from webdyno.probe.scene import Part, Probe, Sampler, Scene
 from webdyno.stack.running import RunningStack
 
 PROBES: dict[str, Probe] = {
+    "databases": databases.probe,
     "status": status.probe,
     "other_variants_cpu_s": idle_variants_cpu,
     "memory": processes.memory_limit,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from statistics import median
 
+from webdyno.judge.databases import cpu_apart, other_statements
 from webdyno.judge.judgement import decisive
 from webdyno.judge.long_look import warnings_words
 from webdyno.judge.point_data import PointData
@@ -55,6 +56,8 @@ def point_facts(point: PointView, trust: str = "") -> Iterator[tuple[str, str]]:
     whys = [*filter(None, map(explanation_in_short, judged.explanations)), *what_waits(judged)]
     if whys:
         yield "Why", " ".join(whys)
+    if databases := [*other_statements(point.data), *cpu_apart(point.data)]:
+        yield "Database", ". ".join(databases)
     if judged.rounds:
         if point.data.measure.decide_on != CAPACITY:  # a search goes up to the limit
             yield "Limit", _limit(point.data)

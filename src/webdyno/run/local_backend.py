@@ -109,6 +109,9 @@ class Agent(ServersHost, ClientsHost):
             asked=planned.first_request,
         )
         self._stacks[variant] = stack
+        if planned.resets:
+            for service in stack.services().values():
+                service.take_snapshot()
         return StartedVariant(
             url=stack.url,
             ready_s=stack.ready_s,
@@ -134,6 +137,9 @@ class Agent(ServersHost, ClientsHost):
         return False
 
     def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
+        if self._variants[variant].resets:
+            for service in self._stacks[variant].services().values():
+                service.restore()
         testbed = self._testbeds[variant]
         generator = self._generators.get(testbed)
         pid = generator.pid if generator else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, SentRequest
+from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
@@ -128,6 +129,8 @@ class PlannedVariant:
     """What of it nothing on disk may show."""
     memory_bytes: int | None
     cpus: float | None
+    resets: bool = False
+    """Whether what its services hold is put back before each slot."""
 
     @property
     def certified(self) -> tuple[PlannedRequest, ...]:
@@ -199,7 +202,27 @@ def _plan_variant(
     secrets = frozenset(
         secrets_of(requests, load, os.environ) | secret_values(variables, os.environ)
     )
-    settings = experiment.settings_of(name)
     return PlannedVariant(
-        name, stack, settings, site, load, asked, secrets, variant.memory, variant.cpus
+        name=name,
+        stack=stack,
+        settings=experiment.settings_of(name),
+        site=site,
+        load=load,
+        asked=asked,
+        secrets=secrets,
+        memory_bytes=variant.memory,
+        cpus=variant.cpus,
+        resets=_resets(name, experiment, stack.with_services(site.services)),
     )
+
+
+def _resets(name: str, experiment: Experiment, served: Stack) -> bool:
+    """Whether services are put back before each slot; raise UserError where none of them can be."""
+    if experiment.state.reset != "slot":
+        return False
+    if not any(part.service.restore for part in served.services.values()):
+        raise UserError(
+            f'state.reset = "slot": {name} has no service that can be put back; services.db = '
+            '"postgresql" gives it one, and state.before_round runs commands of your own'
+        )
+    return True

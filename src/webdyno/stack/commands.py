@@ -27,6 +27,11 @@ _versions: dict[tuple[str, ...], str] = {}
 class CommandError(Exception):
     """A command failed; the message holds its own last words, indented."""
 
+    def __init__(self, how: str, said: str) -> None:
+        """`how` it ended: with which exit code."""
+        super().__init__(said)
+        self.how = how
+
 
 def run_checked(
     words: Sequence[str],
@@ -35,13 +40,14 @@ def run_checked(
     environment: Mapping[str, str],
     testbed: Testbed,
     workspace: Workspace,
+    within_s: float = WITHIN_S,
 ) -> None:
     """Run a command; raise CommandError with the end of what it said when it fails."""
-    code, said = _run(words, cwd, environment, testbed, workspace, WITHIN_S)
+    code, said = _run(words, cwd, environment, testbed, workspace, within_s)
     if code is None:
-        raise CommandError(f"    {words[0]} did not end within {WITHIN_S:g} s")
+        raise CommandError(f"no end within {within_s:g} s", last_lines(said, SHOWN_LINES))
     if code:
-        raise CommandError(last_lines(said, SHOWN_LINES))
+        raise CommandError(f"exit code {code}", last_lines(said, SHOWN_LINES))
 
 
 def version_output(words: Sequence[str], testbed: Testbed, workspace: Workspace) -> str:

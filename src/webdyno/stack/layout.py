@@ -186,7 +186,7 @@ def _addresses(
     return {
         role.name: Address(
             *hosts_and_ports[role.name],
-            socket=deployment.workspace.path / role.name / "listen.sock"
+            socket=deployment.workspace.path / role.name / role.service.socket
             if role.by_socket
             else None,
             uid=uid_of(testbed_of(role.service, testbed).user),

@@ -92,6 +92,12 @@ def service_job(service: Service, context: Context) -> Job:
         texts={
             "check": service.check,
             "initialise": service.initialise,
+            "before_start": service.before_start,
+            "setup": service.own.setup if service.own else [],
+            "ready": service.ready,
+            "snapshot": service.snapshot,
+            "restore": service.restore,
+            "counts": service.counts,
             "start": service.start,
             "environment": service.environment,
             "version": service.version.command if isinstance(service.version, Version) else [],

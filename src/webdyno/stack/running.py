@@ -16,33 +16,21 @@ from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
-from webdyno.model.errors import OperationError
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.quantities import memory_words
-from webdyno.model.service import BAD_REQUEST, OK, SERVER_ERROR
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
+from webdyno.stack.filling import FILLED
+from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
-from webdyno.stack.ready import (
-    FirstRequest,
-    FirstResponse,
-    Starting,
-    spoken_instead,
-    wait_for_response,
-    why_silent,
-)
+from webdyno.stack.ready import FirstRequest, FirstResponse
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.service_graph import resolve_stack
 from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.sockets import demand_port
 
 LINK_KEPT_FOR_S = 86_400.0
-CLOSED = (
-    "what is measured has to be on this port, under this protocol; servers end connections so for "
-    "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
-)
-ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
-UNREADY = "correct that, or name by --ready a path that shows when it is ready, which is waited for"
 
 
 class RunningStack:
@@ -64,6 +52,7 @@ class RunningStack:
         """Render everything; `start` starts it."""
         resolved = resolve_stack(stack, site, settings, server_cpus=len(testbed.split.servers))
         if placement is not None:
+            _refuse_set_up(stack)
             resolved = replace(resolved, roles=[role.on_a_port() for role in resolved.roles])
         if port is not None:
             demand_port(port)
@@ -71,6 +60,7 @@ class RunningStack:
             _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
         folder.mkdir(parents=True, exist_ok=True)
         prepared = prepare_site(site, testbed)
+        self._roles = resolved.roles
         self._server_cpus = len(testbed.split.servers)
         self._testbed = testbed
         self.stack = stack
@@ -107,7 +97,7 @@ class RunningStack:
                 site_view=site_view(
                     site, self._found_by(prepared.folder, placement), state, resolved.site_settings
                 ),
-                kept_data=prepared.data(),
+                kept_data=prepared.data() | dict(FILLED.of(resolved.roles) or {}),
                 placement=placement,
             )
             self._laid_out = lay_out(resolved.roles, deployment, stack.front, port).services
@@ -141,13 +131,35 @@ class RunningStack:
             self._services[died.service].check_configuration()
             raise
 
+    def _fill(self) -> None:
+        """Have data of services behind a user's own front made, and filled by its `setup`, once."""
+        behind = [it for it in self._services.values() if it is not self._front]
+        keeping = [it for it in behind if it.role.service.data]
+        if not self.stack.is_own or not keeping or FILLED.of(self._roles) is not None:
+            return
+        if self._front.filled.words("setup"):
+            for service in behind:
+                self._start_service(service)
+            self._front.set_up()
+            for service in reversed(behind):
+                service.stop()
+            self._started.clear()
+        else:
+            for service in keeping:
+                service.initialise()
+        FILLED.keep(self._roles, keeping)
+
+    def _start_service(self, service: RunningService) -> None:
+        self._started.append(service)
+        service.start(self._groups_to_join(service), self._groups_made_by(service))
+        if service is not self._front or service.role.service.protocol != "http":
+            service.wait_until_it_listens()
+
     def _start(self) -> None:
+        self._fill()
         begin = time.monotonic()
         for service in self._services.values():
-            self._started.append(service)
-            service.start(self._groups_to_join(service), self._groups_made_by(service))
-            if service is not self._front or service.role.service.protocol != "http":
-                service.wait_until_it_listens()
+            self._start_service(service)
             if service.role.service.filled_with == "site-files":
                 preload(service.address, self._prepared.files(), self._testbed.servers_socket)
         answered = self._wait_for_response() if self.stack.front in self._services else None
@@ -159,58 +171,12 @@ class RunningStack:
         self.check_alive()
 
     def _wait_for_response(self) -> FirstResponse | None:
-        """Give the site's first response; None where the front speaks no HTTP, or isn't here."""
+        """Give the site's first response; None where the front speaks no HTTP."""
         front = self._front
         if front.role.service.protocol != "http":
             return None
-        own, request = front.role.service.own, self._first_request()
-        server = Starting(
-            address=front.address,
-            check_alive=self.check_alive,
-            is_own=front.listens,
-            is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
-            new_socket=self._testbed.client_socket,
-            within_s=own.ready_within_s if own else None,
-        )
-        answered = wait_for_response(server, request)
-        unsure = answered is None or answered.status in {None, BAD_REQUEST}
-        if own and unsure and (spoken := self._spoken_instead(request)):
-            raise front.died(
-                f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
-                f'asks for: give load.protocol = "{spoken}", or have it speak that'
-            )
-        where = f"{self.url}{request.path}"
-        if answered is None:
-            late = f"has not answered {where} in time"
-            if why := why_silent(front.address, request, self._testbed.client_socket):
-                late = f"{late}: {why}"
-            elif self.stack.runs_already:
-                late = f"doesn't answer {where}: start it first, or give another port"
-            raise front.died((front.elsewhere() if own else None) or late)
-        if answered.unfinished:
-            raise front.died(f"GET {where} doesn't end: {answered.unfinished}; {ENDLESS}")
-        if answered.status is None:
-            raise front.died(f"ends connections without a response to {where}: {CLOSED}")
-        if own and not answered.is_right and (own.ready or self._asked):
-            unready = f"answers {where} with status {answered.status}"
-            raise front.died(unready if own.ready else f"{unready}: {UNREADY}")
-        return answered
-
-    def _first_request(self) -> FirstRequest:
-        """Give what shows that the front is ready: of a user's own system what will be measured."""
-        own = self._front.role.service.own
-        if own is None:
-            path = self.site.ready_path
-            return FirstRequest(path, self.site.page(path).matches)
-        if own.ready:
-            return FirstRequest(own.ready, _is_fine, is_patient=True)
-        return self._asked or FirstRequest(self.site.ready_path, _is_no_failure)
-
-    def _spoken_instead(self, request: FirstRequest) -> str | None:
-        front = self._front
-        if not front.listens():
-            return None
-        return spoken_instead(front.address, request, self._testbed.client_socket)
+        request = request_of_readiness(front.role.service.own, self.site, self._asked)
+        return first_response(front, request, self.url, self._testbed, self.check_alive)
 
     def check_alive(self) -> None:
         """Raise StackDied when a service has ended."""
@@ -345,16 +311,13 @@ class RunningStack:
         self.stop()
 
 
-def _is_fine(status: int, body: bytes) -> bool:  # noqa: ARG001
-    return OK <= status < BAD_REQUEST
-
-
-def _is_no_failure(status: int, body: bytes) -> bool:  # noqa: ARG001
-    return status < SERVER_ERROR
-
-
-def _never() -> bool:
-    return False
+def _refuse_set_up(stack: Stack) -> None:
+    own = stack.services[stack.front].service.own
+    if own and own.setup:
+        raise UserError(
+            f"{own.written}: setup runs once on the host of all services, and these have several; "
+            "prepare runs before each start, on the program's host"
+        )
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:

@@ -17,9 +17,9 @@ from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import indented
 from webdyno.model.service import Version
-from webdyno.stack.commands import CommandError, run_checked, version_output
+from webdyno.stack.commands import WITHIN_S, CommandError, run_checked, version_output
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
-from webdyno.stack.ready import Address, wait_for_listener
+from webdyno.stack.ready import START_WITHIN_S, Address, wait_for_listener
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.service_graph import Role
 
@@ -28,6 +28,8 @@ SIGNALS_FROM = 128
 LATE_PORT_S = 5.0
 """Some servers open a debugger's or compiler's port first, and theirs within this time."""
 PATTERN_WITHIN_S = 5.0
+SET_UP_WITHIN_S = 3600.0
+"""As long as a build may take: some load a large dump."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
 IN_THE_BACKGROUND = (
     "went into the background: its start command ended while {left} of its processes ran on, which "
@@ -111,7 +113,7 @@ class RunningService:
         if service.runs_already:
             self.process = FoundProcess(self.address.port)
             return
-        self._initialise()
+        self.initialise()
         words = filled.words("start")
         if not words:
             empty = "every word of `start` came out empty, so nothing can be run"
@@ -128,17 +130,31 @@ class RunningService:
             stop_within_s=service.stop_within_s,
         )
 
-    def _initialise(self) -> None:
-        """Run what comes before the start, unless data of an earlier one is there."""
+    def initialise(self) -> None:
+        """Run what comes before the start; what makes data only where there is none yet."""
         service, began = self.role.service, time.monotonic()
-        if service.data and any((self.home / service.data).iterdir()):
-            return
-        what = "can't be set up"
-        if service.own:
-            what = f"isn't started: prepare failed (in {self.cwd} as {name_of(self.testbed.user)})"
-        for command in self.filled.texts["initialise"]:
-            self._run(without_empty(command), what)
+        there = service.data is not None and any((self.home / service.data).iterdir())
+        commands = [] if there else self.filled.texts["initialise"]
+        for command in map(without_empty, (*commands, *self.filled.texts["before_start"])):
+            if service.own:
+                self._run_line("prepare", command)
+            else:
+                self._run(command, "can't be set up")
         self.initialised_in_s = time.monotonic() - began
+
+    def set_up(self) -> None:
+        """Have its user's `setup` fill the services behind it, which run."""
+        self._run_line("setup", self.filled.words("setup"), SET_UP_WITHIN_S)
+
+    def take_snapshot(self) -> None:
+        """Have it remember what it holds, where it can."""
+        if words := self.filled.words("snapshot"):
+            self._run(words, "can't remember what it holds (state.reset)")
+
+    def restore(self) -> None:
+        """Have it put back what it held at the snapshot, while its clients stay connected."""
+        if words := self.filled.words("restore"):
+            self._run(words, "can't be put back to what it held (state.reset)")
 
     def check_configuration(self) -> None:
         """Raise OperationError with the server's own words when it refuses its configuration.
@@ -170,11 +186,25 @@ class RunningService:
             self.testbed.servers_socket,
             own.ready_within_s if own else None,
         ):
+            self._wait_until_it_is_ready()
             return
         late = "has not accepted connections in time"
         if self.role.service.runs_already:
             late = f"doesn't accept connections at {self.address.text}: start it first"
         raise self.died(self.elsewhere() or late)
+
+    def _wait_until_it_is_ready(self) -> None:
+        """Wait until it says so itself, where it can; raise StackDied if it doesn't in time."""
+        words, deadline = self.filled.words("ready"), time.monotonic() + START_WITHIN_S
+        while words:
+            try:
+                self._run_command(words)
+            except CommandError as error:
+                self.check_alive()
+                if time.monotonic() > deadline:
+                    raise self.died(f"isn't ready in time:\n{error}") from None
+            else:
+                return
 
     def listens(self) -> bool:
         """Whether what accepts connections at its address is one of its own processes."""
@@ -321,14 +351,25 @@ class RunningService:
     def _kept(self) -> Path:
         return self.log.parent / self.role.name
 
-    def _run_command(self, words: list[str]) -> None:
+    def _run_command(self, words: list[str], within_s: float = WITHIN_S) -> None:
         run_checked(
             words,
             cwd=self.cwd,
             environment=self.environment,
             testbed=self.testbed,
             workspace=self.workspace,
+            within_s=within_s,
         )
+
+    def _run_line(self, key: str, words: list[str], within_s: float = WITHIN_S) -> None:
+        """Run what its user wrote as a line of shell; raise OperationError if it fails."""
+        try:
+            self._run_command(words, within_s)
+        except CommandError as error:
+            raise OperationError(
+                f"{self.role.service.title} isn't started: {key} failed with {error.how} "
+                f"(in {self.cwd} as {name_of(self.testbed.user)}): {words[-1]}\n{error}"
+            ) from None
 
     def _run(self, words: list[str], what_if_it_fails: str) -> None:
         try:

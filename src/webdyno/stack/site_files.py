@@ -206,7 +206,7 @@ def _set_up(
                 workspace=workspace,
             )
     except CommandError as error:
-        raise OperationError(f"site {site.name} can't be set up:\n{error}") from None
+        raise OperationError(f"site {site.name} can't be set up: {error.how}\n{error}") from None
     finally:
         for service in services.values():
             service.stop()

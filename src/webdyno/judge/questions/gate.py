@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from webdyno.judge.databases import other_statements
 from webdyno.judge.differences import machine_differences
 from webdyno.judge.one_sided import RISK
 from webdyno.judge.order_statistics import exceeded_by_largest
@@ -188,6 +189,7 @@ class GateQuestion(Question):
                     [it for it in warnings if it not in causes],
                 ),
                 *_starts_that_differ(warnings),
+                *_other_statements(run),
             ],
             took_s=used_s(run),
             machine=run.head.machine,
@@ -261,6 +263,11 @@ def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
     rule = START_RULES[0].name
     seen = {it.warning.variant: it for it in reversed(warnings) if it.warning.rule == rule}
     return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
+
+
+def _other_statements(run: RunData) -> list[str]:
+    """Tell where a request of head takes other statements: what made it worse, perhaps."""
+    return [f"{_endpoint(it)}: {said}" for it in run.points for said in other_statements(it)]
 
 
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:

@@ -14,6 +14,7 @@ from webdyno.judge.validity import (
     responses,
     run,
     servers,
+    state,
 )
 from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
 from webdyno.model.judgement import ExcludedSlot, ValidityWarning
@@ -38,6 +39,7 @@ FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, preflight.PREFLIGHT
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,
     network.LINK_LIMITED,
+    state.STATE_GROWS,
     *over_time.TRENDS,
     *servers.COUNT_RULES,
     *run.START_RULES,
@@ -66,6 +68,8 @@ FOLLOWS_FROM = {
     "few-samples": ("wrong-status", "no-response", "no-responses", *WRONG_RESPONSES),
 }
 """By rule: those that explain it, if they make the same variant's figures invalid."""
+SAME_WITH_CAUSE = {over_time.TRENDS[0].name: state.STATE_GROWS.name}
+"""By rule: the one that tells the same of a variant, and what it comes from."""
 SHORT_RUN = "few-rounds"
 
 
@@ -91,12 +95,14 @@ def without_consequences(
     would show the same.
     """
     causes = {(it.rule, it.variant) for it in warnings if it.severity == "invalid"}
+    told = {(it.rule, it.variant) for it in warnings}
     invalidated = any(_invalidates(it, decide_on) for it in warnings)
     return [
         it
         for it in warnings
         if not (it.rule == SHORT_RUN and invalidated)
         and not any((cause, it.variant) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
+        and (SAME_WITH_CAUSE.get(it.rule), it.variant) not in told
     ]
 
 

@@ -1,0 +1,110 @@
+"""What databases behind variants do for a request: statements, and their part of the CPU time."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from webdyno.judge.point_data import PointData
+from webdyno.model import format as text
+from webdyno.model.metrics import responses
+
+DIFFERENT = 0.05
+"""Statements per request by which variants differ, and the share of the larger number."""
+MOST_NAMED = 2
+SHOWN_LETTERS = 90
+
+
+@dataclass(frozen=True)
+class DatabaseWork:
+    """What a database of a variant did, per response."""
+
+    variant: str
+    role: str
+    cpu_us: float
+    of_cpu_us: float
+    """CPU time of all services of the variant."""
+    statements: float
+    calls: Mapping[str, float]
+    """By statement."""
+    time_us: Mapping[str, float]
+    """That each took in the database; nothing where it doesn't tell."""
+
+
+def database_work(data: PointData) -> Iterator[DatabaseWork]:
+    """Give the work of each database of each variant, where it was counted."""
+    for variant in data.experiment.variants:
+        told = [slot for slot in data.of_variant(variant) if slot.readings]
+        answered = sum(map(responses, told))
+        readings = [slot.readings for slot in told if slot.readings]
+        roles = dict.fromkeys(role for it in readings for role in it.databases)
+        for role in roles if answered else ():
+            uses = [it.databases[role] for it in readings if role in it.databases]
+            services = [it.services[role] for it in readings if role in it.services]
+            calls: dict[str, float] = defaultdict(float)
+            time_us: dict[str, float] = defaultdict(float)
+            for it in (each for use in uses for each in use.statements):
+                calls[it.text] += it.calls / answered
+                time_us[it.text] += (it.time_s or 0.0) * 1e6 / answered
+            yield DatabaseWork(
+                variant=variant,
+                role=role,
+                cpu_us=sum(it.cpu_user_s + it.cpu_sys_s for it in services) * 1e6 / answered,
+                of_cpu_us=sum(slot.servers.cpu_s for slot in told) * 1e6 / answered,
+                statements=sum(use.calls for use in uses) / answered,
+                calls=calls,
+                time_us=time_us,
+            )
+
+
+def other_statements(data: PointData) -> Iterator[str]:
+    """Say how many statements a request takes, and which, where that is other than the baseline's.
+
+    Of a variant that is the baseline once more nothing is said.
+    """
+    baseline, *_ = data.experiment.variants
+    work = list(database_work(data))
+    several = len({it.role for it in work}) > 1
+    for mine in work:
+        base = next((it for it in work if it.variant == baseline and it.role == mine.role), None)
+        if base is None or mine is base:
+            continue
+        more = mine.statements - base.statements
+        if abs(more) > max(DIFFERENT, DIFFERENT * max(mine.statements, base.statements)):
+            where = f" to {mine.role}" if several else ""
+            yield (
+                f"{mine.variant}: {_number(mine.statements)} statements{where} per request, "
+                f"{baseline}: {_number(base.statements)}{_named(mine, base)}"
+            )
+
+
+def _named(mine: DatabaseWork, base: DatabaseWork) -> str:
+    """Name the statements that make most of the difference, with their numbers per request."""
+    larger, smaller = (mine, base) if mine.statements > base.statements else (base, mine)
+    more = {it: count - smaller.calls.get(it, 0.0) for it, count in larger.calls.items()}
+    most = sorted(more, key=lambda it: -more[it])[:MOST_NAMED]
+    who = "" if larger is mine else f" of {base.variant}"
+    named = ", ".join(
+        f"{shortened(it)} {_number(larger.calls[it])}×" for it in most if more[it] > DIFFERENT
+    )
+    return f": {named}{who}" if named else ""
+
+
+def cpu_apart(data: PointData) -> Iterator[str]:
+    """Say how much of the CPU time of a request is that of each database."""
+    by_role: dict[str, list[str]] = {}
+    for it in database_work(data):
+        said = f"{text.latency(it.cpu_us)} of {text.latency(it.of_cpu_us)} ({it.variant})"
+        by_role.setdefault(it.role, []).append(said)
+    yield from (f"CPU per request in {role}: {', '.join(it)}" for role, it in by_role.items())
+
+
+def shortened(statement: str) -> str:
+    """Give a statement in one line that isn't too long, its end being what tells it apart."""
+    if len(statement) <= SHOWN_LETTERS:
+        return statement
+    half = SHOWN_LETTERS // 2
+    return f"{statement[:half].rstrip()} … {statement[-half:].lstrip()}"
+
+
+def _number(count: float) -> str:
+    return text.significant(count, 3)

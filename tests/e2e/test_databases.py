@@ -1,0 +1,255 @@
+"""Databases behind a user's own program: real ones, found by their usual variables, filled once."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from e2e import library
+from e2e.commands import QUICK, left_behind, run_rounds, started_webdyno, wait_for, webdyno
+from e2e.own import CMD, commit, git
+from webdyno.definitions import Catalogue, CommandLine, Draft
+from webdyno.host.this_machine import Testbed
+from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
+from webdyno.model.metrics import responses
+from webdyno.model.records import SlotRecord
+from webdyno.own.variants import resolve
+from webdyno.run.folder import RunFolder
+from webdyno.stack.running import RunningStack
+from webdyno.stack.service import StackDied
+from webdyno.stack.starting import start_stack
+
+SERVES = 'cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"'
+
+
+@contextmanager
+def started(
+    folder: Path, start: str, settings: Mapping[str, str] | None = None, **keys: object
+) -> Iterator[RunningStack]:
+    """Start a command with services behind it."""
+    variant = {"stack": f"cmd:{start}", **keys}
+    draft = Draft.of(CommandLine({"variants": {"a": variant}}, {}), [])
+    draft, catalogue = resolve(draft, Catalogue.load(), folder, lambda _: None, lambda _: None)
+    stack, site = catalogue.stack(draft.data["variants"]["a"]["stack"]), catalogue.site("own")
+    kept = folder / "kept"
+    with start_stack(stack, settings or {}, site, folder=kept, testbed=Testbed()) as running:
+        yield running
+
+
+def said(running: RunningStack) -> str:
+    with urlopen(f"{running.url}/said.txt") as response:  # noqa: S310 (our own server)
+        return str(response.read().decode())
+
+
+ASKS = {
+    "postgresql": 'psql "$DATABASE_URL" -At -c "SELECT 7"; psql -At -c "SELECT $PGPORT"',
+    "mariadb": 'mariadb --no-defaults -u "$MYSQL_USER" -N "$MYSQL_DATABASE" -e "SELECT 7"'
+    '; echo "${DATABASE_URL%%:*}"',
+    "redis": 'redis-cli -u "$REDIS_URL" PING',
+    "memcached": 'echo "$MEMCACHED_URL $MEMCACHE_SERVERS"',
+}
+
+
+@pytest.mark.parametrize("service", ASKS)
+def test_a_service_is_found_by_its_usual_variables(tmp_path: Path, service: str) -> None:
+    ask = f"mkdir -p public; ({ASKS[service]}) >public/said.txt 2>&1"
+    with started(tmp_path, SERVES, services={"db": service}, prepare=ask) as running:
+        port = running.services()["db"].address.port
+        answers = {
+            "postgresql": f"7\n{port}\n",
+            "mariadb": "7\nmysql\n",
+            "redis": "PONG\n",
+            "memcached": f"memcached://127.0.0.1:{port} 127.0.0.1:{port}\n",
+        }
+        assert said(running) == answers[service]
+
+
+def test_postgresql_is_found_by_its_socket(tmp_path: Path) -> None:
+    ask = 'mkdir -p public; psql "$DATABASE_URL" -At -c "SHOW listen_addresses" >public/said.txt'
+    with started(
+        tmp_path, SERVES, {"db_listen": "unix"}, services={"db": "postgresql"}, prepare=ask
+    ) as running:
+        assert said(running) == "\n"
+
+
+def test_of_two_databases_the_first_has_the_usual_variables(tmp_path: Path) -> None:
+    ask = 'mkdir -p public; echo "$PGHOST $REDIS_URL $DATABASE_URL" >public/said.txt'
+    both = {"cache": "redis", "db": "mariadb", "other": "postgresql"}
+    own = {"REDIS_URL": "mine"}
+    with started(tmp_path, SERVES, services=both, prepare=ask, environment=own) as running:
+        assert said(running).startswith("127.0.0.1 mine mysql://site:")
+
+
+FILL = 'echo filled >>fills; psql -qc "CREATE TABLE words AS SELECT 1 AS word"'
+COUNT = 'psql -Atqc "INSERT INTO words VALUES (2)" -c "SELECT count(*) FROM words"'
+
+
+def test_setup_fills_once_and_each_start_gets_a_copy(tmp_path: Path) -> None:
+    ask, behind = f"mkdir -p public; {COUNT} >public/said.txt", {"db": "postgresql"}
+    for _ in range(2):
+        with started(tmp_path, SERVES, services=behind, setup=FILL, prepare=ask) as running:
+            assert said(running) == "2\n"
+    assert (tmp_path / "fills").read_text() == "filled\n"
+
+
+def test_a_setup_that_fails_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    fails = 'psql -q -v ON_ERROR_STOP=1 -c "SELECT nowhere"'
+    words = ("compare", CMD, CMD, "--service=db=postgresql", f"--setup={fails}")
+    failed = webdyno(*words, "--output=run", folder=tmp_path)
+    assert failed.returncode == Exit.FAILED, failed.stderr
+    assert f"setup failed with exit code 1 (in {tmp_path} as " in failed.stderr
+    assert f'): {fails}\n    ERROR:  column "nowhere" does not exist' in failed.stderr
+    assert not (tmp_path / "run").exists()
+    assert left_behind(tmp_path) == []
+
+
+def test_a_setup_that_nothing_keeps_is_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match="there are none that keep data; prepare runs before each"),
+        started(tmp_path, SERVES, services={"cache": "memcached"}, setup="true"),
+    ):
+        pass
+
+
+def test_a_database_that_dies_is_told(tmp_path: Path) -> None:
+    (tmp_path / "public").mkdir()
+    with started(tmp_path, SERVES, services={"db": "postgresql"}) as running:
+        process = running.services()["db"].process
+        assert process is not None
+        os.kill(running.services()["db"].pids()[0], signal.SIGKILL)
+        while process.poll() is None:
+            pass
+        with pytest.raises(StackDied, match="PostgreSQL ended by itself with signal 9"):
+            running.check_alive()
+
+
+def shared_memory() -> set[str]:
+    """Name what databases share by files, and by System V that nobody uses any more."""
+    segments = [it.split() for it in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    unused = {it[1] for it in segments if it[6] == "0"}
+    return {it.name for it in Path("/dev/shm").glob("PostgreSQL.*")} | unused  # noqa: S108
+
+
+@pytest.mark.parametrize("ends_by", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_of_a_database_outlives_webdyno(tmp_path: Path, ends_by: signal.Signals) -> None:
+    before = shared_memory()
+    library_of(tmp_path)
+    asked = ("compare", "rev:.", "rev:main", "--path=/books", *QUICK, "--output=run")
+    with started_webdyno(*asked, folder=tmp_path) as process:
+        wait_for(tmp_path / "run/slots.jsonl", 4)
+        process.send_signal(ends_by)
+        process.communicate()
+        assert left_behind(tmp_path) == []
+    assert shared_memory() - before == set()
+
+
+MAKES = {
+    "postgresql": """psql -qAt -v ON_ERROR_STOP=1 <<'E'
+CREATE TABLE author (id int PRIMARY KEY, name text);
+CREATE TABLE book (
+    id int GENERATED ALWAYS AS IDENTITY, author int REFERENCES author ON DELETE CASCADE,
+    title text, long int GENERATED ALWAYS AS (length(title)) STORED
+);
+CREATE TABLE empty (n serial);
+INSERT INTO author VALUES (1, 'a'), (2, 'b');
+INSERT INTO book (author, title) VALUES (1, 'x'), (2, 'yy');
+E""",
+    "mariadb": """mariadb --no-defaults -u site site <<'E'
+CREATE TABLE author (id int PRIMARY KEY, name text);
+CREATE TABLE book (
+    id int AUTO_INCREMENT PRIMARY KEY, author int, title varchar(9),
+    `long` int GENERATED ALWAYS AS (length(title)) STORED,
+    FOREIGN KEY (author) REFERENCES author (id) ON DELETE CASCADE
+);
+CREATE TABLE empty (n int AUTO_INCREMENT PRIMARY KEY);
+INSERT INTO author VALUES (1, 'a'), (2, 'b');
+INSERT INTO book (author, title) VALUES (1, 'x'), (2, 'yy');
+E""",
+    "redis": 'redis-cli -u "$REDIS_URL" MSET a 1 b 2; redis-cli -u "$REDIS_URL" RPUSH c 1 2',
+}
+"""Commands that fill a service."""
+CHANGES = (
+    "DELETE FROM author WHERE id = 1; UPDATE book SET title = 'zzz'; INSERT INTO empty VALUES ({})"
+)
+SHOWS = "SELECT * FROM author; SELECT * FROM book; SELECT * FROM empty"
+
+
+def asked(running: RunningStack, service: str, words: str) -> str:
+    """Ask a service as a client does, in its variables."""
+    web = running.services()["web"]
+    program = {
+        "postgresql": ["psql", "-qAt", "-c"],
+        "mariadb": ["mariadb", "--no-defaults", "-usite", "-N", "site", "-e"],
+        "redis": ["sh", "-c", 'redis-cli -u "$REDIS_URL" $0'],
+    }[service]
+    done = subprocess.run(
+        [*program, words], env=web.environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("service", "changes", "shows"),
+    [
+        ("postgresql", CHANGES.format("DEFAULT"), SHOWS),
+        ("mariadb", CHANGES.format("NULL"), SHOWS),
+        ("redis", "RENAME a d", "EXISTS a"),
+    ],
+)
+def test_what_a_service_held_is_put_back_as_often_as_wanted(
+    tmp_path: Path, service: str, changes: str, shows: str
+) -> None:
+    (tmp_path / "public").mkdir()
+    behind = {"db": service}
+    with started(tmp_path, SERVES, services=behind, setup=MAKES[service]) as running:
+        db = running.services()["db"]
+        before = sorted(asked(running, service, shows).split())
+        db.take_snapshot()
+        for _ in range(2):
+            asked(running, service, changes)
+            assert sorted(asked(running, service, shows).split()) != before
+            db.restore()
+            assert sorted(asked(running, service, shows).split()) == before
+        if service == "postgresql":
+            asked(running, service, "INSERT INTO empty VALUES (DEFAULT)")
+            assert asked(running, service, "SELECT n FROM empty") == "1\n"
+
+
+def test_slots_begin_alike_only_where_something_can_be_put_back(tmp_path: Path) -> None:
+    done = webdyno("compare", CMD, CMD, "--set=state.reset=slot", folder=tmp_path)
+    assert done.returncode == Exit.USER_ERROR
+    assert 'state.reset = "slot": ' in done.stderr
+    assert "has no service that can be put back" in done.stderr
+
+
+def library_of(folder: Path, books: str = library.JOINED) -> Path:
+    """A repository of the library, whose working tree looks books up in this way."""
+    library.write(folder)
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    library.write(folder, books)
+    return folder
+
+
+def test_statements_of_requests_are_counted_and_named(tmp_path: Path) -> None:
+    library_of(tmp_path, library.ONE_BY_ONE)
+    asked_for = ("compare", "rev:.", "rev:main", "--path=/books", *QUICK)
+    run_rounds(1, *asked_for, folder=tmp_path)
+    run = RunFolder.open(tmp_path / "run")
+    slots = [it for it in run.records() if isinstance(it, SlotRecord)]
+    for slot in slots:
+        assert slot.readings
+        use = slot.readings.databases["db"]
+        texts = {it.text: it.calls for it in use.statements}
+        per_book = texts.get("SELECT name FROM author WHERE id = $1", 0)
+        books = sum(texts.values()) - per_book
+        assert per_book == (50 * books if slot.variant == "working tree" else 0)
+        assert use.calls >= responses(slot) > 0
+        assert use.rows_written == 0
+        assert use.time_s
