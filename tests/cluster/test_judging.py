@@ -74,6 +74,7 @@ def test_what_comes_back_is_small_beside_the_records(tmp_path: Path) -> None:
         assert len(pickle.dumps(machine)) * 10 < (runs[name] / "slots.jsonl").stat().st_size
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_records_of_more_machines(tmp_path: Path) -> None:
     runs = stored(tmp_path, machines=9, rounds=20)
     records_bytes = (runs["m0"] / "slots.jsonl").stat().st_size

@@ -22,7 +22,7 @@ Scheme = Literal["light", "dark"]
 WIDTHS: dict[Scheme, int] = {"light": 1280, "dark": 400}
 
 KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
-UNLIKE = {"capacities", "decided", "gated", "hostile", "no_round", "probed", "two_factors"}
+UNLIKE = {"capacities", "decided", "gated", "hostile", "two_factors"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("decided", "dark"), ("gated", "light"), ("capacities", "dark")}
 """Pages that axe-core looks through in each run of the tests: it takes seconds of CPU time."""

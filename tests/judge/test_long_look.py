@@ -8,6 +8,7 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from judge.stretches import Truth, stretch
+from variants import further
 from webdyno.judge import judge
 from webdyno.judge.long_look import look_at, warnings_words
 from webdyno.judge.point_data import PointData
@@ -20,7 +21,7 @@ PERIODIC = Truth(every_s=6.0, stall_s=1.0)
 
 @pytest.mark.parametrize(
     ("every_s", "stall_s", "looked_s"),
-    [(6.0, 1.0, 12.0), (6.0, 1.0, 27.0), (2.0, 0.05, 12.0), (60.0, 3.0, 300.0)],
+    [(6.0, 1.0, 12.0), (6.0, 1.0, 27.0), (2.0, 0.05, 12.0), further(60.0, 3.0, 300.0)],
 )
 def test_the_interval_of_the_stalls_share_holds_the_truth(
     every_s: float, stall_s: float, looked_s: float

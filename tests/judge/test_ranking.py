@@ -7,6 +7,7 @@ import pytest
 
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from judge.ranking_simulation import WORLDS, play
+from variants import further
 from webdyno.judge import decide, judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.races import rounds_to_a_look, standings
@@ -142,7 +143,7 @@ def test_a_ranking_that_was_interrupted_at_once_has_no_order() -> None:
     assert judge(PointData.of(nothing, [])).verdict is Verdict.INVALID
 
 
-@pytest.mark.parametrize("world", ["12 equal ones", "8, each 3% from the next"])
+@pytest.mark.parametrize("world", [further("12 equal ones"), "8, each 3% from the next"])
 def test_rankings_of_a_known_order_are_seldom_wrong(world: str) -> None:
     rankings = 12
     rng = np.random.default_rng(7)
