@@ -50,7 +50,7 @@ def test_help_imports_the_command_that_is_called_and_nothing_heavy(name: str) ->
     others = {"capacity", "run"}  # whose flags and words others have as well
     module = PLACES.get(name, name).partition(":")[0]
     assert ours & {*COMMANDS, module} - others == ({module} if name else set()) - others
-    printing = {"rich.console"} if name in PRINTING else set()
+    printing = {"rich.console", "webdyno.report"} if name in PRINTING else set()
     assert not HEAVY.intersection(modules.split()) - printing
 
 
