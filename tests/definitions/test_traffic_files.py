@@ -244,6 +244,13 @@ def test_a_request_s_line(tmp_path: Path, line: str, method: str, path: str) -> 
     assert read_request_file(tmp_path / "a.http") == [{"path": path, "method": method}]
 
 
+def test_each_request_may_ask_for_a_host_of_its_own(tmp_path: Path) -> None:
+    text = "GET http://127.0.0.1:80/a\nHost: a.example\n\n###\nGET /b\nhost: b.example\n"
+    (tmp_path / "a.http").write_text(text)
+    hosts = [it["headers"] for it in read_request_file(tmp_path / "a.http")]
+    assert hosts == [{"Host": "a.example"}, {"host": "b.example"}]
+
+
 def test_lines_of_json(tmp_path: Path) -> None:
     lines = '{"url": "http://x/a?b=1", "weight": 3}\n\n{"path": "/c", "method": "DELETE"}\n'
     (tmp_path / "requests").write_text(lines)

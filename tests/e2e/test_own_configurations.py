@@ -237,6 +237,27 @@ def test_the_host_that_is_asked_for_is_the_one_measured(
     assert {it.body_start for its in preflight.responses.values() for it in its} == {response}
 
 
+SITES = """
+server { listen 80 default_server; return 444; }
+server { listen 80; server_name a.example; return 200 "site a"; }
+server { listen 80; server_name b.example; return 200 "site b"; }
+"""
+
+
+def test_each_request_may_ask_for_a_site_of_its_own(open_folder: Path) -> None:
+    (open_folder / "nginx.conf").write_text(SITES)
+    (open_folder / "both.http").write_text(
+        "GET /\nHost: a.example\n\n###\nGET /b\nHost: b.example\n"
+    )
+    variant, flags = "conf:nginx.conf", ("--traffic=both.http", *FEW)
+    told = run_rounds(1, "compare", variant, variant, *flags, folder=open_folder)
+    assert "measured is site a.example" in told
+    records = RunFolder.open(open_folder / "run").records()
+    preflight = next(it for it in records if isinstance(it, PreflightRecord))
+    bodies = {it.body_start for its in preflight.responses.values() for it in its}
+    assert bodies == {"site a", "site b"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's servers run as somebody else")
 def test_a_root_that_the_servers_user_cannot_enter_is_told(open_folder: Path) -> None:
     (open_folder / "private/public").mkdir(parents=True)

@@ -45,6 +45,11 @@ def moved(folder: Path, server: ModuleType, text: str, **given: str) -> tuple[st
         ),
         (
             nginx,
+            "upstream app { server app:3000; } server { proxy_pass http://app; }",
+            [f"server {APP};", "proxy_pass http://app;"],
+        ),
+        (
+            nginx,
             "server { location / { proxy_pass http://app/sub/; } }",
             [f"proxy_pass http://{APP}/sub/;"],
         ),

@@ -191,7 +191,7 @@ def _curl_headers(
 
 
 def _host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Give the host that is requested by -H; the URL's own is the variants' matter."""
+    """Give the host that a header asks for; the URL's own is the variants' matter."""
     return {name: value.strip() for name, value in headers if name.lower() == "host"}
 
 
@@ -298,7 +298,7 @@ def _request(path: Path, begins: int, title: str, lines: list[str]) -> list[Entr
     entry: Entry = {"path": path_of(url, place), "method": method}
     if name:
         entry["name"] = name
-    if headers := headers_of(pairs):
+    if headers := {**headers_of(pairs), **_host_header(pairs)}:
         entry["headers"] = headers
     return [with_body(entry, body)]
 

@@ -307,7 +307,8 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
 def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) -> str:
     """Give what may be the reason, and what can be done."""
     if unset:
-        return f"; variables have no value: {listed(unset)}; give each one, as in --env NAME=VALUE"
+        flags = " ".join(f"--env {it.partition(' ')[0]}=VALUE" for it in unset)
+        return f"; variables have no value: {listed(unset)}; give each one: {flags}"
     if "unrecognized" in said or "not registered" in said:
         version = run_reader(request, [caddy, "version"], {}).printed.split()
         return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"

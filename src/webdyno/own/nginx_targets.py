@@ -132,9 +132,11 @@ def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
 def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> None:
     """Have targets, members of groups and variables name backends in the place of hosts."""
     groups, values = _groups(directives), _values(directives)
-    for it in [*_targets(directives), *(it for group in groups.values() for it in group)]:
+    for it in _targets(directives):
         target = _with_host(it["args"][0], values)
         it["args"] = [_instead(target, groups, backends), *it["args"][1:]]
+    for it in (it for group in groups.values() for it in group):  # also one called like its group
+        it["args"] = [_instead(it["args"][0], {}, backends), *it["args"][1:]]
     for it in _everything(directives):
         is_set = it["directive"] == "set" and len(it["args"]) == 2
         for entry in [it] if is_set else it.get("block", []) if it["directive"] in TABLES else []:
