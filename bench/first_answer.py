@@ -30,8 +30,8 @@ EXAMPLES = """\
 
 RESULTS = Path("bench/results/first_answer.jsonl")
 COMMAND = ("run", "--yes")
-ANSWER = "now a longer look"
-"""Ends the line that tells what the rounds have shown."""
+ANSWER = "of load without restarts"
+"""Stands in the line that tells what the rounds have shown."""
 PROMISED_S = 25.0
 
 

@@ -83,7 +83,7 @@ def write_log(log: Path, lines: int) -> None:
 
 def read(log: Path) -> Finished:
     """Have webdyno read a log. Raises BenchError where it doesn't."""
-    command = [str(WEBDYNO), "workload", str(log), "-o", str(log.with_name("traffic.toml"))]
+    command = [str(WEBDYNO), "traffic", str(log), "-o", str(log.with_name("traffic.toml"))]
     done = run_pinned(command, sorted(os.sched_getaffinity(0)), WITHIN_S)
     if done.exit_code:
         raise BenchError(done.reason)

@@ -144,7 +144,7 @@ def compare(
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch)
         (folder / "access.log").write_bytes(made_log(case, requests))
-        load = ["workload", "access.log", f"--speed={case.speed:g}"]
+        load = ["traffic", "access.log", f"--speed={case.speed:g}"]
         _webdyno([*load, "--output=original.toml"], folder)
         _webdyno([*load, "--output=twin.toml", "--twin=copy"], folder)
         settings = {

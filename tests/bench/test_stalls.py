@@ -6,8 +6,10 @@ from rich.console import Console
 import first_answer
 import stalls
 from bench.outcomes import KEPT, outcome
+from builders import SimulatedVariant, simulated_run
 from first_answer import FirstAnswer
 from rig.lab import Outcome
+from webdyno.lab.lines import LineProgress
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 from webdyno.model.long_look import Growth
@@ -57,3 +59,11 @@ def test_answers_are_counted_commit_by_commit() -> None:
     runs = [FirstAnswer(**kept, answer_s=answer) for answer in (21.0, 24.0, 26.5, None)]
     counted = ["abc", "4", "24.0", "21.0", "26.5", "2 of 4", "40.0"]
     assert counted in rows(first_answer.table(runs))
+
+
+def test_the_line_with_the_answer_is_known() -> None:
+    run = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()})
+    told: list[str] = []
+    LineProgress(run.head, told.append).answers(run.data, [10.0])
+    (line,) = told
+    assert first_answer.ANSWER in line
