@@ -236,8 +236,8 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         ("{", "not the head of a run"),
         ("[]", "format None"),
         ('{"format": 99}', "format 99"),
-        ('{"format": 1}', "webdyno_version is missing"),
-        ('{"format": 2}', "webdyno_version is missing"),
+        ('{"format": 2}', r"run.json: made by an older version of webdyno; measure again"),
+        ('{"format": 3}', "webdyno_version is missing"),
     ],
 )
 def test_a_folder_without_a_readable_head_is_refused(

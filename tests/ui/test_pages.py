@@ -240,7 +240,7 @@ def test_what_lies_in_a_run_s_folder_is_no_report(client: TestClient, root: Path
 def test_one_bad_folder_invalidates_no_list(client: TestClient, root: Path) -> None:
     good = (root / "before/run.json").read_text()
     bad = {
-        "digits": good.replace('"format": 2', f'"format": {"9" * 5000}'),
+        "digits": good.replace('"format": 3', f'"format": {"9" * 5000}'),
         "naive": good.replace('"started_at": "', '"started_at": "2026-01-01T00:00:00", "x": "'),
         "deep": "[" * 100_000,
     }

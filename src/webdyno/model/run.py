@@ -13,9 +13,7 @@ from webdyno.model.command import command
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration, Machine
 
-FORMAT: Literal[2] = 2
-READABLE = (1, FORMAT)
-"""Format 1 has no sessions, no stops and no copy of the catalogue."""
+FORMAT: Literal[3] = 3
 
 EXPERIMENT_FILE = "experiment.toml"
 PAGE_FILE = "report.html"
@@ -44,7 +42,7 @@ def variant_folder(variant: str) -> str:
 class RunHead(Model):
     """`run.json` of a run's folder."""
 
-    format: Literal[1, 2] = FORMAT
+    format: Literal[3] = FORMAT
     webdyno_version: str
     experiment_name: str
     experiment: Experiment

@@ -24,7 +24,6 @@ from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, 
 from webdyno.model.records import Record, RoundRecord
 from webdyno.model.run import (
     FORMAT,
-    READABLE,
     RunHead,
     read_stacks,
     round_path,
@@ -253,7 +252,9 @@ def _parse_head(file: Path, text: str) -> RunHead:
     try:
         raw = json.loads(text)
         found = raw.get("format") if isinstance(raw, dict) else None
-        if found not in READABLE:
+        if isinstance(found, int) and found < FORMAT:
+            raise UserError(f"{file}: made by an older version of webdyno; measure again")
+        if found != FORMAT:
             raise UserError(
                 f"{file}: format {found!r:.40}, but this webdyno reads format {FORMAT}. "
                 "Use the version of webdyno that made the run."

@@ -44,8 +44,8 @@ def is_kept(folder: Path) -> bool:
 def kept_catalogue(folder: Path) -> Catalogue:
     """Give the catalogue as it was when a run began; what the run doesn't use is as it is now.
 
-    Runs of format 1 kept none. Raise UserError for a run that was killed while its copy was made,
-    and for a copy that holds something else than files, such as a pipe.
+    So is all of it where the folder has no copy. Raise UserError for a run that was killed while
+    its copy was made, and for a copy that holds something else than files, such as a pipe.
     """
     kept = folder / CATALOGUE_FOLDER
     if not kept.is_dir():
