@@ -9,9 +9,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from rich.console import Console
 
 import webdyno.generator
 from builders import SimulatedVariant, simulated_run
+from report import runs
 from webdyno.definitions import Catalogue, CommandLine, Draft, read_overrides
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, program, programs
 from webdyno.host.this_machine import Testbed
@@ -29,8 +31,13 @@ from webdyno.own import command, layouts
 from webdyno.own.layouts.found import FoundApp, Layout
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
 from webdyno.own.variants import KINDS, resolve
+from webdyno.report import document as doc
+from webdyno.report import gate, point_facts
+from webdyno.report.brief import brief, in_full, summary
 from webdyno.report.csv_files import summary_csv
-from webdyno.report.view import run_view
+from webdyno.report.result_page import html_page
+from webdyno.report.terminal import print_document
+from webdyno.report.view import RunView, run_view
 from webdyno.stack.starting import start_stack
 
 VARIANTS = {"nginx": SimulatedVariant(), "apache": SimulatedVariant()}
@@ -42,7 +49,7 @@ THREADS = MetricRule(
 )
 
 
-def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_metric(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(METRICS, "threads", THREADS)
     run = simulated_run(VARIANTS, rounds=6)
     measure = Measure(seed=1, decide_on="threads")
@@ -55,8 +62,46 @@ def test_a_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "threads" in [metric.name for metric in judgement.metrics]
 
     view = run_view(RunData(head, run.records), judge_sweep(RunData(head, run.records)))
+    for medium, text in media_of(view, tmp_path).items():
+        assert "threads of the servers" in text.casefold(), medium
     rows = list(DictReader(StringIO(summary_csv(view))))
     assert {row["unit"] for row in rows if row["metric"] == "threads"} == {"threads", "ratio"}
+
+
+def printed(document: doc.Document) -> str:
+    output = StringIO()
+    print_document(Console(file=output, width=80), document)
+    return output.getvalue()
+
+
+def media_of(view: RunView, folder: Path) -> dict[str, str]:
+    """An answer as people read it."""
+    return {
+        "terminal": printed(brief(view)),
+        "verbose": printed(in_full(view)),
+        "Markdown": summary(view),
+        "page": html_page(folder, view),
+    }
+
+
+def test_a_line_of_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    weather = [("Weather", "sunny, 21 °C")]
+    monkeypatch.setattr(point_facts, "FACTS", [*point_facts.FACTS, lambda _: weather])
+    run = simulated_run(VARIANTS, rounds=6)
+    for medium, text in media_of(run_view(run.whole, judge_sweep(run.whole)), tmp_path).items():
+        assert "Weather" in text, medium
+        assert "sunny, 21 °C" in text, medium
+
+
+def test_a_line_of_a_gate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    weather = [("Weather", "sunny, 21 °C")]
+    monkeypatch.setattr(gate, "FACTS", [*gate.FACTS, lambda _: weather])
+    view = runs.seen(runs.gated())
+    assert view.gate
+    formats = {"gate.md": gate.gate_markdown, "JUnit": gate.junit, "GitHub": gate.annotations}
+    made = {name: make(view.gate) for name, make in formats.items()}
+    for medium, text in (media_of(view, tmp_path) | made).items():
+        assert "sunny, 21 °C" in text, medium
 
 
 THIRD = SlotRule(

@@ -138,6 +138,6 @@ def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--output=run", *QUICK)
     done = webdyno(*asked, folder=repository)
     assert done.returncode == Exit.INVALID, done.stdout + done.stderr
-    assert "NO RESULT: /nowhere: " in done.stdout
+    assert "INVALID: /nowhere: " in done.stdout
     assert "404" in done.stdout
     assert left_behind(repository) == []

@@ -83,7 +83,7 @@ def test_a_missing_file_ends_invalid_and_names_variant_and_status(tmp_path: Path
     done = webdyno("run", *QUICK, setting, "--output=run", folder=tmp_path)
     assert done.returncode == 1
     told = " ".join(done.stdout.split())
-    assert "NO RESULT" in told
+    assert "INVALID" in told
     assert "ariant apache-event answered 404 to /missing.txt" in told
     assert "webdyno report run" in told
     assert not (tmp_path / "run/report.html").exists()

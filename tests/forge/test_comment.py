@@ -94,7 +94,7 @@ def test_a_pull_request_gets_one_comment_that_later_gates_rewrite(
     again = post_comment(gate(tmp_path / "two", headline="/ got slower again"), NAME, job)
     assert again == "comment updated: https://forge/comment/1"
     (only,) = forge.comments
-    assert "❌ fail: / got slower again" in only["body"]
+    assert "✗ FAIL: / got slower again" in only["body"]
     assert "performance" in only["body"]
     assert "actions/runs/99" in only["body"]
     assert "webdyno gate --base origin/main '--fail-if=cpu > +5%'" in only["body"]

@@ -22,7 +22,7 @@ def test_the_answer_is_a_rate_with_its_interval() -> None:
     judged = judge(run.data)
     assert judged.verdict is Verdict.MEASURED
     assert judged.headline.startswith("nginx can take 15,")
-    assert "req/s (95% interval " in judged.headline
+    assert "req/s (95% CI " in judged.headline
     assert judged.headline.endswith(f"{ROUNDS} rounds")
     assert judged.comparisons == []
     assert [it.variant for it in judged.saturation] == ["nginx"]
@@ -32,7 +32,7 @@ def test_beyond_the_client_it_is_at_least() -> None:
     run = searched(nginx=Variant(50_000, client_rps=30_000))
     headline = judge(run.data).headline
     assert headline.startswith("nginx can take at least 30,")
-    assert headline.endswith("where it was client-limited")
+    assert " with p99<50ms, where it was client-limited, " in headline
 
 
 def test_where_no_rate_holds_there_is_no_answer() -> None:

@@ -9,7 +9,7 @@ from webdyno.judge.comparison import compare_variants, fewest_rounds, shown_esti
 from webdyno.judge.interval import estimate
 from webdyno.judge.log_ratios import log_ratios
 from webdyno.judge.point_data import PointData
-from webdyno.judge.sentences import headline
+from webdyno.judge.sentences import further, headline
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
@@ -196,18 +196,36 @@ def test_on_a_quiet_machine_delta_stays_at_two_per_cent() -> None:
 def test_equals_that_come_out_different_widen_delta_and_are_told() -> None:
     variants = {
         "nginx": SimulatedVariant(),
-        "again": SimulatedVariant(throughput_rps=44_000),
-        "apache": SimulatedVariant(stack="apache", throughput_rps=42_000),
+        "again": SimulatedVariant(throughput_rps=42_500),
+        "apache": SimulatedVariant(stack="apache", throughput_rps=41_000),
     }
     judgement = judged(variants, noise=0.003)
     found = by_rate(judgement)
-    assert found["apache"].delta == pytest.approx(0.1, abs=0.015)
+    assert found["apache"].delta == pytest.approx(0.065, abs=0.015)
     assert found["apache"].verdict is Verdict.EQUIVALENT
     warning = next(
         f for f in judgement.warnings if f.rule == "same-variant" and "throughput_rps" in f.metrics
     )
     assert warning.severity == "note"
     assert "defined like nginx" in warning.what
+    assert warning.metrics == ["throughput_rps"]
+
+
+def test_where_equals_differ_by_much_nothing_is_equivalent() -> None:
+    variants = {
+        "nginx": SimulatedVariant(),
+        "again": SimulatedVariant(throughput_rps=60_000, latency_p50_us=900),
+        "apache": SimulatedVariant(stack="apache"),
+    }
+    judgement = judged(variants, noise=0.003)
+    found = by_rate(judgement)["apache"]
+    assert found.delta > 0.4
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.more_rounds is None
+    assert "Too noisy to say: copies of nginx differ by up to" in " ".join(further(found))
+    (warning,) = (it for it in judgement.warnings if it.rule == "same-variant")
+    assert "throughput_rps" in warning.metrics
+    assert "latency_p50_us" in warning.metrics
 
 
 def test_only_equals_are_compared_as_usual() -> None:

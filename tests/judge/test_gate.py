@@ -2,11 +2,13 @@
 
 import re
 
+import pytest
+
 from builders import SimulatedRun, SimulatedVariant, point_data, simulated_run
 from judge.validity.broken import readings_with
 from webdyno.judge import decide, question_of
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.judge.questions.claims import worse_range
+from webdyno.judge.questions.claims import change_range, claims_of, limit_words
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import (
@@ -102,10 +104,10 @@ def test_only_a_gate_that_fails_ends_the_other_endpoints() -> None:
 
 
 def test_what_is_better_passes_with_a_range_below_zero() -> None:
-    found = judged(gate_run(SimulatedVariant(server_cpu_us=10.0, throughput_rps=80_000)))
+    found = judged(gate_run(SimulatedVariant(server_cpu_us=15.0, throughput_rps=80_000)))
     assert found.answer is GateAnswer.PASS
     cpu = next(claim for claim in found.claims if claim.metric == "server_cpu_us")
-    assert worse_range(cpu).startswith("−")
+    assert change_range(cpu).startswith("−")
 
 
 def test_a_baseline_that_differs_from_itself_is_told() -> None:
@@ -156,17 +158,48 @@ def test_no_answer_is_said_once_with_its_cause_and_what_to_do() -> None:
     cause = found.headline.removeprefix("/hello.txt: ")
     assert not any(cause in note for note in found.notes)
     (note,) = found.notes
-    assert note.startswith("The same holds for baseline again and head. Its program failed: ")
-    assert {worse_range(claim) for claim in found.claims} == {"no result"}
+    assert note.startswith("The same holds for baseline again and head. See why its program")
+    assert {change_range(claim) for claim in found.claims} == {"invalid"}
     assert found.claims[0].why == cause
 
 
 def test_bounds_that_say_nothing_are_no_figures() -> None:
     claim = judged(gate_run(SimulatedVariant())).claims[0]
-    ranges = {(1e-9, 1e200): "unknown", (0.0, 3.0): "unknown", (2.0, 1e9): "2.0× or more"}
+    ranges = {
+        (1e-9, 1e200): "unknown",
+        (0.0, 3.0): "unknown",
+        (2.0, 1e9): "2.0× or more",
+        (1.03, 1.5): "+3.0 to +50%",
+        (1.03, 2.5): "1.0–2.5×",
+    }
     for (low, high), told in ranges.items():
         wide = Interval(low=low, estimate=2.0, high=high)
-        assert worse_range(claim.model_copy(update={"worse": wide})) == told
+        assert change_range(claim.model_copy(update={"worse": wide})) == told
+
+
+def test_less_throughput_is_a_change_below_zero() -> None:
+    claim = next(
+        claim
+        for claim in judged(gate_run(SimulatedVariant())).claims
+        if claim.metric == "throughput_rps"
+    )
+    assert limit_words(claim) == "−5%"
+    for (low, high), told in {
+        (1.25, 1.6): "−38 to −20%",
+        (4.0, 5.0): "0.20–0.25×",
+        (2.0, 1e9): "0.50× or less",
+    }.items():
+        worse = Interval(low=low, estimate=low, high=high)
+        assert change_range(claim.model_copy(update={"worse": worse})) == told
+
+
+def test_a_throughput_may_fall_by_the_limit_and_no_further() -> None:
+    """5% less is 1/0.95 times worse."""
+    settings = GateSettings(worse_than={"throughput_rps": 0.05})
+    (claim,) = claims_of(gate_run(SimulatedVariant()).data, "/", settings, 30)
+    assert claim.worse_share == pytest.approx(1 / 0.95 - 1)
+    with pytest.raises(ValueError, match="nothing is less by 100% or more"):
+        GateSettings(worse_than={"throughput_rps": 1.0})
 
 
 def test_a_client_at_its_limit_leaves_the_answer_to_cpu_time() -> None:

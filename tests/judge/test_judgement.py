@@ -90,7 +90,7 @@ def test_wrong_answers_are_no_verdict_and_name_variant_and_path() -> None:
         {"nginx": SimulatedVariant(), "apache": SimulatedVariant(wrong_status=404)}, rounds=6
     )
     assert found.verdict is Verdict.INVALID
-    told = "no result: variant apache answered 404 to /hello.txt, 200 was expected; it says "
+    told = "invalid: variant apache answered 404 to /hello.txt, 200 was expected; it says "
     assert found.headline.startswith(told)
     rules = {warning.rule: warning for warning in found.warnings}
     assert rules.keys() == {"wrong-status"}
@@ -115,12 +115,12 @@ def test_the_rate_of_a_variant_that_kept_the_client_busy_is_a_lower_bound() -> N
     assert rate.limited_by == {"nginx": "client"}
     assert found.verdict is Verdict.FASTER
     assert re.search(
-        r"faster: .*it is at least (2\.9|3\.0)\d× ?: nginx was client-limited",
+        r"faster: .*CI at least (2\.9|3\.0)\d×\); the client limited nginx, which may",
         found.headline.replace("×:", "× :"),
     )
     turned = judged({"nginx": quick, "apache": SimulatedVariant()})
     assert turned.verdict is Verdict.SLOWER
-    assert "it is at most 0.3" in turned.headline
+    assert "CI at most 0.3" in turned.headline
 
 
 def test_a_client_that_both_variants_kept_busy_leaves_cpu_time_to_judge_by() -> None:
@@ -145,7 +145,7 @@ def test_one_variant_out_of_three_being_broken_leaves_the_others_comparable() ->
     by_variant = {c.a: c.verdict for c in found.comparisons if c.metric == "throughput_rps"}
     assert by_variant == {"broken": Verdict.INVALID, "quick": Verdict.FASTER}
     assert found.verdict is Verdict.INVALID
-    assert "no result" in found.headline
+    assert "invalid" in found.headline
     assert "quick is faster" in found.headline
 
 
@@ -163,7 +163,7 @@ def test_a_few_bad_slots_are_excluded_and_told() -> None:
     assert found.verdict is not Verdict.INVALID
     (warning,) = found.warnings
     assert (warning.rule, warning.severity) == ("timeouts", "note")
-    assert "1 slot of 32, excluded" in warning.what
+    assert "in 1 of 32 slots (excluded)" in warning.what
     assert [(left.round, left.slot) for left in found.excluded] == [(slot.round, slot.slot)]
 
 

@@ -103,14 +103,17 @@ def test_a_memory_limit_counts_once_it_was_reached(reclaims: int, found: list[st
 def test_a_client_that_ended_the_search_is_the_limit_without_any_probes() -> None:
     run = searched(nginx=Variant(50_000, client_rps=RATE), apache=OTHER)
     assert limits(run) == ["client"]
-    assert said(run) == "nginx: the load generator (55% busy, too late to offer more)."
+    assert said(run) == (
+        "nginx: the load generator (55% busy, too late to offer more), so its capacity is a lower "
+        "bound."
+    )
 
 
 def test_where_nothing_is_used_up_it_says_what_came_nearest() -> None:
     run = searched(apache=Variant(RATE, probed=probed(busy=0.7)), nginx=OTHER)
     assert limits(run) == []
     assert said(run).startswith(
-        "apache: nothing that was counted, nearest to it the servers' CPUs (70% busy); "
+        "apache: no resource (closest: the servers' CPUs (70% busy)). Random arrivals queue, "
     )
 
 

@@ -208,7 +208,7 @@ def tuned() -> SimulatedRun:
     variants = {
         name: SimulatedVariant(stack=name[:5], throughput_rps=rate) for name, rate in rates.items()
     }
-    run = _racing(*_parts(simulated_run(variants, rounds=12, title="nginx and node (tuned)")))
+    run = _racing(*_parts(simulated_run(variants, rounds=12, title="Tuning nginx and node")))
     tuning = [
         TunedVariant(
             name="nginx",

@@ -85,5 +85,5 @@ def test_headline_and_side_table_have_the_interval_on_which_verdicts_rest() -> N
     found = runs.seen(runs.interference()).points[0].judgement.comparisons[0]
     assert found.worst_case
     wide = between(found.worst_case)
-    assert f"95% CI {wide}, worst case" in sentence(found)
+    assert f"95% CI {wide})" in sentence(found)
     assert f"{worst_case_words(found)}×" == wide

@@ -8,8 +8,8 @@ from rich.console import Console
 from report import runs
 from report.test_gate_in_ci import FAIL, OPEN, PASS
 from webdyno.model.gate import GateJudgement
+from webdyno.report.brief import summary
 from webdyno.report.gate import gate_document
-from webdyno.report.result import summary
 from webdyno.report.result_page import html_page
 from webdyno.report.terminal import print_document
 
@@ -23,16 +23,16 @@ def printed(found: GateJudgement, width: int = 100) -> str:
 def test_the_answer_comes_first_and_claims_below() -> None:
     text = printed(FAIL)
     assert text.startswith("✗ FAIL: 1 of 2 checks worse: /b_c server CPU per request")
-    row = next(line for line in text.splitlines() if "100 µs → 130 µs" in line)
+    row = next(line for line in text.splitlines() if "130 µs" in line)
     assert "+28 to +32%" in row
     assert row.rstrip().endswith("worse")
     assert "the working tree vs main (1a2b3c4)" in text
 
 
 def test_a_narrow_terminal_gets_a_list_in_the_place_of_the_table() -> None:
-    text = printed(FAIL, width=80)
-    assert "  server CPU per request: ✗ worse" in text
-    assert "    baseline → head: 100 µs → 130 µs; worse by (95% CI): +28 to" in text
+    text = printed(FAIL, width=60)
+    assert "  Server CPU per request: ✗ worse" in text
+    assert "    baseline: 100 µs; head: 130 µs; change (95% CI): +28 to" in text
 
 
 def test_the_other_answers_have_words_of_their_own() -> None:
@@ -43,10 +43,10 @@ def test_the_other_answers_have_words_of_their_own() -> None:
 def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
     page = html_page(tmp_path, runs.seen(runs.gated()))
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition('<main id="summary">')[2]))
-    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput +")
-    assert "Checks head vs baseline · " in told
+    assert told.startswith(" ✗ FAIL 3 of 3 checks worse: /hello.txt throughput −")
+    assert "Compared head vs baseline; " in told
     assert "<title>The working tree against main · fail</title>" in page
 
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
-    assert "**✗ FAIL**: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(runs.gated()))
+    assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(runs.gated()))

@@ -8,8 +8,8 @@ import pytest
 
 from report import runs
 from report.approved import assert_as_approved
+from webdyno.report.brief import summary
 from webdyno.report.chart_files import write_charts
-from webdyno.report.result import summary
 
 PNG = b"\x89PNG"
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from builders import SimulatedRun
 from report import runs
 from report.approved import assert_as_approved
-from webdyno.report.result import digest
+from webdyno.report.brief import in_full
 from webdyno.report.terminal import print_document
 
 PAGE = Path("/runs/2026-03-14-static-hello/report.html")
@@ -22,7 +22,7 @@ PAGE = Path("/runs/2026-03-14-static-hello/report.html")
 def printed(run: SimulatedRun, *, width: int = 100, terminal: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=width, color_system="standard" if terminal else None)
-    print_document(console, digest(runs.seen(run)), [("Report", str(PAGE))])
+    print_document(console, in_full(runs.seen(run)), [("Report", str(PAGE))])
     return output.getvalue()
 
 
@@ -70,8 +70,8 @@ def test_what_decides_comes_first_and_the_rest_is_not_shouted() -> None:
     report = printed(runs.decided())
     answer, beside = report.split("Other metrics")
     assert "Throughput" in answer
-    assert "Server CPU" not in answer
-    assert "better" in beside
+    assert "Size of a response" not in answer
+    assert "Size of a response" in beside
     assert not set("▲▼") & set(beside)
     assert "faster" not in beside
 
@@ -98,10 +98,10 @@ def test_what_variants_answered_differently_is_told() -> None:
 
 def test_invalid_names_cause_and_fix() -> None:
     report = printed(runs.invalid())
-    assert "NO RESULT" in report
+    assert "INVALID" in report
     assert "variant apache" in report.lower()
     assert "404" in report
-    assert "→" in report
+    assert "Fix" in report
 
 
 def test_inconclusive_says_what_is_still_needed() -> None:
@@ -129,7 +129,7 @@ def test_markup_in_names_is_text() -> None:
 
 def test_what_draws_charts_is_not_imported_for_the_terminal() -> None:
     program = (
-        "import sys, webdyno.report.result, webdyno.report.terminal; print('altair' in sys.modules)"
+        "import sys, webdyno.report.brief, webdyno.report.terminal; print('altair' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, text=True

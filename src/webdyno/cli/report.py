@@ -165,7 +165,7 @@ def _text(make: Callable[["JudgedRun"], str]) -> "Writer":
 
 
 def _markdown(seen: "JudgedRun") -> str:
-    from webdyno.report.result import summary
+    from webdyno.report.brief import summary
 
     return summary(seen.view)
 

@@ -18,7 +18,7 @@ from webdyno.lab.measure import (
 )
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
-from webdyno.model.exit_codes import Exit
+from webdyno.model.exit_codes import MEANINGS, Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
@@ -134,19 +134,20 @@ def show_result(
     exit code to say so; then comes what the user wants to fail on. A gate has one answer for all
     points, which is printed alone.
     """
-    from webdyno.report.brief import brief, next_steps
-    from webdyno.report.result import digest
+    from webdyno.report.brief import brief, in_full, next_steps
     from webdyno.report.terminal import print_document
     from webdyno.report.view import see
 
     judged, view = seen or see(folder.data())
     page = str(folder.path / PAGE_FILE) if report else command("report", folder.path)
     below = [("Report", page), *next_steps(view, folder.path)]
-    print_document(plain_console(), digest(view) if verbose else brief(view), below)
     if view.gate:
         code = exit_of_gate(view.gate.answer)
     else:
         code = _exit(fail_if, [at.judgement for at in judged.points])
+    if view.gate or code:
+        below.append(("Exit code", f"{code:d}: {MEANINGS[code]}"))
+    print_document(plain_console(), in_full(view) if verbose else brief(view), below)
     # Who waits for the answer needn't wait for the charts as well: importing what draws them alone
     # takes most of a second.
     if report:

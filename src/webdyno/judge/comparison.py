@@ -21,7 +21,7 @@ from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.verdict import VerdictRule, answer, answer_within, different, more_rounds_needed
 from webdyno.model.base import Interval
-from webdyno.model.format import ratio, ratio_range
+from webdyno.model.format import listed, times
 from webdyno.model.judgement import (
     Comparison,
     Metric,
@@ -97,22 +97,26 @@ def same_variant_warnings(compared: Sequence[Comparison]) -> list[ValidityWarnin
     """Note doubles that came out different although other variants were asked about."""
     if all(comparison.same_variant for comparison in compared):
         return []
+    different: dict[tuple[str, str], list[Comparison]] = {}
+    for found in compared:
+        if found.same_variant and found.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+            different.setdefault((found.a, found.b), []).append(found)
     return [
         ValidityWarning(
             rule="same-variant",
             severity="note",
-            variant=comparison.a,
-            what=f"variant {comparison.a} is defined like {comparison.b}, but their ratio came out "
-            f"as {ratio(comparison.ratio)} ({ratio_range(comparison.ratio)})",
-            fix="Smaller differences than that mean nothing in this run, and count as "
-            "equivalent. Look for what changes from start to start, and run again.",
-            metrics=[comparison.metric],
+            variant=copy,
+            what=f"variant {copy} is defined like {original}, but differs from it: "
+            f"{listed(map(_short_ratio, found))}. Smaller differences mean nothing in this run",
+            fix="Look for what changes from one start to the next.",
+            metrics=[it.metric for it in found],
         )
-        for comparison in compared
-        if comparison.same_variant
-        and comparison.ratio
-        and comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
+        for (copy, original), found in different.items()
     ]
+
+
+def _short_ratio(found: Comparison) -> str:
+    return f"{METRICS[found.metric].metric.label} {times(found.ratio)}" if found.ratio else ""
 
 
 def _marked(comparison: Comparison, *, same_variant: bool) -> Comparison:

@@ -254,6 +254,19 @@ def warnings_words(look: LongLook) -> str:
     return "; ".join([_found_words(look), *_how_it_went(look)])
 
 
+def look_in_short(look: LongLook) -> str:
+    """Say in one line what a long look found, or that it found nothing, and how far it looked."""
+    looked = duration(float(f"{look.looked_s:.2g}"))
+    interrupted = "" if look.ended_by else " so far"
+    return f"{', '.join(_found(look)) or _nothing_in_short(look)} in {looked} of load{interrupted}"
+
+
+def _nothing_in_short(look: LongLook) -> str:
+    words: dict[Unseen, str] = {"stalls": "stall", "drift": "drift", "leak": "leak"}
+    *others, last = [words[what] for what in words if what not in look.unseen] or ["warning"]
+    return f"no {', '.join(others)} or {last}" if others else f"no {last}"
+
+
 def _how_it_went(look: LongLook) -> Iterator[str]:
     if look.excused:
         lasted_s = sum(it.length_s for it in look.excused)
@@ -276,6 +289,11 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
 
 
 def _found_words(look: LongLook) -> str:
+    found = _found(look)
+    return f"{', '.join(found)} (seen in {duration(look.looked_s)})" if found else _none_words(look)
+
+
+def _found(look: LongLook) -> list[str]:
     found = [failing_words(it) for it in look.failing[:1]]
     found += [look.died] if look.died else []
     found += [stall_words(look)] if look.stalls else []
@@ -287,7 +305,7 @@ def _found_words(look: LongLook) -> str:
         )
     if look.more_open:
         found.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
-    return f"{', '.join(found)} (seen in {duration(look.looked_s)})" if found else _none_words(look)
+    return found
 
 
 def _none_words(look: LongLook) -> str:

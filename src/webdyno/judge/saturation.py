@@ -174,15 +174,26 @@ def what_was_full(found: Sequence[Saturation]) -> Iterator[str]:
 
     Of what there was least where that is nothing.
     """
-    for it in found:
-        if it.limits:
-            yield f"{it.variant}: {' and '.join(WORDS[use.resource](use) for use in it.limits)}."
-        elif it.uses:
-            nearest = WORDS[it.nearest.resource](it.nearest)
+    for each in found:
+        if each.limits:
+            used_up = " and ".join(WORDS[use.resource](use) for use in each.limits)
+            yield f"{each.variant}: {used_up}{_lower_bound(each)}."
+        elif each.uses:
+            nearest = WORDS[each.nearest.resource](each.nearest)
             yield (
-                f"{it.variant}: nothing that was counted, nearest to it {nearest}; "
-                "what arrives at random stands in queues before anything is used up."
+                f"{each.variant}: no resource (closest: {nearest}). Random arrivals queue, and "
+                "late responses break the objective, before a resource is full."
             )
+
+
+def _lower_bound(found: Saturation) -> str:
+    """Say what follows where only the load was used up; more connections may show more."""
+    if not found.is_lower_bound:
+        return ""
+    limits = {use.resource: use for use in found.limits}
+    connections = limits.get("connections")
+    more = f"; try -c {2 * connections.whole:.0f}" if connections and connections.whole else ""
+    return f", so its capacity is a lower bound{more}"
 
 
 def _percent(use: ResourceUse) -> str:

@@ -1,17 +1,15 @@
 """What a comparison says, in sentences: for the headline, and beside a verdict's name."""
 
 from collections.abc import Iterator, Sequence
-from math import ceil, floor
 
-from webdyno.model.base import ENDLESS
+from webdyno.judge.verdict import MOST_EQUAL
 from webdyno.model.format import (
     DASH,
-    TIMES,
     ci,
     count,
+    listed,
     lower_first,
     minutes,
-    number,
     percent,
     ratio_range,
     times,
@@ -32,20 +30,38 @@ def headline(deciding: Sequence[Comparison]) -> str:
 
 
 def ranking_headline(ranking: Ranking, metric: str) -> str:
-    """Say who comes first, and the ranks of those after them."""
+    """Say who leads, who shares the lead, the ranks of those after them, and what is open."""
     by = f"by {METRICS[metric].metric.label}"
-    first = [it.variant for it in ranking.ranks if it.best == 1]
-    then = [it for it in ranking.ranks if it.best != 1]
+    first = [rank.variant for rank in ranking.ranks if rank.best == 1]
     if not first:
         return f"no variant has a rank {by}"
-    of = f"of {len(ranking.ranks)} {by}"
-    said = f"{first[0]} ranks first {of}"
+    leads = f"{first[0]} leads {by}"
     if len(first) > 1:
-        said = f"{', '.join(first[:-1])} and {first[-1]} share the first ranks {of}"
-    shown = [f"{it.variant} ({rank_words(it)})" for it in then[:MOST_RANKS_SAID]]
-    if left := len(then) - len(shown):
-        shown.append(f"{left} more")
-    return f"{said}; then {', '.join(shown)}" if shown else said
+        leads = f"{listed(first)} share the lead {by} ({_why_shared(ranking, first)})"
+    after = [rank for rank in ranking.ranks if rank.best != 1]
+    then = [f"{rank.variant} {_place(rank)}" for rank in after[:MOST_RANKS_SAID]]
+    if left := len(after) - len(then):
+        then.append(f"{left} more")
+    return f"{leads}; then {', '.join(then)}" if then else leads
+
+
+def _why_shared(ranking: Ranking, first: Sequence[str]) -> str:
+    """Say whether those that lead are equal, or nobody knows yet which of them is better."""
+    pairs = [pair for pair in ranking.pairs if pair.a in first and pair.b in first]
+    equal = pairs and all(pair.verdict is Verdict.EQUIVALENT for pair in pairs)
+    return "equivalent" if equal else "their order is open"
+
+
+def _place(rank: Rank) -> str:
+    """Give a rank in a sentence: `2nd`, or `2nd to 4th (open)`."""
+    if rank.best == rank.worst:
+        return _ordinal(rank.best)
+    return f"{_ordinal(rank.best)} to {_ordinal(rank.worst)} (open)"
+
+
+def _ordinal(n: int) -> str:
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    return f"{n}th" if n % 100 in {11, 12, 13} else f"{n}{ends.get(n % 10, 'th')}"
 
 
 def rank_words(rank: Rank) -> str:
@@ -63,7 +79,7 @@ def verdict_word(verdict: Verdict, metric: str) -> str:
 def with_verdict(comparison: Comparison) -> str:
     """Say the comparison in one sentence, with the verdict's name in it."""
     if comparison.verdict is Verdict.INVALID:
-        return f"no result: {_inside(comparison.why)}"
+        return f"invalid: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
         return _inside(comparison.why)
     said = f"{_named(comparison)}: {sentence(comparison)}"
@@ -77,7 +93,7 @@ def _inside(sentence: str) -> str:
 def verdict_title(comparison: Comparison) -> str:
     """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`."""
     if comparison.verdict is Verdict.INVALID:
-        return "NO RESULT"
+        return "INVALID"
     word = verdict_word(comparison.verdict, comparison.metric).upper()
     return f"{comparison.a} is {word}" if _is_better_or_worse(comparison) else word
 
@@ -103,10 +119,9 @@ def _named(comparison: Comparison) -> str:
 
 def _interval(comparison: Comparison) -> str:
     """Give the interval on which the verdict rests: the worst case, where something interfered."""
-    worst_case = comparison.worst_case
-    if worst_case is None or comparison.ratio is None:
-        return ratio_range(comparison.ratio) if comparison.ratio else ""
-    return f"{ci(worst_case)}, worst case"
+    if comparison.worst_case:
+        return ci(comparison.worst_case)
+    return ratio_range(comparison.ratio) if comparison.ratio else ""
 
 
 def further(comparison: Comparison) -> Iterator[str]:
@@ -125,6 +140,10 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
     elif comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}:
         yield _at_least(comparison)
     elif comparison.verdict is Verdict.INCONCLUSIVE and comparison.ratio is not None:
+        if comparison.delta > MOST_EQUAL:
+            most = percent(comparison.delta)
+            yield f"too noisy to say: copies of {comparison.b} differ by up to {most}"
+            return
         yield f"±{percent(comparison.delta)} would count as equal"
         yield comparison.rules_out
         if not comparison.is_beyond_client:
@@ -132,20 +151,10 @@ def _certainty(comparison: Comparison) -> Iterator[str | None]:
 
 
 def _at_least(comparison: Comparison) -> str | None:
-    """Say what is sure of a ratio whose better variant could have been faster still."""
+    """Say of a ratio that it is a bound, where its better variant could have been faster still."""
     better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
-    decisive = comparison.decisive
-    if better not in comparison.limited_by or decisive is None:
-        return None
-    by_client = comparison.limited_by[better] == "client"
-    least = f"at least {number(floor(decisive.low * 100) / 100, 2)}{TIMES}"
-    most = f"at most {number(ceil(decisive.high * 100) / 100, 2)}{TIMES}"
-    ends = (least, most) if comparison.verdict is Verdict.FASTER else (most, least)
-    # Beyond a link, or a client whose servers' CPU time is unknown, a variant may do anything.
-    has_both = by_client and decisive.high <= ENDLESS and decisive.low >= 1 / ENDLESS
-    limit = "client" if by_client else "link"
-    said = " and ".join(ends if has_both else ends[:1])
-    return f"it is {said}: {better} was {limit}-limited"
+    limit = comparison.limited_by.get(better)
+    return f"the {limit} limited {better}, which may be faster than measured" if limit else None
 
 
 def _asked(comparison: Comparison) -> str | None:

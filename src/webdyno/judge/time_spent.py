@@ -143,20 +143,24 @@ def explanation_sentence(found: Explanation) -> str | None:
     )
 
 
+IN_SHORT = {"in the programs": "own code", "in the kernel": "kernel", "in interrupts": "interrupts"}
+"""Parts of CPU time that the kernel counts, as one line has room for them."""
+
+
 def explanation_in_short(found: Explanation) -> str | None:
     """Say the same in one line, without intervals; None where there surely is no difference."""
     if not found.whole.is_sure or found.by_samples:
         return None
     whole = found.whole.more_us.estimate
     parts = [
-        f"{text.significant(abs(it.more_us.estimate), 2)} µs {it.what}"
-        for it in sorted(found.parts, key=lambda it: -abs(it.more_us.estimate))
-        if it.is_sure and (it.more_us.estimate > 0) == (whole > 0)
+        f"{text.significant(abs(part.more_us.estimate), 2)} µs {IN_SHORT[part.what]}"
+        for part in sorted(found.parts, key=lambda part: -abs(part.more_us.estimate))
+        if part.is_sure and (part.more_us.estimate > 0) == (whole > 0)
     ]
     verb = "costs" if whole > 0 else "saves"
     more = "more " if whole > 0 else ""
     said = f"{found.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
-    return f"{said}{f': {text.listed(parts)}' if parts else ''}."
+    return f"{said} ({', '.join(parts)})." if parts else f"{said}."
 
 
 def _more(part: CpuPart) -> str:

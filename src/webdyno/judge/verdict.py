@@ -9,6 +9,8 @@ from webdyno.model.format import confidence_level, percent, probability
 from webdyno.model.judgement import Verdict
 
 MOST_ROUNDS_FORESEEN = 1_000
+MOST_EQUAL = 0.1
+"""Where copies of one variant (A/A) differ by more than this, nothing is called equivalent."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class VerdictRule:
         """The same in words."""
         return self.floor_text if self.floor > self.delta else percent(self.delta)
 
+    @property
+    def is_too_noisy(self) -> bool:
+        """Whether copies of one variant differ too much for any to be called equivalent."""
+        return self.delta > MOST_EQUAL
+
 
 @dataclass(frozen=True)
 class Ruling:
@@ -55,9 +62,10 @@ def different(found: Estimate | None, p: float, question: VerdictRule) -> bool:
 def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule) -> Ruling:
     """Give the verdict.
 
-    `equivalent`: the whole interval lies within ±delta (or the metric's floor). `faster`, `slower`:
-    the interval and the exact test both exclude "no difference", and the estimate lies outside.
-    Else `inconclusive`; without a round `incomplete`.
+    `equivalent`: the whole interval lies within ±delta (or the metric's floor), unless delta says
+    that equals differ too much here. `faster`, `slower`: the interval and the exact test both
+    exclude "no difference", and the estimate lies outside. Else `inconclusive`; without a round
+    `incomplete`.
     """
     interval = f"{confidence_level(1 - question.alpha)} CI"
     limit = question.limit_text
@@ -79,6 +87,8 @@ def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule)
             "threshold, whatever the ratio.",
             negligible=True,
         )
+    if question.is_too_noisy and abs(found.centre) <= question.limit:
+        return Ruling(Verdict.INCONCLUSIVE, f"Too noisy: copies of one variant differ by {limit}.")
     if verdict is Verdict.EQUIVALENT:
         delta = percent(question.delta)
         return Ruling(verdict, f"The whole {interval} lies within {delta} of 1.")

@@ -108,11 +108,11 @@ class LineProgress:
 
     def long_look_ends(self, parts: Sequence[LongLookRecord]) -> None:
         """Say what was seen."""
-        if not self._quiet:
-            from webdyno.judge.long_look import look_at, warnings_words
+        if self.a_line_each and not self._quiet:
+            from webdyno.judge.long_look import look_at, look_in_short
 
             look = look_at(*parts)
-            self.notice(f"{look.variant}, longer load: {warnings_words(look)}")
+            self.notice(f"over time: {look.variant}  {look_in_short(look)}")
 
     def round_ends(self, this_round: RoundRecord, data: "PointData") -> None:
         """Tell how sure the answer is by now."""

@@ -171,11 +171,10 @@ class Result:
 
     def text(self, *, verbose: bool = False) -> str:
         """Give what a terminal shows of it; with `verbose` all that the page has in words."""
-        from webdyno.report.brief import brief
-        from webdyno.report.result import digest
+        from webdyno.report.brief import brief, in_full
         from webdyno.report.terminal import document_text
 
-        return document_text((digest if verbose else brief)(self._seen.view))
+        return document_text((in_full if verbose else brief)(self._seen.view))
 
     @property
     def gate(self) -> "GateResult | None":

@@ -151,6 +151,10 @@ CountedResource = Literal[
 ]
 
 
+OF_THE_LOAD = {"connections", "client"}
+"""Resources that aren't the servers'."""
+
+
 class ResourceUse(Model):
     """How much of one thing was in use; medians over trials."""
 
@@ -178,6 +182,11 @@ class Saturation(Model):
     def limits(self) -> list[ResourceUse]:
         """What was used up."""
         return [use for use in self.uses if use.at_limit]
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether only the load was used up, not the servers: they can take at least that much."""
+        return bool(self.limits) and all(use.resource in OF_THE_LOAD for use in self.limits)
 
     @property
     def nearest(self) -> ResourceUse:

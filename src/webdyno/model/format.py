@@ -27,6 +27,8 @@ LEAST_US = 0.1
 LATENCY_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 """Microseconds from which on a latency is written in this unit."""
 LATENCY_DIGITS = 3
+SINGLE_LEVEL = 0.9501
+"""Confidence from which on an interval is one of several that hold together."""
 MOST_RATIO_DECIMALS = 4
 """Ratios are told apart from 1, so that more of their digits matter."""
 
@@ -104,7 +106,15 @@ def ratio_range(interval: Interval) -> str:
 
 def ci(interval: Interval) -> str:
     """Give any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI at least 3.05×`."""
-    return f"{confidence_level(interval.confidence)} CI {between(interval)}"
+    return f"{ci_level(interval.confidence)} {between(interval)}"
+
+
+def ci_level(confidence: float) -> str:
+    """Name a confidence interval: `95% CI`, or `joint 95% CI` of one that holds with others.
+
+    Each of those has a higher level of its own, so that all of them hold together with 95%.
+    """
+    return "95% CI" if confidence < SINGLE_LEVEL else "joint 95% CI"
 
 
 def is_useful(interval: Interval) -> bool:

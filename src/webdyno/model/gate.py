@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from webdyno.model.base import Interval, Model
 from webdyno.model.machine import Machine
-from webdyno.model.metrics import DecidingMetric
+from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity
 from webdyno.model.text import OneLine
 
@@ -37,6 +37,14 @@ class GateSettings(Model):
     """Head's name in the answer."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many test points share the error rate; webdyno counts them."""
+
+    @model_validator(mode="after")
+    def _some_is_left(self) -> Self:
+        """Refuse to let all of what should be high be lost."""
+        for metric, share in self.worse_than.items():
+            if METRICS[metric].metric.better == "higher" and share >= 1:
+                raise ValueError(f"worse_than.{metric}: nothing is less by 100% or more")
+        return self
 
     def check_variants(self, variants: Sequence[object]) -> None:
         """Raise ValueError unless variants are those of a gate."""
@@ -68,7 +76,7 @@ class GateClaim(Model):
     endpoint: str
     metric: str
     tolerance: float
-    """As a share; never less than what the metric's floor makes of it."""
+    """As a share of the baseline's value; never less than what the metric's floor makes of it."""
     answer: ClaimAnswer
     why: str
     worse: Interval | None

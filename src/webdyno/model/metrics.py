@@ -227,7 +227,7 @@ METRICS: dict[str, MetricRule] = {
         MetricRule(
             Metric(
                 name="memory_mib",
-                label="memory of the servers",
+                label="server memory",
                 unit="MiB",
                 better="lower",
                 floor=0.5,  # what allocators and page tables differ by from start to start

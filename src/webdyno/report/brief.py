@@ -1,7 +1,6 @@
-"""A result in some twenty lines: what a terminal shows unless all is requested.
+"""An answer in some twenty lines, for terminal and Markdown; and all there is to it in words.
 
-The verdict first, then one table with names in columns, what limits the figures, and a line each
-for why, limit and trust. All the rest has `--verbose` and the page.
+The verdict first, then one table with names in columns, and a line each for why, limit and trust.
 """
 
 from collections.abc import Iterator
@@ -9,31 +8,53 @@ from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
+from webdyno.judge.comparison import asked_about
 from webdyno.judge.validity import SHORT_RUN
 from webdyno.model.command import command
+from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
-from webdyno.report.around_rounds import preflight_of
+from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.gate import gate_document
-from webdyno.report.metrics_table import metrics_table
-from webdyno.report.point_facts import point_facts, scope, trust_words
+from webdyno.report.markdown import markdown
+from webdyno.report.metrics_table import failed_requests, metrics_table, not_shown
+from webdyno.report.point_facts import point_facts, scope
 from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
-    cause_sections,
+    adjustment_sections,
     deciding_section,
+    difference_sections,
+    each_request,
+    intervention_sections,
+    other_metrics,
     outcome,
     said_of_deciding,
+    time_sections,
     tuning,
 )
 from webdyno.report.view import PointView, RunView
 
 
 def brief(view: RunView) -> doc.Document:
-    """Give what a terminal shows of a run."""
+    """Give the answer."""
     if view.gate:
         return gate_document(view.gate)
     experiment = view.head.experiment
     return doc.Document(experiment.title, scope(experiment), list(_blocks(view)), in_one_line=True)
+
+
+def in_full(view: RunView) -> doc.Document:
+    """Give the answer, and all else that there is in words."""
+    answer = brief(view)
+    if view.gate:
+        return answer
+    return replace(answer, blocks=[*answer.blocks, *_details(view), doc.FactList(view.how)])
+
+
+def summary(view: RunView) -> str:
+    """Give the answer, and how it was measured, as Markdown."""
+    answer = brief(view)
+    return markdown(replace(answer, blocks=[*answer.blocks, doc.FactList(view.how)]))
 
 
 def _blocks(view: RunView) -> Iterator[doc.Block]:
@@ -48,30 +69,62 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     invalid = _is_invalid(view)
     if point.deciding and not invalid:
         yield metrics_table(point, point.deciding)
-        yield from cause_sections(point.judgement, brief=True)
+        yield from intervention_sections(point.judgement)
     elif not view.warnings:
         yield from said_of_deciding(view)
     yield from tuning(view)
-    if invalid:
-        return
-    if facts := [*point_facts(point, trust_words(point))]:
+    if not invalid and (facts := point_facts(point)):
         yield doc.FactList(facts)
+
+
+def _details(view: RunView) -> Iterator[doc.Block]:
+    """Give what an answer leaves out for brevity."""
+    if not view.several:
+        yield from _details_of_point(view)
+    yield from adjustment_sections(view.points)
+    yield from difference_sections(view.points)
+
+
+def _details_of_point(view: RunView) -> Iterator[doc.Block]:
+    (point,) = view.points
+    if view.deciding:
+        yield deciding_section(view)
+        yield from said_of_deciding(view)
+    yield from time_sections(point.judgement)
+    yield from each_request(point)
+    yield from other_metrics(replace(point, beside=not_shown(point)))
+    yield from pilot_sections(point.data)
 
 
 def next_steps(view: RunView, run: Path) -> doc.Facts:
     """Give the commands that are worth a thought after this answer."""
-    asked = [found for table in view.deciding for found in table.compared]
-    if view.gate or view.several or not asked:
+    if view.gate:
+        return list(_after_gate(view.gate, run, view.head.experiment.measure.max_rounds))
+    if Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}:
+        return [("Continue", command("resume", run))]
+    asked = asked_about([found for table in view.deciding for found in table.compared])
+    if view.several or not asked or _is_invalid(view):
         return []
-    lacking = [it.more_minutes for it in asked if it.more_minutes]
+    lacking = [found.more_minutes for found in asked if found.more_minutes]
     if lacking:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
     return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
 
 
+def _after_gate(gate: GateJudgement, run: Path, most_rounds: int) -> doc.Facts:
+    """Give what finds the cause of a failure, or what may still bring an answer."""
+    if gate.answer is GateAnswer.FAIL:
+        return [("Next", command("explain", run, "--profile"))]
+    open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < most_rounds]
+    if gate.answer is GateAnswer.INCONCLUSIVE and open_:
+        as_long = f"{max(ceil(gate.took_s / 60), 1)}m"
+        return [("Next", command("resume", run, "--time", as_long))]
+    return []
+
+
 def _is_invalid(view: RunView) -> bool:
     """Whether none of the figures mean anything."""
-    return all(it.tone is Verdict.INVALID for it in view.answers)
+    return all(answer.tone is Verdict.INVALID for answer in view.answers)
 
 
 def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
@@ -88,15 +141,21 @@ def _callouts(view: RunView) -> Iterator[doc.Block]:
     said = " ".join(it.sentence for it in view.answers).casefold()
     incomplete = any(it.tone is Verdict.INCOMPLETE for it in view.answers)
     for found in view.warnings:
-        told = [line for line in found.told if line.casefold().rstrip(".") not in said]
-        if told and not (incomplete and found.name == SHORT_RUN):
-            yield replace(found, told=told)
-        else:
-            yield doc.FactList([("Fix", found.fix)])
+        told = [line for line in found.told if not _is_in(said, line.casefold().rstrip("."))]
+        if incomplete and found.name == SHORT_RUN:
+            continue  # how to continue is the next step
+        yield replace(found, told=told) if told else doc.FactList([("Fix", found.fix)])
+
+
+def _is_in(said: str, line: str) -> bool:
+    """Whether a line stands in what was said, with or without whom it is about before it."""
+    _, _, what = line.partition(": ")
+    return line in said or bool(what and what in said)
 
 
 def _sweep(view: RunView) -> Iterator[doc.Block]:
     if view.deciding:
         yield deciding_section(view)
+        yield doc.FactList([("Failed requests", failed_requests(view.points))])
     else:
         yield from said_of_deciding(view)

@@ -58,8 +58,8 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         ("Stop rule", stop_rule(head.experiment)),
         *_told("Stopped", _stops(judged)),
         *_told("Long look", _long_looks(judged)),
-        *_told("Time that counts", _time_that_counts(counting_share(run.points))),
-        *_told("Noise", _noise(judged)),
+        *_told("Measured load", _time_that_counts(counting_share(run.points))),
+        *_told("Variation", _noise(judged)),
         ("Seed", str(measure.seed)),
         ("Load generator", head.load_generator),
         *(_responses(slots) if slots else []),
@@ -181,8 +181,8 @@ def _long_looks(judged: Sequence[Judgement]) -> list[str]:
 
 
 def _time_that_counts(share: float | None) -> list[str]:
-    rest = "the rest took starts, pilots, warm-up, ramp-up and pauses"
-    return [] if share is None else [f"{text.percent(share)} of it all; {rest}"]
+    rest = "the rest: starts, pilots, warm-up, ramp-up, pauses"
+    return [] if share is None else [f"{text.percent(share)} of the time; {rest}"]
 
 
 def _noise(judged: Sequence[Judgement]) -> list[str]:
@@ -194,8 +194,7 @@ def _noise(judged: Sequence[Judgement]) -> list[str]:
         restart = median(split.restart_sd for split in splits if split.variant == variant)
         slot = median(split.slot_sd for split in splits if split.variant == variant)
         told.append(
-            f"{variant} {text.percent(restart)} from start to start, {text.percent(slot)} from "
-            "slot to slot"
+            f"{variant} {text.percent(restart)} run-to-run, {text.percent(slot)} within-run"
         )
     return told
 

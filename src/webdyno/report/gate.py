@@ -9,12 +9,13 @@ load-performance report is read from (https://docs.gitlab.com/ci/testing/load_pe
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from xml.etree import ElementTree as Xml
 
-from webdyno.judge.questions.claims import worse_range
+from webdyno.judge.questions.claims import change_range, limit_words
 from webdyno.model.command import as_called
-from webdyno.model.format import MISSING, count, duration, latency, percent, significant
+from webdyno.model.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.model.limits import SHORT
@@ -22,22 +23,16 @@ from webdyno.model.metrics import METRICS
 from webdyno.model.text import printable
 from webdyno.report import document as doc
 from webdyno.report.conditions import machine_facts
-from webdyno.report.markdown import table_lines, unmarked
-from webdyno.report.words import MICROSECONDS
+from webdyno.report.markdown import markdown, unmarked
+from webdyno.report.words import MICROSECONDS, metric_title
 
 HEADLINES = {
     GateAnswer.PASS: (Verdict.FASTER, "✓ PASS"),
     GateAnswer.FAIL: (Verdict.SLOWER, "✗ FAIL"),
     GateAnswer.INCONCLUSIVE: (Verdict.INCONCLUSIVE, "? INCONCLUSIVE"),
-    GateAnswer.INVALID: (Verdict.INVALID, "✕ NO RESULT"),
+    GateAnswer.INVALID: (Verdict.INVALID, "✕ INVALID"),
 }
 """The verdict that has the same colour, and the answer in large letters."""
-SIGNS = {
-    GateAnswer.PASS: "✅ pass",
-    GateAnswer.FAIL: "❌ fail",
-    GateAnswer.INCONCLUSIVE: "❔ inconclusive",
-    GateAnswer.INVALID: "⚠️ no result",
-}
 ANSWERS = {
     "not worse": "✓",
     "worse": "✗ worse",
@@ -45,21 +40,18 @@ ANSWERS = {
     "not asked": "– not evaluated",
     "invalid": "✕ invalid",
 }
-MARKS = {"not worse": "", "worse": " ❌", "inconclusive": " ❔", "not asked": "", "invalid": " ⚠️"}
 LEVELS = {
     GateAnswer.PASS: "notice",
     GateAnswer.FAIL: "error",
     GateAnswer.INCONCLUSIVE: "warning",
-    GateAnswer.INVALID: "warning",
+    GateAnswer.INVALID: "error",
 }
 XML_CAN_HOLD = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 COLUMNS: dict[str, doc.Kind] = {
     "what": "name",
-    "baseline → head": "value",
-    "worse by (95% CI)": "range",
-    "A/A noise": "range",
+    "baseline": "value",
+    "head": "value",
+    "change (95% CI)": "range",
     "limit": "range",
     "": "verdict",
 }
@@ -72,12 +64,11 @@ def gate_outcome(gate: GateJudgement) -> doc.Headline:
 
 def gate_document(gate: GateJudgement) -> doc.Document:
     """Give the answer, each claim with its figures, and what else is to be known."""
-    small = doc.Paragraph(small_print(gate), look="soft")
-    return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claimed(gate), small])
+    return doc.Document("", "", [doc.Headlines([gate_outcome(gate)]), *claimed(gate)])
 
 
 def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
-    """Give each claim with its figures, and the notes."""
+    """Give each claim with its figures, the notes, and what it rests on."""
     if gate.claims:
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
         yield doc.Table(
@@ -89,50 +80,61 @@ def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
             style="listed",
         )
     yield from (doc.Paragraph(as_called(note)) for note in gate.notes)
+    yield doc.FactList(gate_facts(gate))
 
 
 def _row(claim: GateClaim) -> list[str]:
-    noise = f"±{percent(claim.noise)}" if claim.noise is not None else MISSING
-    limit, answer = f"+{percent(claim.tolerance)}", ANSWERS[claim.answer]
-    return [label(claim), _figures(claim), worse_range(claim), noise, limit, answer]
+    title = metric_title(METRICS[claim.metric].metric)
+    values = (_figure(claim.metric, value) for value in (claim.baseline, claim.head))
+    return [title, *values, change_range(claim), limit_words(claim), ANSWERS[claim.answer]]
 
 
-def _figures(claim: GateClaim) -> str:
-    if not claim.baseline or not claim.head:
+def _figure(metric: str, value: float | None) -> str:
+    if not value:
         return MISSING
-    unit = METRICS[claim.metric].metric.unit
-    if unit == MICROSECONDS:
-        return f"{latency(claim.baseline)} → {latency(claim.head)}"
-    return f"{significant(claim.baseline)} → {significant(claim.head)} {unit}"
+    return latency(value) if METRICS[metric].metric.unit == MICROSECONDS else significant(value)
+
+
+def gate_facts(gate: GateJudgement) -> doc.Facts:
+    """Give what an answer rests on, in a line each; all media have them."""
+    return list(chain.from_iterable(fact(gate) for fact in FACTS))
+
+
+def _compared(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Say what was held against what, how long, and how sure it is."""
+    named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
+    said = f"{gate.head} vs {named}"
+    if gate.claims:
+        rounds = max(claim.rounds for claim in gate.claims)
+        starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
+        said += f"; {starts}; {duration(gate.took_s)}; wrong in at most 5% of gates"
+    yield "Compared", said
+
+
+def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Say by how much the baseline's two copies differ at most, metric by metric."""
+    most: dict[str, float] = {}
+    for claim in gate.claims:
+        if claim.noise is not None:
+            most[claim.metric] = max(claim.noise, most.get(claim.metric, 0.0))
+    if most:
+        said = (f"{percent(noise)} in {METRICS[name].short}" for name, noise in most.items())
+        yield "A/A check", f"two copies of baseline differ by at most {listed(said)}"
+
+
+FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [_compared, _noise]
 
 
 def gate_markdown(gate: GateJudgement, name: str = "") -> str:
-    """Give what is read in ten seconds: the answer, one line of why, one table.
-
-    `name` tells several gates of one pull request apart.
-    """
-    named = f"{unmarked(name)} " if name else ""
-    lines = [f"### {named}{SIGNS[gate.answer]}: {unmarked(gate.headline)}", ""]
-    if gate.claims:
-        metrics = list(dict.fromkeys(claim.metric for claim in gate.claims))
-        limits = {claim.metric: claim.tolerance for claim in gate.claims}
-        heads = [
-            f"{METRICS[name].metric.label}, worse by (limit +{percent(limits[name])})"
-            for name in metrics
-        ]
-        endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
-        rows = [[it, *(_cell(gate, it, metric) for metric in metrics)] for it in endpoints]
-        lines += [*table_lines(["", *heads], rows), ""]
-    lines += [f"- {unmarked(note)}" for note in gate.notes] + [""] * bool(gate.notes)
-    lines.append(unmarked(small_print(gate)))
-    return "\n".join(lines) + "\n"
+    """Give a comment for a pull request; `name` tells several gates of one apart."""
+    answer = gate_outcome(gate)
+    named = answer._replace(words=f"{name} {answer.words}".strip())
+    return markdown(doc.Document("", "", [doc.Headlines([named]), *claimed(gate)]))
 
 
 def details_markdown(gate: GateJudgement) -> str:
-    """Give each claim with its figures, the machine, and the command that asks again."""
-    heads = [name.capitalize() if name else "Answer" for name in COLUMNS]
-    rows = [[claim.endpoint, *_row(claim)] for claim in gate.claims]
-    lines = [*table_lines(["Endpoint", *heads], rows), ""] if rows else []
+    """Give the machine, and the command that asks again."""
+    lines = []
     if gate.machine:
         facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
         lines += [f"Machine: {unmarked('; '.join(facts))}", ""]
@@ -150,43 +152,26 @@ def _revision(named: str) -> str:
 def _limits(gate: GateJudgement) -> Iterator[str]:
     """Give the flags that ask for the same limits."""
     short = {metric: name for name, metric in SHORT.items()}
-    for metric, tolerance in {it.metric: it.tolerance for it in gate.claims}.items():
+    for metric, tolerance in {claim.metric: claim.tolerance for claim in gate.claims}.items():
         name = short.get(metric, metric)
         better_high = METRICS[metric].metric.better == "higher"
         yield f"--fail-if={name} {'< -' if better_high else '> +'}{percent(tolerance)}"
 
 
-def small_print(gate: GateJudgement) -> str:
-    """Say what was held against what, how long, and how sure it is."""
-    named = gate.baseline if "baseline" in gate.baseline else f"{gate.baseline} (baseline)"
-    said = f"{gate.head} vs {named}"
-    if not gate.claims:
-        return f"{said}."
-    rounds = max(claim.rounds for claim in gate.claims)
-    starts = f"{count(rounds, 'restart')} of each, interleaved" if rounds else "no valid round"
-    took = duration(gate.took_s)
-    return f"{said} · {starts} · {took} · each answer is wrong in at most 5% of gates"
-
-
-def _cell(gate: GateJudgement, endpoint: str, metric: str) -> str:
-    claim = next(it for it in gate.claims if (it.endpoint, it.metric) == (endpoint, metric))
-    if claim.answer == "not asked":
-        return "not asked"
-    if claim.answer == "invalid":
-        return f"{worse_range(claim)}{MARKS[claim.answer]}"
-    noise = f" (noise ±{percent(claim.noise)})" if claim.noise is not None else ""
-    return f"{worse_range(claim)}{noise}{MARKS[claim.answer]}"
-
-
 def annotations(gate: GateJudgement) -> str:
     """Give GitHub's workflow commands: one for the answer, one for each claim that is worse."""
-    lines = [_command(LEVELS[gate.answer], f"webdyno gate: {gate.answer}", gate.headline)]
+    said = "\n".join([gate.headline, *_fact_lines(gate)])
+    lines = [_command(LEVELS[gate.answer], f"webdyno gate: {gate.answer}", said)]
     lines += [
-        _command("error", f"{claim.endpoint} is worse", f"{label(claim)}: {worse_range(claim)}")
+        _command("error", f"{claim.endpoint} is worse", f"{label(claim)}: {change_range(claim)}")
         for claim in gate.of("worse")
     ]
     lines += [_command("notice", "webdyno gate", note) for note in gate.notes]
     return "\n".join(lines) + "\n"
+
+
+def _fact_lines(gate: GateJudgement) -> Iterator[str]:
+    return (f"{term}: {said}" for term, said in gate_facts(gate))
 
 
 def _command(level: str, title: str, message: str) -> str:
@@ -219,7 +204,7 @@ def junit(gate: GateJudgement) -> str:
         case = Xml.SubElement(
             suite, "testcase", classname=_xml(claim.endpoint), name=label(claim), time="0"
         )
-        message = _xml(f"{claim.why} ({worse_range(claim)})")
+        message = _xml(f"{claim.why} ({change_range(claim)})")
         match claim.answer:
             case "worse":
                 Xml.SubElement(case, "failure", message=message)
@@ -227,6 +212,7 @@ def junit(gate: GateJudgement) -> str:
                 Xml.SubElement(case, "error", message=_xml(claim.why))
             case "inconclusive" | "not asked":
                 Xml.SubElement(case, "skipped", message=message)
+    Xml.SubElement(suite, "system-out").text = _xml("\n".join([*gate.notes, *_fact_lines(gate)]))
     suites = Xml.Element("testsuites", name="webdyno gate")
     suites.append(suite)
     Xml.indent(suites)

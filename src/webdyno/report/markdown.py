@@ -15,49 +15,80 @@ def unmarked(text: str) -> str:
 
 
 def markdown(document: doc.Document) -> str:
-    """Write a digest; what only a page has room for is excluded."""
-    lines = [f"### {unmarked(document.title)}", "", unmarked(document.about)]
+    """Write a digest; what only a page has room for is excluded.
+
+    Without a title its first headline is the heading.
+    """
+    first, *blocks = document.blocks
+    if document.title:
+        blocks = [first, *blocks]
+        lines = [f"### {unmarked(document.title)}", "", unmarked(document.about)]
+    elif isinstance(first, doc.Headlines):
+        lines = [f"### {_in_one_line(first)}"]
+    else:
+        lines = list(_lines(first))
     before: doc.Block | None = None
-    for block in document.blocks:
+    for block in blocks:
         lines += [""] * (not isinstance(before, doc.Callout) or not isinstance(block, doc.Callout))
         lines += _lines(block)
         before = block
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines).strip() + "\n"
+
+
+def _in_one_line(block: doc.Headlines) -> str:
+    return " ".join(unmarked(f"{each.words}: {each.sentence}") for each in block.headlines)
 
 
 def _lines(block: doc.Block, corner: str = "") -> Iterator[str]:
     """Write a block; of a table `corner` is what its figures are."""
     match block:
         case doc.Headlines():
-            for number, it in enumerate(block.headlines):
+            for number, each in enumerate(block.headlines):
                 yield from [""] * bool(number)
-                said = " ".join([it.sentence, *it.further])
-                yield f"**{unmarked(it.words)}**: {unmarked(said)}"
+                said = " ".join([each.sentence, *each.further])
+                yield f"**{unmarked(each.words)}**: {unmarked(said)}"
         case doc.Counts():
             yield " · ".join(f"**{unmarked(words)}**" for _, words in block.counts)
             yield from ("", *(f"- {unmarked(sentence)}" for sentence in block.sentences))
         case doc.Callout():
-            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join(block.told))}"
+            fix = [f"→ {block.fix}"] if block.fix else []
+            yield f"- **{unmarked(block.name)}**: {unmarked(' '.join([*block.told, *fix]))}"
+        case doc.Paragraph():
+            yield unmarked(f"{block.label}: {block.text}" if block.label else block.text)
         case doc.FactList():
             yield from (f"{unmarked(term)}: {unmarked(said)}  " for term, said in block.facts)
         case doc.Table():
             yield from _table(block, corner)
         case doc.Section():
-            for each in block.blocks:
-                yield from _lines(each, block.heading)
+            yield from _section(block)
+
+
+def _section(section: doc.Section) -> Iterator[str]:
+    """Write what belongs under a heading; that of a single table is its corner."""
+    if len(section.blocks) == 1 and isinstance(section.blocks[0], doc.Table):
+        yield from _table(section.blocks[0], section.heading)
+        return
+    yield f"**{unmarked(section.heading)}**"
+    for block in section.blocks:
+        yield from ("", *_lines(block))
 
 
 def _table(table: doc.Table, corner: str) -> Iterator[str]:
-    """Write a table, or one for each of its groups that has a heading."""
-    together = [line for group in table.groups if not group.heading for line in group.lines()]
-    parts = [(corner, together)] if together else []
-    parts += [(group.heading, list(group.lines())) for group in table.groups if group.heading]
-    for number, (heading, rows) in enumerate(parts):
-        yield from [""] * bool(number)
-        yield from table_lines(
-            (heading or it.heading if it.kind == "name" else it.heading for it in table.columns),
-            (map(_written, table.columns, row) for row in rows),
-        )
+    """Write a table; headings of groups have a column of their own."""
+    names = [_heading(column, corner) for column in table.columns]
+    headed = any(group.heading for group in table.groups)
+    rows = (
+        [*([group.heading * (number == 0)] if headed else []), *map(_written, table.columns, line)]
+        for group in table.groups
+        for number, line in enumerate(group.lines())
+    )
+    yield from table_lines([*([""] if headed else []), *names], rows)
+
+
+def _heading(column: doc.Column, corner: str) -> str:
+    if column.kind == "name":
+        return corner or ("" if column.obvious else column.heading)
+    return column.heading
 
 
 def _written(column: doc.Column, cell: doc.Cell) -> str:

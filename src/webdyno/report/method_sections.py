@@ -90,13 +90,6 @@ def repeat_section(folder: Path, head: RunHead) -> doc.Section:
         ),
         doc.Code(head.repeat_command(folder)),
     ]
-    if head.format == 1:
-        how = [
-            doc.Paragraph(
-                "Save the experiment below as a file, and give that to `webdyno run`, version "
-                f"{head.webdyno_version}."
-            )
-        ]
     whole = "The experiment as it was run, every default and the seed written out"
     folded = doc.Folded(whole, [doc.Code(head.experiment.toml())])
     return doc.Section("How to repeat it", [*how, folded], anchor="Reproduce")

@@ -12,7 +12,7 @@ from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.model.metrics import CAPACITY
 from webdyno.report import document as doc
 from webdyno.report.percentiles import merged_latency, percentile
-from webdyno.report.ratio_tables import MetricTable, confidence_words
+from webdyno.report.ratio_tables import MetricTable, Row, ci_heading
 from webdyno.report.view import PointView
 from webdyno.report.words import (
     MICROSECONDS,
@@ -41,9 +41,29 @@ def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = Fals
     `tails`: where variants have columns also percentiles that are known of all slots alone.
     """
     beside = [it for it in point.beside if it.metric.name in SHOWN]
-    if deciding.ranked or len(deciding.rows) > MOST_COLUMNS:
+    if _has_rows(deciding):
         return _rows_of_variants(point, deciding, beside)
     return _columns_of_variants(point, [deciding, *beside], TAILS if tails else {})
+
+
+def not_shown(point: PointView) -> list[MetricTable]:
+    """Give the metrics that the table leaves out, or has no room for where variants have rows."""
+    if point.deciding and _has_rows(point.deciding):
+        return point.beside
+    return [table for table in point.beside if table.metric.name not in SHOWN]
+
+
+def _has_rows(deciding: MetricTable) -> bool:
+    """Whether variants have rows, and not columns."""
+    return deciding.ranked or len(deciding.rows) > MOST_COLUMNS
+
+
+def failed_requests(points: Sequence[PointView]) -> str:
+    """Say how many requests failed, by variant; `none` where none did."""
+    variants = points[0].data.experiment.variants
+    failed = {name: sum(_failures(point.data, name) for point in points) for name in variants}
+    said = (f"{name} {text.number(count)}" for name, count in failed.items() if count)
+    return ", ".join(said) or "none"
 
 
 def _columns_of_variants(
@@ -58,16 +78,17 @@ def _columns_of_variants(
     if compared:
         columns += [
             doc.Column("ratio", "ratio"),
-            doc.Column(f"{confidence_words(tables[:1])} CI", "range"),
+            doc.Column(ci_heading(tables[0]), "range"),
             doc.Column("verdict", "verdict", obvious=True),
         ]
     blank = [""] * 3 if compared else []
     rows: list[list[doc.Cell | str]] = []
-    for number, it in enumerate(tables):
-        name = doc.Cell(metric_title(it.metric), strong=number == 0)
-        ratio = _compared(it.rows[0].comparison, decides=number == 0) if compared else []
-        rows.append([name, *(_value(it.metric, row.value) for row in it.rows), *ratio])
-        if tail := tails.get(it.metric.name):
+    for number, table in enumerate(tables):
+        name = doc.Cell(metric_title(table.metric), strong=number == 0)
+        values = (_bound(point, table, row) + _value(table.metric, row.value) for row in table.rows)
+        ratio = _compared(table.rows[0].comparison, decides=number == 0) if compared else []
+        rows.append([name, *values, *ratio])
+        if tail := tails.get(table.metric.name):
             merged = (merged_latency(point.data, variant) for variant in variants)
             name = doc.Cell(f"Latency {tail}", below="all slots")
             rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
@@ -85,7 +106,7 @@ def _rows_of_variants(
         doc.Column("variant", "name", obvious=True),
         doc.Column(metric_title(deciding.metric), "value"),
         doc.Column("ratio", "ratio"),
-        doc.Column(f"{confidence_words([deciding])} CI", "range"),
+        doc.Column(ci_heading(deciding), "range"),
         doc.Column("verdict", "verdict", obvious=True),
         *(doc.Column(metric_title(it.metric), "value", spare=True) for it in beside),
         doc.Column("Failed", "value"),
@@ -95,7 +116,7 @@ def _rows_of_variants(
         [
             *([row.rank] if deciding.ranked else []),
             row.variant,
-            _value(deciding.metric, row.value),
+            _bound(point, deciding, row) + _value(deciding.metric, row.value),
             *_compared(row.comparison, decides=True),
             *(
                 _value(it.metric, known.get(row.variant))
@@ -106,6 +127,12 @@ def _rows_of_variants(
         for row in deciding.rows
     ]
     return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
+
+
+def _bound(point: PointView, table: MetricTable, row: Row) -> str:
+    """Mark a capacity that only the load kept from being higher."""
+    bounds = [found.variant for found in point.judgement.saturation if found.is_lower_bound]
+    return "≥ " if table.metric.name == CAPACITY and row.variant in bounds else ""
 
 
 def _value(metric: Metric, value: VariantValue | None) -> str:
@@ -120,8 +147,12 @@ def _value(metric: Metric, value: VariantValue | None) -> str:
     return text.quantity(value.interval) if value.interval else text.significant(known)
 
 
+def _failures(data: PointData, variant: str) -> int:
+    return sum(slot.load.failures.total for slot in data.of_variant(variant))
+
+
 def _failed(data: PointData, variant: str) -> str:
-    return text.number(sum(slot.load.failures.total for slot in data.of_variant(variant)))
+    return text.number(_failures(data, variant))
 
 
 def _compared(found: Comparison | None, *, decides: bool) -> list[doc.Cell | str]:

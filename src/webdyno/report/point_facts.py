@@ -3,13 +3,14 @@
 Terminal and page say it in the same words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import inf, isfinite
 from statistics import median
 
 from webdyno.judge.databases import cpu_apart, other_statements
 from webdyno.judge.judgement import decisive
-from webdyno.judge.long_look import warnings_words
+from webdyno.judge.long_look import look_in_short
 from webdyno.judge.point_data import PointData
 from webdyno.judge.time_spent import explanation_in_short, what_waits
 from webdyno.judge.validity import excluded_words
@@ -17,13 +18,21 @@ from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Comparison, Judgement, Verdict
 from webdyno.model.load import Load
-from webdyno.model.metrics import CAPACITY
+from webdyno.model.metrics import CAPACITY, METRICS
 from webdyno.model.records import SlotRecord
+from webdyno.report.document import Facts
+from webdyno.report.metrics_table import SHOWN
 from webdyno.report.view import PointView
 from webdyno.report.words import SIGNS
 
+TRUST = "Trust"
+"""What a line says of how far the figures can be believed."""
 BUSY = 0.9
 """Share of its CPUs' time from which a server or a client counts as saturated."""
+MOST_NAMED = 2
+"""Variants whose CPUs are told one by one."""
+LEAST_WORTH_SAYING = 0.02
+"""Shift of a metric next to the deciding one that is told."""
 MOST_ENDPOINTS = 4
 """Endpoints on which variants differ that are named."""
 
@@ -34,7 +43,9 @@ def scope(experiment: Experiment) -> str:
     asked = [request.label for request in experiment.asked] or [f"GET {it}" for it in load.paths]
     varied = set(experiment.factors)
     if not varied:
-        return " · ".join([text.listed_to(1, asked), *_load(load)])
+        objectives = [text.listed(wanted.text for wanted in experiment.objectives)]
+        parts = [text.listed_to(1, asked), *filter(None, objectives), *_load(load)]
+        return " · ".join(parts)
     named = text.factor_names(experiment.factors)
     levels = experiment.factors.items()
     said = (f"{named[key]} {', '.join(map(text.level, of))}" for key, of in levels)
@@ -43,36 +54,68 @@ def scope(experiment: Experiment) -> str:
 
 def _load(load: Load) -> Iterator[str]:
     keep = "keep-alive " if load.keepalive == "always" else ""
-    yield text.count(load.connections, f"{keep}connection")
-    searched = "full speed" if load.loop == "closed" else "arrival rate searched for"
-    yield f"{load.rate_per_s:,g} {load.due}s/s" if load.rate_per_s else searched
+    at_most = "at most " if load.loop == "open" else ""
+    yield at_most + text.count(load.connections, f"{keep}connection")
+    if load.rate_per_s:
+        yield f"{load.rate_per_s:,g} {load.due}s/s"
+    elif load.loop == "closed":
+        yield "full speed"
 
 
-def point_facts(point: PointView, trust: str = "") -> Iterator[tuple[str, str]]:
-    """Say what was found of causes and limits; `trust`, where it is said, comes after them."""
-    judged = point.judgement
+def point_facts(point: PointView) -> Facts:
+    """Say what was found of causes and limits, and what speaks for the figures: a line each."""
+    return list(chain.from_iterable(fact(point) for fact in FACTS))
+
+
+def _each_endpoint(point: PointView) -> Iterator[tuple[str, str]]:
     if point.endpoints:
-        yield "Endpoints", _endpoints(judged)
+        yield "Endpoints", _endpoints(point.judgement)
+
+
+def _why(point: PointView) -> Iterator[tuple[str, str]]:
+    judged = point.judgement
     whys = [*filter(None, map(explanation_in_short, judged.explanations)), *what_waits(judged)]
     if whys:
         yield "Why", " ".join(whys)
+
+
+def _database(point: PointView) -> Iterator[tuple[str, str]]:
     if databases := [*other_statements(point.data), *cpu_apart(point.data)]:
         yield "Database", ". ".join(databases)
-    if judged.rounds:
-        if point.data.measure.decide_on != CAPACITY:  # a search goes up to the limit
-            yield "Limit", _limit(point.data)
-        if trust:
-            yield "Trust", trust
-    if judged.looks:
-        yield "Longer load", "; ".join(_longer_load(judged))
 
 
-def _longer_load(judged: Judgement) -> Iterator[str]:
+def _limit(point: PointView) -> Iterator[tuple[str, str]]:
+    searched = point.data.measure.decide_on == CAPACITY  # a search goes up to the limit
+    if point.judgement.rounds and not searched:
+        yield "Limit", _limit_words(point.data)
+
+
+def _trust(point: PointView) -> Iterator[tuple[str, str]]:
+    if point.judgement.rounds:
+        yield TRUST, _trust_words(point)
+
+
+def _over_time(point: PointView) -> Iterator[tuple[str, str]]:
     """Say what long looks found, once of variants that were alike."""
     alike: dict[str, list[str]] = {}
-    for look in judged.looks:
-        alike.setdefault(warnings_words(look), []).append(look.variant)
-    yield from (f"{text.listed(variants)}: {said}" for said, variants in alike.items())
+    for look in point.judgement.looks:
+        alike.setdefault(look_in_short(look), []).append(look.variant)
+    if len(alike) == 1:
+        yield "Over time", next(iter(alike))
+    elif alike:
+        said = (f"{text.listed(variants)}: {found}" for found, variants in alike.items())
+        yield "Over time", "; ".join(said)
+
+
+FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
+    _each_endpoint,
+    _why,
+    _database,
+    _limit,
+    _trust,
+    _over_time,
+]
+"""What an answer says in a line each, in every medium."""
 
 
 def _endpoints(judged: Judgement) -> str:
@@ -89,16 +132,18 @@ def _endpoints(judged: Judgement) -> str:
     return f"{said}; median latency differs: {text.listed_to(MOST_ENDPOINTS, different)}"
 
 
-def _limit(data: PointData) -> str:
+def _limit_words(data: PointData) -> str:
     """Say how busy the CPUs of servers and client were: which of them was saturated."""
     slots = [slot for slot in data.slots if slot.phase == "measure"]
     client = max((slot.load.client.busy for slot in slots), default=0.0)
-    of_client = "client saturated" if client >= BUSY else "client has headroom"
+    of_client = f"client {text.percent(client)} busy"
+    if client >= BUSY:
+        of_client = f"client saturated ({text.percent(client)} busy)"
     closed = all(slot.load.loop == "closed" for slot in slots)
     busy = _busy_by_variant(data)
     saturated = any(share >= BUSY for share in busy.values())
-    queueing = ". Latency includes queueing" if closed and saturated else ""
-    return f"{_busy_words(busy)}; {of_client} ({text.percent(client)} busy){queueing}"
+    queueing = "; latency includes queueing" if closed and saturated else ""
+    return f"{_busy_words(busy)}; {of_client}{queueing}"
 
 
 def servers_busy(data: PointData) -> str:
@@ -109,11 +154,14 @@ def servers_busy(data: PointData) -> str:
 def _busy_words(busy: Mapping[str, float]) -> str:
     saturated = [variant for variant, share in busy.items() if share >= BUSY]
     if len(saturated) == len(busy):
-        return "server CPU saturated" + (" on all" if len(busy) > 1 else "")
+        return "server CPU saturated"
     if saturated:
-        return f"server CPU saturated on {text.listed(saturated)}"
+        return f"server CPU saturated on {text.listed_to(MOST_NAMED, saturated)}"
+    if len(busy) > MOST_NAMED:
+        least, most = (text.percent(end(busy.values())) for end in (min, max))
+        return f"servers not saturated ({least} to {most} busy)"
     each = (f"{variant} {text.percent(share)}" for variant, share in busy.items())
-    return f"no server CPU saturated ({', '.join(each)})"
+    return f"servers not saturated ({', '.join(each)})"
 
 
 def _busy_by_variant(data: PointData) -> dict[str, float]:
@@ -128,16 +176,17 @@ def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
     return median([min(cpu_s / (took_s * cpus), 1.0) for cpu_s, took_s in lengths if took_s] or [0])
 
 
-def trust_words(point: PointView) -> str:
+def _trust_words(point: PointView) -> str:
     """Say how often variants were restarted, what interfered, and what was excluded."""
     judged = point.judgement
-    if not judged.rounds:
-        return ""
     each = " each, interleaved" if len(point.data.experiment.variants) > 1 else ""
     asked = decisive(judged.comparisons, point.data.measure.decide_on)
+    shown = [
+        found for table in point.beside if table.metric.name in SHOWN for found in table.compared
+    ]
     said = [
         f"{text.count(judged.rounds, 'restart')}{each}",
-        interference_words(asked) if asked else "",
+        interference_words(asked, shown) if asked else "",
         slots_excluded(point) if judged.excluded else "",
     ]
     return "; ".join(filter(None, said))
@@ -160,16 +209,27 @@ def worst_interference(asked: Sequence[Comparison]) -> float:
     return max(shifts, default=0.0)
 
 
-def interference_words(asked: Sequence[Comparison]) -> str:
-    """Say the same in words."""
-    if not any(it.worst_case for it in asked):
+def interference_words(asked: Sequence[Comparison], beside: Sequence[Comparison] = ()) -> str:
+    """Say the same in words; of metrics `beside` those that it can have shifted much further."""
+    if not any(found.worst_case for found in asked):
         return "no interference seen"
     most = worst_interference(asked)
-    limited = {who: limit for it in asked for who, limit in it.limited_by.items()}
-    if most > 1 and limited:
-        who, limit = next(iter(limited.items()))
-        return f"{who} was {limit}-limited, so the ratio is only a bound"
+    if most > 1 and any(found.limited_by for found in asked):
+        return "the ratio is only a bound"
     if most > 1:
         return "interference can't be bounded tightly"
-    shifted = f"interference shifted the ratio by at most {text.percent(most)}"
-    return f"{shifted}, included in the CI"
+    further = ", ".join(_shifted_further(beside, max(2 * most, LEAST_WORTH_SAYING)))
+    if further:
+        return f"interference at most {text.percent(most)} ({further}), included in the CIs"
+    return f"interference at most {text.percent(most)}, included in the CI"
+
+
+def _shifted_further(beside: Sequence[Comparison], least: float) -> Iterator[str]:
+    """Name the metrics that interference can have shifted by more than so much."""
+    by_metric: dict[str, list[Comparison]] = {}
+    for found in beside:
+        by_metric.setdefault(found.metric, []).append(found)
+    for metric, compared in by_metric.items():
+        if (most := worst_interference(compared)) > least:
+            bounded = text.percent(most) if isfinite(most) else "without bound"
+            yield f"{METRICS[metric].metric.label}: {bounded}"

@@ -81,6 +81,12 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
     return f"{text.confidence_level(low).removesuffix('%')}{text.DASH}{text.confidence_level(high)}"
 
 
+def ci_heading(table: MetricTable) -> str:
+    """Name the intervals of a table's ratios: `95% CI`, or `joint 95% CI`."""
+    levels = [found.ratio.confidence for found in table.compared if found.ratio]
+    return text.ci_level(max(levels, default=0.0))
+
+
 def reasons(table: MetricTable) -> Iterator[tuple[str, str]]:
     """Say what each verdict rests on; where there is none, the answer has said why."""
     for found in table.compared:

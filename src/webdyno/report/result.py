@@ -1,6 +1,6 @@
-"""What came out of a run, as a document: the answer first and large, what was measured beside it.
+"""The parts of what came out of a run, each made once.
 
-The terminal and Markdown have a digest. The page (`result_page`) is made of the same parts.
+Terminal and Markdown (`brief`) and the page (`result_page`) are composed of them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +18,9 @@ from webdyno.report.around_rounds import (
     PreflightRow,
     adjustments_made,
     how_it_changes,
-    pilot_sections,
     preflight_of,
 )
-from webdyno.report.gate import gate_document, gate_outcome
-from webdyno.report.markdown import markdown
+from webdyno.report.gate import gate_outcome
 from webdyno.report.ratio_tables import beside_table, ratio_columns, reasons, variant_rows
 from webdyno.report.tuning import settings_toml, tuned_facts, tuning_gains
 from webdyno.report.view import PointView, RunView, why_no_figures
@@ -30,49 +28,12 @@ from webdyno.report.words import ABOUT_RANKS, verdict_counts
 
 MOST_DIFFERENCES = 8
 """Differences between the responses that are shown; the page has them all."""
-MOST_BESIDE = 4
-"""Metrics beside the deciding one in Markdown; the page has all."""
-
-
-def digest(view: RunView) -> doc.Document:
-    """Give what a terminal shows."""
-    if view.gate:
-        return gate_document(view.gate)
-    experiment = view.head.experiment
-    return doc.Document(experiment.title, experiment.question, list(_digest(view)))
-
-
-def _digest(view: RunView) -> Iterator[doc.Block]:
-    yield outcome(view)
-    yield from view.warnings
-    if view.deciding:
-        yield deciding_section(view)
-    yield from said_of_deciding(view)
-    only = None if view.several or view.ranked else view.points[0]
-    if only:
-        yield from cause_sections(only.judgement)
-        yield from each_request(only)
-        yield from other_metrics(only)
-        yield from pilot_sections(only.data)
-    yield from tuning(view)
-    yield from adjustment_sections(view.points)
-    yield from _differences(view.points)
-    yield doc.FactList(view.how)
 
 
 def deciding_section(view: RunView) -> doc.Section:
     """Give all points and variants on the deciding metric."""
     factors = view.factors if view.several else []
     return doc.Section(view.deciding[0].title, [deciding_table(view.points, factors)])
-
-
-def summary(view: RunView) -> str:
-    """Write question, answer, the figures it rests on and what speaks against it as Markdown."""
-    experiment = view.head.experiment
-    beside = [] if view.several else view.points[0].beside[:MOST_BESIDE]
-    blocks: list[doc.Block] = [outcome(view), *([deciding_section(view)] if view.deciding else [])]
-    blocks += [*([beside_table(beside)] if beside else []), *view.warnings, doc.FactList(view.how)]
-    return markdown(doc.Document(experiment.title, experiment.question, blocks))
 
 
 def outcome(view: RunView) -> doc.Headlines | doc.Counts:
@@ -116,13 +77,8 @@ def said_of_deciding(view: RunView) -> Iterator[doc.Paragraph]:
         yield from (doc.Paragraph(why, label=who) for who, why in reasons(view.deciding[0]))
 
 
-def cause_sections(
-    judged: Judgement, waits: Iterable[str] = (), *, brief: bool = False
-) -> Iterator[doc.Section]:
-    """Say what was found of causes; `waits` are further sentences on a response's time.
-
-    `brief`: only what was requested by measuring variants with something changed.
-    """
+def intervention_sections(judged: Judgement) -> Iterator[doc.Section]:
+    """Say what was found by measuring variants with something changed."""
     yield from _said(
         AT_THE_LIMIT,
         what_was_full(judged.saturation),
@@ -148,8 +104,10 @@ def cause_sections(
         note="Known causes of slow servers that this one may have; each was tried, alone, in a "
         "variant of its own.",
     )
-    if brief:
-        return
+
+
+def time_sections(judged: Judgement, waits: Iterable[str] = ()) -> Iterator[doc.Section]:
+    """Say where time goes; `waits` are further sentences on a response's time."""
     yield from _said("Under load for longer: how things change", how_it_changes(judged.looks))
     yield from _said(
         "Where a response's time goes",
@@ -215,7 +173,7 @@ def adjustment_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
     yield from _said("Automatic adjustments", lines)
 
 
-def _differences(points: Sequence[PointView]) -> Iterator[doc.Section]:
+def difference_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
     """Say what the variants answered differently before the load, what is wrong first."""
     found = {
         (line.about, line.what): line for point in points for line in preflight_of(point.data).shown

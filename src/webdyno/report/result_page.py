@@ -23,7 +23,7 @@ from webdyno.report.details import Cost, costs, of_endpoints
 from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.for_statisticians import for_statisticians
-from webdyno.report.gate import claimed, small_print
+from webdyno.report.gate import claimed
 from webdyno.report.method_sections import (
     configuration_section,
     environment_section,
@@ -35,16 +35,17 @@ from webdyno.report.metrics_table import metrics_table
 from webdyno.report.page import html, make_again
 from webdyno.report.percentiles import ALL_SLOTS, latency_table
 from webdyno.report.point_charts import point_figures
-from webdyno.report.point_facts import point_facts
+from webdyno.report.point_facts import TRUST, point_facts
 from webdyno.report.ratio_charts import ratio_figure
 from webdyno.report.ratio_tables import by_variant_table
 from webdyno.report.result import (
     adjustment_sections,
-    cause_sections,
     deciding_section,
     each_request,
+    intervention_sections,
     outcome,
     said_of_deciding,
+    time_sections,
     tuning,
 )
 from webdyno.report.view import PointView, RunView
@@ -115,7 +116,7 @@ def _made(view: RunView) -> Iterator[str]:
 def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield replace(outcome(view), card=card(view))
     if view.gate:
-        yield doc.Section("Checks", list(claimed(view.gate)), note=small_print(view.gate))
+        yield doc.Section("Checks", list(claimed(view.gate)))
     grave = [it for it in view.warnings if it.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)
@@ -176,8 +177,8 @@ def _heading(view: RunView) -> str:
 def _table_and_facts(point: PointView) -> Iterator[doc.Block]:
     if point.deciding:
         yield metrics_table(point, point.deciding, tails=True)
-    if facts := [*point_facts(point)]:
-        yield doc.FactList(facts)
+    if facts := [fact for fact in point_facts(point) if fact[0] != TRUST]:
+        yield doc.FactList(facts)  # the card says what to trust
 
 
 def _folded(point: PointView) -> doc.Folded:
@@ -198,7 +199,8 @@ def _point(
     """Give what there is to a point; `prefix` is for the names of one of several."""
     if folded := [*for_statisticians(point)]:
         yield doc.Section("For statisticians", folded)
-    yield from cause_sections(point.judgement, where_time_goes(point.judgement.waiting))
+    yield from intervention_sections(point.judgement)
+    yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
     yield from each_request(point)
     if endpoints := of_endpoints(point.judgement):
         yield doc.Section("What came of each request", [_counted(point, endpoints)])

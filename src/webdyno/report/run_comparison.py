@@ -16,6 +16,7 @@ from webdyno.model.several_runs import Change, Difference, PointComparison, Swee
 from webdyno.report import document as doc
 from webdyno.report.words import (
     as_headline,
+    change_headline,
     metric_title,
     ratio_cells,
     side_word,
@@ -52,13 +53,18 @@ def _changed(head: RunHead, compared: SweepComparison) -> Iterator[doc.Block]:
 
 def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Iterator[doc.Block]:
     found = at.comparison
-    sentences = found.headline if found.mismatches else found.headline.replace("; ", "\n")
-    yield doc.Headlines([as_headline(found.verdict, sentences)], text.levels_text(at.levels))
+    deciding = [
+        change for change in found.changes if change.metric == decide_on and change.of == "variant"
+    ]
+    headlines = [change_headline(change) for change in deciding]
+    if found.mismatches or not headlines:
+        headlines = [as_headline(found.verdict, found.headline)]
+    yield doc.Headlines(headlines, text.levels_text(at.levels))
     if not found.mismatches:
         shown = [
-            it
-            for it in found.changes
-            if it.change and (it.metric == decide_on or not only_deciding)
+            change
+            for change in found.changes
+            if change.change and (change.metric == decide_on or not only_deciding)
         ]
         if shown:
             yield _changes(shown, decide_on)
@@ -72,7 +78,7 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
         columns=[
             doc.Column("variant", "name", obvious=True),
             doc.Column("after ÷ before", "ratio"),
-            doc.Column(f"{text.confidence_level(levels[0] if levels else 0.95)} CI", "range"),
+            doc.Column(text.ci_level(max(levels, default=0.95)), "range"),
             doc.Column("verdict", "verdict"),
         ],
         groups=[

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from webdyno.judge.sentences import further, sentence, verdict_title
+from webdyno.judge.sentences import further, sentence, verdict_title, verdict_word
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
@@ -139,6 +139,19 @@ def comparison_headline(found: Comparison) -> Headline:
     """Give what a comparison comes to."""
     title = f"{SIGNS[found.verdict]} {verdict_title(found)}"
     return Headline(found.verdict, title, sentence(found), tuple(further(found)))
+
+
+def change_headline(found: Change) -> Headline:
+    """Give what became of a variant from one run to another."""
+    word = verdict_word(found.verdict, found.metric).upper()
+    decided = found.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    title = f"{SIGNS[found.verdict]} {f'{found.subject} is ' * decided}{word}"
+    if found.change is None or found.verdict is Verdict.INVALID:
+        return Headline(found.verdict, title, f"{found.subject}: {text.lower_first(found.why)}")
+    subject = "" if decided else f"{found.subject} has "
+    of_before = f"the {METRICS[found.metric].short} of before"
+    said = f"{subject}{text.times(found.change)} {of_before} ({text.ratio_range(found.change)})"
+    return Headline(found.verdict, title, said)
 
 
 def bias_sentences(found: Comparison) -> Iterator[str]:

@@ -189,7 +189,7 @@ def final_experiment(
     if not any(candidate.settings for candidate in found):
         return None
     return experiment.replace(
-        title=f"{' and '.join(contender.name for contender in contenders)}, tuned",
+        title=f"Tuning {' and '.join(contender.name for contender in contenders)}",
         question="What is the tuning of each variant worth?",
         variants=variants,
         race=RANKING if len(variants) >= FEWEST_IN_RACE else None,

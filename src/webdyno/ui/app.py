@@ -27,11 +27,11 @@ from webdyno.definitions import Catalogue
 from webdyno.judge.runs import compare_sweeps
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.text import finished
+from webdyno.report.brief import summary
 from webdyno.report.conditions import when
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.document import Document
 from webdyno.report.page import draw_blocks, style_sheet
-from webdyno.report.result import summary
 from webdyno.report.run_comparison import comparison_document
 from webdyno.report.words import SIGNS
 from webdyno.run.folder import RunFolder

@@ -77,7 +77,7 @@ def test_a_redirect_with_a_cookie_asks_for_the_cookie() -> None:
     [
         (204, "status = 204"),
         (401, "load.headers.Cookie"),
-        (404, "--root is heeded by conf: alone"),
+        (404, "by --path or --site"),
         (502, "passes requests on to"),
         (500, "its log is in the run's folder"),
     ],

@@ -78,7 +78,7 @@ def test_a_page_slower_than_a_slot_is_answered_in_its_drain() -> None:
     ("refusal", "what", "fix"),
     [
         ("limiting requests, excess: 20.5", "its log says: limiting requests", "limit_req"),
-        ("", "(503)", "refuses requests under load"),
+        ("", "(503)", "fewer connections"),
     ],
 )
 def test_statuses_that_come_under_load_alone_are_not_looked_for_with_curl(

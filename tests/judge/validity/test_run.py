@@ -36,8 +36,8 @@ def test_a_server_that_died_makes_its_variant_invalid() -> None:
     )
     (warning,) = found_in(run).values()
     assert (warning.rule, warning.severity, warning.variant) == ("incident", "invalid", "apache")
-    assert "round 7: service apache ended with signal 9" in warning.what
-    assert "worker exited on signal 9" in warning.fix
+    assert "service apache ended with signal 9 (round 7)" in warning.what
+    assert "worker exited on signal 9" in warning.what
     assert "webdyno resume" in warning.fix
 
 
@@ -72,7 +72,8 @@ def test_a_load_generator_that_ended_is_told_with_what_to_do() -> None:
     run = with_incidents(incident(None, round_number=6, log_tail=["thread panicked"]))
     (warning,) = found_in(run).values()
     assert (warning.severity, warning.variant) == ("note", None)
-    assert "the load generator, round 6" in warning.what
+    assert warning.what.startswith("the load generator: ")
+    assert "(round 6)" in warning.what
     assert "webdyno resume" in warning.fix
 
 

@@ -26,7 +26,7 @@ from webdyno.model.base import Interval
 from webdyno.model.capacity import CapacitySettings, Level, Objective
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, number, percent, quantity_bounds, upper_first
-from webdyno.model.judgement import Judgement, ValidityWarning, VariantValue, Verdict
+from webdyno.model.judgement import Judgement, ValidityWarning, Verdict
 from webdyno.model.long_look import LongLook
 from webdyno.model.metrics import CAPACITY, METRICS, capacity_rps
 from webdyno.model.records import SlotRecord
@@ -42,14 +42,10 @@ SEARCH_TRIALS = 10
 
 CLIENT_LATE = ", where the load generator itself was still too late: its threads get a CPU late"
 FIX_OF_LATE = (
-    "Take a machine that is less busy, or one whose CPUs aren't lent to others, or ask for longer "
-    "times (--slo 'p99<50ms'): `webdyno doctor --calibrate` shows how late the load generator is "
-    "here."
+    "Ask for longer times (--slo 'p99<50ms'): `webdyno doctor --calibrate` shows how late the load "
+    "generator is here."
 )
-FIX_OF_NONE = (
-    "Ask for what the variant can do when nobody else is there (see its latency in "
-    "`webdyno load`), or look for errors with `webdyno up` and curl."
-)
+FIX_OF_NONE = "Ask for what it can do without load: `webdyno load` shows its latency."
 
 
 def held(slot: SlotRecord) -> bool:
@@ -73,7 +69,7 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
         slots = data.of_variant(variant)
         if not slots or any(map(held, slots)):
             continue
-        objectives = " and ".join(it.text for it in data.experiment.objectives)
+        objectives = _objectives(data)
         lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
         late = lowest.client_limited
         yield ValidityWarning(
@@ -151,8 +147,8 @@ def _client_ends_it(data: PointData) -> Iterable[ValidityWarning]:
                 variant,
                 "the load generator could not offer more in time: the capacity is at least what "
                 "was found",
-                "Give the client more CPUs, as with --server-cores 1 on a machine of several, or "
-                "let requests leave in groups: --set load.send_lag_budget=200us.",
+                "Give the client more CPUs (--server-cores 1), or let requests leave in groups: "
+                "--set load.send_lag_budget=200us.",
                 [CAPACITY],
             )
 
@@ -181,8 +177,7 @@ def _collapses(data: PointData) -> Iterable[ValidityWarning]:
             f"after an overload it failed at a rate that it had carried before, in "
             f"{count(len(down), 'round')} of {len(tried)}; it was started again after each "
             "overload",
-            "Its queue, its workers or its memory don't recover by themselves: limit what it "
-            "accepts at once, or shed load in front of it.",
+            "Limit what it accepts at once, or shed load in front of it.",
             [CAPACITY],
         )
 
@@ -206,7 +201,7 @@ def _without_end(data: PointData) -> Iterable[ValidityWarning]:
                 "no-capacity-found",
                 variant,
                 f"the search came to no end in {count(len(without), 'round')}",
-                "What the variant carries changes all the time: look for what else runs here.",
+                "Look for what else runs on this machine.",
             )
 
 
@@ -295,7 +290,7 @@ class AloneQuestion(Question):
     def judge(self, data: PointData) -> Judgement:
         """Say what the variant can take, or why that isn't known."""
         judged = super().judge(data)
-        verdict, said = _response(data, judged.variants, judged.warnings)
+        verdict, said = _response(data, judged)
         return judged.replace(verdict=verdict, headline=said)
 
     def so_far(self, data: PointData) -> str:
@@ -308,15 +303,13 @@ class AloneQuestion(Question):
         return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
 
 
-def _response(
-    data: PointData, variants: Sequence[VariantValue], warnings: Sequence[ValidityWarning]
-) -> tuple[Verdict, str]:
+def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
     """Say what the only variant can take, or why that isn't known."""
     (variant,) = data.experiment.variants
-    for warning in warnings:
+    for warning in judged.warnings:
         if warning.invalidates(CAPACITY, (variant, variant)):
             return Verdict.INVALID, f"{upper_first(warning.what)}."
-    value = next(it for it in variants if it.metric == CAPACITY)
+    value = next(value for value in judged.variants if value.metric == CAPACITY)
     if not value.by_round:
         return Verdict.INCOMPLETE, f"no round found a capacity of {variant}"
     rounds, least = count(len(value.by_round), "round"), data.measure.min_rounds
@@ -324,13 +317,19 @@ def _response(
     if len(value.by_round) < least or value.interval is None:
         why = f"{rounds} so far, {least} are needed"
         return Verdict.INCONCLUSIVE, f"{variant} can take {known}: {why}"
-    at_least = "at least " if client_was_the_limit(data, variant) else ""
-    limit = ", where it was client-limited" if at_least else ""
-    return Verdict.MEASURED, f"{variant} can take {at_least}{known}, {rounds}{limit}"
+    by_client = client_was_the_limit(data, variant)
+    is_bound = by_client or any(found.is_lower_bound for found in judged.saturation)
+    limit = ", where it was client-limited" if by_client else ""
+    said = f"{variant} can take {'at least ' * is_bound}{known} with {_objectives(data)}{limit}"
+    return Verdict.MEASURED, f"{said}, {rounds}"
+
+
+def _objectives(data: PointData) -> str:
+    return " and ".join(wanted.text for wanted in data.experiment.objectives)
 
 
 def _found(interval: Interval | None, by_round: Sequence[float]) -> str:
     if interval is None:
         return f"{number(by_round[0])} req/s"
     around = quantity_bounds(interval)
-    return f"{number(interval.estimate)} req/s (95% interval {around})"
+    return f"{number(interval.estimate)} req/s (95% CI {around})"

@@ -33,8 +33,8 @@ from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule
 
 MOST_NAMED = 2
 """Open claims in a headline."""
-FACTORS_ABOVE = 10.0
-"""More than so many times worse is told as a factor: nobody reads 1 200%."""
+FACTORS_ABOVE = 2.0
+"""A change beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
 KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
 LIMITED_KINDS = {"throughput", "latency"}
@@ -48,6 +48,7 @@ class MeasuredClaim:
     endpoint: str
     rule: MetricRule
     tolerance: float
+    """As a share of the baseline's value."""
     d: Logs
     """ln(head / baseline) of each round, baseline being the geometric mean of both its variants."""
     again: Logs
@@ -63,6 +64,12 @@ class MeasuredClaim:
     """That are planned there; None for those that were requested."""
     excluded_by: str = ""
     """The rule that left most of its slots out; empty where none was."""
+
+    @property
+    def worse_share(self) -> float:
+        """How many times worse head may be, less one: of 5% less throughput that is 1/0.95 - 1."""
+        falls = self.rule.metric.better == "higher"
+        return self.tolerance / (1 - self.tolerance) if falls else self.tolerance
 
     def same_again(self, risk: float) -> Estimate | None:
         """Give the interval of the two baselines' log ratio; None with fewer than two rounds."""
@@ -83,7 +90,7 @@ class MeasuredClaim:
         bound = replace(self.bound, up=self.bound.up + differs, down=self.bound.down + differs)
         better = self.rule.metric.better
         most, fewest = self.most_rounds or measure.max_rounds, measure.min_rounds
-        return ask_within(self.d, bound, OneSided(self.tolerance, better, most, fewest, risk))
+        return ask_within(self.d, bound, OneSided(self.worse_share, better, most, fewest, risk))
 
 
 @dataclass(frozen=True)
@@ -251,22 +258,31 @@ def _said(claim: GateClaim) -> str:
     if claim.worse is None:
         return f"{named}, {claim.why}"
     because = f", {claim.why}" if claim.answer == "inconclusive" else ""
-    return f"{named} {worse_range(claim)} (limit +{percent(claim.tolerance)}){because}"
+    return f"{named} {change_range(claim)} (limit {limit_words(claim)}){because}"
 
 
-def worse_range(claim: GateClaim) -> str:
-    """Give by how much head is worse: `−1.8 to +2.1%`, below zero better; or `6.5–14×`."""
+def limit_words(claim: GateClaim) -> str:
+    """Give the limit as it is asked for: `+5%`, of a throughput `−5%`."""
+    sign = "−" if METRICS[claim.metric].metric.better == "higher" else "+"
+    return f"{sign}{percent(claim.tolerance)}"
+
+
+def change_range(claim: GateClaim) -> str:
+    """Give by how much head's value differs from baseline's: `−1.8 to +2.1%`, or `6.5–14×`."""
     if claim.answer == "invalid":
-        return "no result"
+        return "invalid"
     if claim.worse is None:
         return "too few valid rounds"
-    if claim.worse.low < 1 / KNOWN_WITHIN or claim.worse.high > KNOWN_WITHIN:
-        at_least = f"{significant(claim.worse.low, 2)}× or more"
-        return at_least if claim.worse.low > 1 else "unknown"
-    if claim.worse.high > FACTORS_ABOVE:
-        return f"{significant(claim.worse.low, 2)}{DASH}{significant(claim.worse.high, 2)}×"
-    low, high = (_signed(end - 1) for end in (claim.worse.low, claim.worse.high))
-    return f"{low} to {high}%"
+    rises = METRICS[claim.metric].metric.better == "lower"
+    low, high = claim.worse.low, claim.worse.high
+    if low < 1 / KNOWN_WITHIN or high > KNOWN_WITHIN:
+        if low <= 1:
+            return "unknown"
+        return f"{significant(low, 2)}× or more" if rises else f"{significant(1 / low, 2)}× or less"
+    low, high = (low, high) if rises else (1 / high, 1 / low)
+    if high > FACTORS_ABOVE or low < 1 / FACTORS_ABOVE:
+        return f"{significant(low, 2)}{DASH}{significant(high, 2)}×"
+    return f"{_signed(low - 1)} to {_signed(high - 1)}%"
 
 
 def _signed(share: float) -> str:

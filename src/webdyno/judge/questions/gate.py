@@ -250,7 +250,7 @@ def _why(answered: Answered, among: int) -> str:
     if answered.answer == "worse":
         return f"worse by more than {percent(claim.tolerance)} (95% confidence)"
     differs = claim.baseline_differs(RISK / among)
-    if differs > log(1 + claim.tolerance) / 2:
+    if differs > log(1 + claim.worse_share) / 2:
         return f"two copies of baseline differ by up to {percent(expm1(differs))}"
     return f"inconclusive after {count(len(claim.d), 'round')}"
 
@@ -273,8 +273,8 @@ def _other_statements(run: RunData) -> list[str]:
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
     """Tell baselines that differ from themselves."""
     return [
-        f"A/A check, {claim.endpoint}: two copies of baseline differ by up to "
-        f"{percent(expm1(differs))} in {claim.rule.short}; the limit is widened by as much"
+        f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
+        f"{claim.rule.short}; the limit is widened by as much"
         for claim in claims
         if (differs := claim.baseline_differs(RISK / among))
     ]

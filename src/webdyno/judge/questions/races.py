@@ -218,7 +218,7 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
         sign_flip_p=None,
         delta=DELTA,
         verdict=Verdict.INVALID,
-        why=f"{variant} has no rank: {why}.",
+        why=f"{variant} has no rank: {why.removeprefix(f'variant {variant}: ')}.",
     )
 
 

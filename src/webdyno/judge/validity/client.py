@@ -66,13 +66,16 @@ def _busiest(slots: Sequence[SlotRecord]) -> str:
     )
 
 
+MORE_CLIENT_CPUS = (
+    "Give the client more CPUs (--server-cores 1), or decide on server CPU per request "
+    "(--set measure.decide_on=server_cpu_us)."
+)
+
 CLIENT_LIMITED = SlotRule(
     name="client-limited",
     broken=lambda slot: slot.load.client.busy > BUSY_LIMIT and not slot.load.client.busy_waits,
     what=_busiest,
-    fix="If there are CPUs to spare, give the client more of them (--server-cores N leaves it "
-    "all but N cores), or decide on server CPU per request, which the client's speed doesn't "
-    "enter: --set measure.decide_on=server_cpu_us.",
+    fix=MORE_CLIENT_CPUS,
     invalidates=TIMING,
     censors=True,
 )
@@ -108,9 +111,7 @@ CLIENT_CEILING = SlotRule(
     name="client-ceiling",
     broken=lambda slot: reaches_ceiling(slot, "client"),
     what=_highest,
-    fix="If there are CPUs to spare, give the client more of them (--server-cores N), or decide "
-    "on server CPU per request: --set measure.decide_on=server_cpu_us. After changes to this "
-    "machine, calibrate again.",
+    fix=MORE_CLIENT_CPUS,
     invalidates=TIMING,
     censors=True,
 )
@@ -134,7 +135,7 @@ CLIENT_CPU_STARVED = SlotRule(
     name="client-cpu-starved",
     broken=_waited,
     what=_most_waiting,
-    fix="Stop other programs on the client's CPUs, and look for a CPU quota of the container.",
+    fix="Stop other programs on the client's CPUs, or lift its container's CPU quota.",
     invalidates=TIMING,
     tolerated=INTERFERENCE_TOLERATED,
     has_bias_bound=True,
@@ -282,7 +283,7 @@ SEND_LAG = SlotRule(
     name="send-lag",
     broken=_lagged,
     what=_most_lag,
-    fix="Lower the arrival rate, give the client more CPUs, or stop other work on its CPUs.",
+    fix="Lower the arrival rate, or give the client more CPUs (--server-cores 1).",
     invalidates=LATENCY,
     has_bias_bound=True,
 )
@@ -337,8 +338,7 @@ OFFERED_RATE = SlotRule(
     name="offered-rate",
     broken=_missed,
     what=_rates,
-    fix="Lower the arrival rate below what every variant can answer: a queue that grows without "
-    "end has no latency. To find the most that a variant can do use a closed loop.",
+    fix="Lower the arrival rate below what every variant can answer.",
 )
 
 RULES = (

@@ -33,8 +33,8 @@ FEWEST_SLOTS = 4
 """… nor with fewer slots of each that show how much they do."""
 
 SAME = (
-    "To compare the variants without that, ask all for the same: --set load.keepalive=never opens "
-    "a connection for each request, --set load.keepalive=50 one for each 50 if servers allow that."
+    "Ask all variants for the same: --set load.keepalive=never (a connection for each request) or "
+    "--set load.keepalive=50."
 )
 
 ALL_CLOSED = 0.9
@@ -146,7 +146,7 @@ class _KeptAlike(SlotRule):
         shares = sorted({_one_in(_closed_share(slots)) for slots in variants})
         if all(_closed_share(slots) >= ALL_CLOSED for slots in variants):
             what = "no variant keeps connections: each request opened its own"
-            fix = "To say so in the experiment: --set load.keepalive=never."
+            fix = "Say so in the experiment: --set load.keepalive=never."
         else:
             what = f"the variants close kept connections alike, after {' or '.join(shares)}"
             fix = SAME
@@ -215,15 +215,15 @@ UNWANTED_KEEP_ALIVE = SlotRule(
         f"{count(sum(map(_reused, slots)), 'request')} "
         "went over a connection used before, although each was to open its own"
     ),
-    fix="This is the load generator's mistake: use another one, or ask for keep-alive.",
+    fix="Use another load generator, or ask for keep-alive.",
 )
 
 IDLE_CONNECTIONS = SlotRule(
     name="idle-connections",
     broken=_let_go,
     what=_fewest_held,
-    fix="Raise the server's limits of connections, workers and open files (see `webdyno list "
-    "NAME`) and its keep-alive timeout, or hold fewer: --set load.idle_connections=N.",
+    fix="Raise the server's limits of connections, workers and open files, or hold fewer: "
+    "--set load.idle_connections=N.",
 )
 
 RULES = (KEEP_ALIVE, UNWANTED_KEEP_ALIVE, IDLE_CONNECTIONS)

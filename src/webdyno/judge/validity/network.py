@@ -48,8 +48,8 @@ LISTEN_OVERFLOW = SlotRule(
         f"{count(sum(map(_dropped, readings_of(slots))), 'connection')} found "
         "the listen queue full, and waited a second or more for their next attempt"
     ),
-    fix="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), "
-    "give it more workers, or use fewer connections.",
+    fix="Raise the server's listen backlog and the kernel's limit (sysctl net.core.somaxconn), or "
+    "use fewer connections.",
     invalidates=TIMING,
 )
 
@@ -70,8 +70,7 @@ SYN_RETRANSMITS = SlotRule(
         f"{number(sum(map(_syns_again, readings_of(slots))))} "
         "connection attempts (SYN) had to be sent again, after a second or more"
     ),
-    fix="Raise the listen backlog and net.core.somaxconn, or use fewer new connections; on a "
-    "link with loss that is to be expected, so compare over keep-alive there.",
+    fix="Raise the listen backlog and net.core.somaxconn, or use fewer new connections.",
     invalidates=TIMING,
 )
 
@@ -98,8 +97,7 @@ PORTS_USED_UP = SlotRule(
     name="ports-used-up",
     broken=_out_of_ports,
     what=_ports,
-    fix="Use keep-alive or a lower arrival rate, widen net.ipv4.ip_local_port_range, or allow "
-    "net.ipv4.tcp_tw_reuse.",
+    fix="Use keep-alive, or widen net.ipv4.ip_local_port_range.",
 )
 
 SLOT_RULES = (LISTEN_OVERFLOW, SYN_RETRANSMITS, PORTS_USED_UP)
@@ -120,8 +118,7 @@ def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
                 variant,
                 f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
                 "measured, not the server, which may be faster than it looks",
-                "Use a faster link (--link) or smaller bodies to compare the servers themselves; "
-                "server CPU per request is still comparable.",
+                "Use a faster link (--link) or smaller bodies to compare the servers themselves.",
                 metrics_of_kind(TIMING),
             )
 

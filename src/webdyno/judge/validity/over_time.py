@@ -47,10 +47,9 @@ FAILS_SHARE = 0.01
 LENGTHS_S = {"2m": 120.0, "10m": 600.0, "1h": 3_600.0, "4h": 14_400.0}
 LONGEST = "24h"
 MUCH_LONGER = 3
-LOG = "`webdyno explain --profile` shows where the time goes."
 LOG_FIX = (
     "Look in the server's log for what it does then: garbage collection, compaction, rotation of "
-    f"logs, a lock. {LOG}"
+    "logs, a lock."
 )
 
 
@@ -164,8 +163,7 @@ TRENDS = (
         _over_the_round,
         noted=0.02,  # ABBA order cancels what all variants have in common of it
         over="slot of a round",
-        fix="Warm up longer (--set measure.warmup_s=5); throughput that falls on and on points to "
-        "a leak, a growing queue or throttled CPUs.",
+        fix="Warm up longer: --set measure.warmup_s=5.",
     ),
     Trend(
         "slot-trend",
@@ -173,8 +171,7 @@ TRENDS = (
         noted=0.05,
         over="third of its slots",
         seen=2 / 3,  # from the middle of the first third to that of the last
-        fix="Make slots longer, so that their beginning weighs less (--set measure.slot_s=2); a "
-        "throughput that falls points to CPUs that are throttled after a burst.",
+        fix="Make slots longer, so that their beginning weighs less: --set measure.slot_s=2.",
     ),
 )
 
@@ -203,7 +200,8 @@ def _slow(data: PointData) -> Iterator[ValidityWarning]:
                 look.variant,
                 f"{slow_words(look.slow, look)}, seen in {look_words(look)}; nothing else on this "
                 "machine explains that, so what it costs counts against the verdict",
-                f"A cache that expires all at once, a checkpoint, work in the background? {LOG}",
+                "Look in the server's log for what it does then: a cache that expires, a "
+                "checkpoint, work in the background.",
             )
 
 
@@ -231,8 +229,7 @@ def _drifts(data: PointData) -> Iterator[ValidityWarning]:
                 look.variant,
                 f"{drift_words(drift)} in {duration(look.unbroken_s)} of load; how far it moved "
                 "counts against the verdict",
-                f"Measure for longer: --soak {_longer(look)}. Where it settles later, set "
-                "measure.warmup_s to as much.",
+                f"Measure for longer: --soak {_longer(look)}.",
             )
 
 
@@ -248,7 +245,7 @@ def _growth(data: PointData) -> Iterator[ValidityWarning]:
             f"by {memory_words(round(look.growth.bytes_per_s.estimate))} a second: "
             f"{number(round(per_request.estimate))} bytes per request "
             f"({number(round(per_request.low))} to {number(round(per_request.high))})",
-            f"A cache that fills, or a leak: --soak {_longer(look)} shows whether it stops.",
+            f"See whether it is a cache that fills or a leak: --soak {_longer(look)}.",
         )
 
 
@@ -269,8 +266,8 @@ def _more_open(data: PointData) -> Iterator[ValidityWarning]:
             f"{duration(look.unbroken_s)} of load, by "
             f"{number(look.more_open.per_s.estimate)} a second: one for every "
             f"{number(round(every))} requests",
-            "What is opened and not closed ends at the limit on open files (ulimit -n): look at "
-            "what the descriptors are (ls -l /proc/PID/fd).",
+            "Look at what the descriptors are (ls -l /proc/PID/fd), before they reach the limit on "
+            "open files.",
         )
 
 
@@ -284,8 +281,8 @@ def _failing(data: PointData) -> Iterator[ValidityWarning]:
                 "died-later",
                 look.variant,
                 f"{look.died}, after {look_words(look, end.at_s if end else None)}",
-                "What was measured before is kept. The whole log is in the run's folder; look for "
-                "a crash, and give it more memory where it was killed for that.",
+                "Look in the server's log, in the run's folder, for a crash, or for too little "
+                "memory.",
             )
             yield died.replace(severity="invalid")
 
@@ -298,15 +295,14 @@ def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
             look.variant,
             f"{failing_words(worst)}{more}; it is the load generator that could open no more "
             "connections, so that says nothing of the servers, and nothing after it is counted",
-            "Use keep-alive or a lower arrival rate, widen net.ipv4.ip_local_port_range, or allow "
-            "net.ipv4.tcp_tw_reuse.",
+            "Use keep-alive, or widen net.ipv4.ip_local_port_range.",
         )
     found = note(
         "fails-later",
         look.variant,
         f"{failing_words(worst)}{more}",
-        "What was measured before is kept. Look in the server's log, in the run's folder, "
-        "for what it has no more of then: open files, ports, memory, connections to others.",
+        "Look in the server's log, in the run's folder, for what it has no more of then: open "
+        "files, ports, memory, connections to others.",
     )
     invalidates = worst.to_the_end and worst.share >= FAILS_SHARE
     return found.replace(severity="invalid") if invalidates else found

@@ -26,10 +26,7 @@ MARKUP = re.compile(r"<(script|style)\b.*?(</\1>|$)|<[^>]*(>|$)", re.DOTALL | re
 SOURCE = ("<?php", "<?=")
 """How files begin that a server should run, not send."""
 
-SEE_BODIES = (
-    "See with `webdyno up` and curl whether they are the same page. To have them compared byte by "
-    "byte, give the path its body_sha256 in the site's `site.toml`."
-)
+SEE_BODIES = "See with `webdyno up` and curl whether they are the same page."
 OTHER_BODIES = (
     "Correct it where that isn't what changed. --same-bodies refuses such revisions, but for what "
     "--ignore names, such as --ignore '$.items[*].id'."
@@ -105,7 +102,7 @@ def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
                 variant,
                 f"it differs from {baseline} not by its servers alone, as the experiment asks: "
                 f"{'; '.join(told)}",
-                "Read the verdict as being about all of that together.",
+                "Read the verdict as one about all of that together.",
             )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from webdyno.judge.validity.rule import SlotRule
-from webdyno.model.format import count, number
+from webdyno.model.format import count, number, upper_first
 from webdyno.model.metrics import responses
 from webdyno.model.records import Response, SlotRecord
 from webdyno.model.request import header
@@ -79,77 +79,68 @@ def _failure_rule(name: str, kind: str, noun: str, fix: str) -> SlotRule:
 
 UNDER_LOAD = {"429", "503"}
 """Too many requests; no room for this one now."""
-LIMITED = (
-    "A limit of its configuration refuses them (limit_req, limit_conn). Ask for less than it "
-    "allows (--set load.rate_per_s, fewer load.connections), or lift the limit."
-)
-OVERLOADED = (
-    "It refuses requests under load: by a limit of its configuration, or for want of workers. Its "
-    "log is in the run's folder; use fewer connections or a lower arrival rate, or raise that "
-    "limit."
-)
+LIMITED = "Lift that limit (limit_req, limit_conn), or ask for less: --set load.rate_per_s=N."
+OVERLOADED = "Use fewer connections or a lower arrival rate, or give the server more workers."
 NON_2XX = SlotRule(
     name="non-2xx",
     broken=lambda slot: bool(slot.load.all_of_it.failures.status),
     what=_unexpected_status,
     special_fix=_limit_or_overload,
-    fix="Ask for the page with `webdyno up` and curl, read the server's error log in the run's "
-    "folder, and correct the site, its permissions or the path.",
+    fix="Ask for the page with `webdyno up` and curl, and correct the site, its permissions or the "
+    "path.",
 )
 
 WRONG_BODY = _failure_rule(
     "wrong-body",
     "body",
     "response with an unexpected body",
-    "The server sent something else than the site's page: look at it with `webdyno up` and curl.",
+    "Look at what it sends with `webdyno up` and curl.",
 )
 
 TRUNCATED = _failure_rule(
     "truncated",
     "truncated",
     "truncated response",
-    "The server closed connections in the middle of responses: read its error log in the run's "
-    "folder, and look for crashes, memory limits and write timeouts.",
+    "Look in the server's error log, in the run's folder, for crashes, memory limits and write "
+    "timeouts.",
 )
 
 MALFORMED = _failure_rule(
     "malformed",
     "malformed",
     "response that is not HTTP",
-    "Look at the raw response with `webdyno up` and `curl -i --raw`; is another program listening?",
+    "Look at the raw response with `webdyno up` and `curl -i --raw`.",
 )
 
 TIMEOUTS = _failure_rule(
     "timeouts",
     "timeout",
     "request without a response in time",
-    "The server was overloaded or hung: use fewer connections or a lower arrival rate, give it "
-    "more workers, or raise load.timeout_s if slow responses are right.",
+    "Use fewer connections or a lower arrival rate; raise load.timeout_s if slow responses are "
+    "right.",
 )
 
 RESETS = _failure_rule(
     "resets",
     "reset",
     "connection reset by the server",
-    "No response came over a new connection, or to a request that must not be sent twice, such as "
-    "a POST. Read the error log in the run's folder: a worker that dies or a full queue does that. "
-    "Where the server only ends kept connections: --set load.keepalive=never.",
+    "Look in the server's error log, in the run's folder, for workers that die and full queues; "
+    "where it only ends kept connections, use --set load.keepalive=never.",
 )
 
 REFUSED = _failure_rule(
     "refused",
     "connect",
     "failed connection attempt",
-    "Nothing was listening, or the listen queue or a limit was full: check that the server stayed "
-    "up, and raise its backlog, open-file and connection limits.",
+    "Check that the server stayed up, and raise its limits of backlog, open files and connections.",
 )
 
 NO_RESPONSES = SlotRule(
     name="no-responses",
     broken=lambda slot: slot.load.all_of_it.completed == 0,
     what=lambda slots: f"not one valid response in {count(len(slots), 'slot')}",
-    fix="Ask for the page with `webdyno up` and curl; when it is only slow, make slots longer "
-    "with --set measure.slot_s=5.",
+    fix="Ask for the page with `webdyno up` and curl; if it is only slow, make slots longer: "
+    "--set measure.slot_s=5.",
 )
 
 RULES = (NON_2XX, WRONG_BODY, TRUNCATED, MALFORMED, TIMEOUTS, RESETS, REFUSED, NO_RESPONSES)
@@ -165,30 +156,28 @@ def fix_of_status(response: Response, of_all: Collection[int | None]) -> str:
     """Say what to do about a response; `of_all`: the statuses of all variants to this request."""
     status = response.status or 0
     itself = (
-        f"To measure this response itself, give the request `status = {status}` in [[requests]]"
+        f"to measure this response itself, give the request `status = {status}` in [[requests]]"
     )
     if OK <= status < REDIRECT:
-        return f"{itself}, if it is the right one."
+        return f"{upper_first(itself)}, if it is the right one."
     if REDIRECT <= status < BAD_REQUEST:
-        return f"{_redirected(response)} {itself}."
+        return f"{_redirected(response)}{itself}."
     if status in NOT_ALLOWED:
         return (
             "Send what it wants to see, such as --set 'load.headers.Cookie=${env:COOKIE}' or "
-            f"load.headers.Authorization; or name another page by --path. {itself}."
+            f"load.headers.Authorization, or name another page by --path; {itself}."
         )
     if status == NO_SUCH_PAGE:
         others = len(set(of_all)) > 1
         have = "that all variants have" if others else "that there is"
-        root = " (--root is heeded by conf: alone)" if others else ""
-        return f"Name a page {have}, by --path or --site{root}. {itself}."
+        return f"Name a page {have}, by --path or --site; {itself}."
     if status in BEHIND:
         return (
-            "What it passes requests on to doesn't answer, or it takes no more of them: start "
-            f"that, and see why; {LOGS}."
+            f"Start what it passes requests on to, or see why that takes no more of them: {LOGS}."
         )
     if status >= SERVER_ERROR:
-        return f"Its program failed: {LOGS}. {SEE}, and correct it."
-    return f"{SEE}, and correct it or the request. {itself}."
+        return f"See why its program failed: {LOGS}."
+    return f"{SEE}, and correct it or the request; {itself}."
 
 
 def _location(response: Response) -> str:
@@ -211,8 +200,8 @@ def _redirected(response: Response) -> str:
     if header(dict(response.headers), "set-cookie"):
         steps.append("send the cookie that it sets: --set 'load.headers.Cookie=${env:COOKIE}'")
     if not steps:
-        return "Redirects aren't followed."
-    return f"Redirects aren't followed; {'; '.join(steps)}."
+        return "Ask for the page that it leads to, as redirects aren't followed; "
+    return f"{upper_first('; '.join(steps))}, as redirects aren't followed; "
 
 
 def _is_local(host: str) -> bool:

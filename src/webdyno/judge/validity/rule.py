@@ -125,13 +125,13 @@ class SlotRule:
 
     def _warning(self, variant: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:
         too_many = self._too_many(bad, total)
-        share = f"{count(len(bad), 'slot')} of {total}"
+        share = f", in {len(bad)} of {count(total, 'slot')}"
         if not too_many:
-            scope = f" ({share}, excluded)"
+            scope = f"{share} (excluded)"
         elif self.has_bias_bound:
-            scope = f" ({share}; kept, and the worst-case CI allows for it)"
+            scope = f"{share} (kept: the CI allows for it)"
         elif self.censors:
-            scope = f" ({share}): its throughput is at least what was measured"
+            scope = f"{share}: its throughput is at least what was measured"
         else:
             scope = ""
         return ValidityWarning(

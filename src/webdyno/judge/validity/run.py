@@ -81,25 +81,23 @@ def _incidents(data: PointData) -> Iterator[ValidityWarning]:
             rule=INCIDENT.name,
             severity="invalid" if variant is not None and (lost or too_many) else "note",
             variant=variant,
-            what=f"{whose}, round {first.round}: {first.what}{more}{again}",
+            what=f"{whose}: {first.what} (round {first.round}){more}{again}{_log_end(first)}",
             fix=_fix(first, resume=bool(lost)),
         )
 
 
+def _log_end(incident: IncidentRecord) -> str:
+    lines = " | ".join(incident.log_tail[-3:])
+    return f"; its log ends: {lines}" if lines else ""
+
+
 def _fix(incident: IncidentRecord, *, resume: bool) -> str:
-    log = f"Its log ends: {' | '.join(incident.log_tail[-3:])}. " * bool(incident.log_tail)
-    go_on = "What was measured before is kept: continue with `webdyno resume`. " * resume
+    then = ", then continue with `webdyno resume`" * resume
     if incident.of_hosts:
-        return f"{log}{go_on}If it happens again, look at that host, and at the network to it."
+        return f"Look at that host, and at the network to it{then}."
     if incident.variant is None:
-        return (
-            f"{log}{go_on}If it happens again, see whether the kernel killed it (`dmesg`: out of "
-            "memory?), and report it to the makers of the load generator."
-        )
-    return (
-        f"{log}The whole log is in the run's folder; try the server by hand with `webdyno up`. "
-        f"{go_on}".rstrip()
-    )
+        return f"See whether the kernel killed it (`dmesg`: out of memory?){then}."
+    return f"Read its log in the run's folder, or try it with `webdyno up`{then}."
 
 
 INCIDENT = RunRule("incident", _incidents)
@@ -124,8 +122,7 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
                 variant=variant,
                 what=f"variant {variant}: a round has only {count(fewest, 'response')}, but the "
                 f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
-                fix="Make slots longer (--set measure.slot_s=5) or more "
-                "(--set measure.slots_per_variant=8).",
+                fix="Make slots longer: --set measure.slot_s=5.",
                 metrics=list(short),
             )
 
@@ -144,7 +141,7 @@ def _few_rounds(data: PointData) -> Sequence[ValidityWarning]:
             severity="note",
             variant=None,
             what=f"only {count(finished, 'finished round')}; a verdict needs at least {fewest}",
-            fix="Continue with `webdyno resume`, or run again with a longer --time.",
+            fix="Continue with `webdyno resume`.",
         )
     ]
 

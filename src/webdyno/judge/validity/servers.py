@@ -80,9 +80,8 @@ OTHER_WORK = SlotRule(
     name="other-work",
     broken=lambda slot: foreign_share(slot) > FOREIGN_LIMIT,
     what=_foreign,
-    fix="Stop other programs on this machine (`top` shows them), or keep them off the servers' "
-    "CPUs. A database that your application uses counts as another program, unless it is a service "
-    "of the variant or of its Compose file.",
+    fix="Stop other programs on this machine (`top` shows them); declare a database that your "
+    "application uses as a service of the variant.",
     invalidates=TIMING,
     tolerated=INTERFERENCE_TOLERATED,
     has_bias_bound=True,
@@ -136,8 +135,7 @@ MEMORY_LIMIT = SlotRule(
     name="memory-limit",
     broken=with_readings(_limit_reached),
     what=_killed_for_memory,
-    fix="Raise the limit or give the services fewer workers; what is measured at the limit is "
-    "the kernel taking memory back.",
+    fix="Raise the memory limit, or give the services fewer workers.",
 )
 
 
@@ -169,8 +167,7 @@ LEFT_OVER = SlotRule(
     name="left-over-work",
     broken=lambda slot: left_over_share(slot) > LEFT_OVER_LIMIT,
     what=_busy_others,
-    fix="Where they don't rest though webdyno waits for that before each slot: use fewer "
-    "connections or a lower arrival rate, or turn off what they do by themselves.",
+    fix="Use fewer connections or a lower arrival rate, or turn off what they do by themselves.",
     invalidates=WORK,
     has_bias_bound=True,
 )
@@ -234,9 +231,9 @@ def _miscounted(data: PointData) -> Iterator[ValidityWarning]:
                 "request-count",
                 variant,
                 f"the server counted {count(sum(n for _, n in off), 'request')} where the load "
-                f"generator sent {number(sent)} ({count(len(off), 'slot')} of {len(slots)})",
-                "If the server counted more, somebody else was asking it: look for monitoring or "
-                "another load. If it counted less, requests never reached it.",
+                f"generator sent {number(sent)} in {len(off)} of {count(len(slots), 'slot')}",
+                "Look for who else asks the server, such as monitoring; where it counted less, for "
+                "what keeps requests from reaching it.",
             )
 
 
@@ -272,8 +269,7 @@ def _waited(data: PointData) -> Iterator[ValidityWarning]:
                 f"{number(status.most_busy or 0)} of {count(workers or 0, 'worker')} of {role} had "
                 f"a request at the same time, with {number(connections)} connections: further "
                 f"requests waited for one{queue}",
-                "Latency includes that waiting. Where it isn't what is asked about, use "
-                f"fewer connections or give {role} more workers.",
+                f"Use fewer connections, or give {role} more workers.",
             )
 
 
