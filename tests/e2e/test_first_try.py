@@ -66,6 +66,12 @@ def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     assert "excluded (writes): DELETE /items/{id}" in said
     assert "excluded (answers 404): /gone" in said
     assert left_behind(tmp_path) == []
+    words = ("--env", "SHOP_SECRET=x", "--path", "/home", "--path", "/gone", "--force")
+    again = webdyno("init", *words, folder=tmp_path)
+    assert "/home: 200, 11 bytes" in again.stderr
+    assert "excluded (answers 404): /gone" in " ".join(again.stderr.split())
+    assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["requests"] == [{"path": "/home"}]
+    done = webdyno("init", "--env", "SHOP_SECRET=x", "--force", folder=tmp_path)
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
         "app": {"start": "python3 shop.py", "environment": {"SHOP_SECRET": "x"}},
         "requests": [{"path": "/home"}, {"path": "/items/7"}, {"path": "/none", "status": 204}],

@@ -34,7 +34,7 @@ from webdyno.stack.starting import start_stack
 
 KINDS = {"start": "cmd", "image": "image", "conf": "conf"}
 """By the key of `[app]`: the kind of system that it is alone."""
-ANSWERS_WITHIN_S = 5.0
+ANSWERS_WITHIN_S, ASKS_FOR_S = 5.0, 60.0
 MOST_REQUESTS = 6
 MOST_ASKED = 40
 FEW = 2
@@ -160,6 +160,9 @@ class _Asking:
     files: Path
     trial: FirstTry
     asked: dict[str, Seen] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Of those, the paths that were looked at, to be written or excluded."""
+    began: float = field(default_factory=time.monotonic)
 
     def ask(self, paths: Sequence[str]) -> None:
         first = self._see(paths[0] if paths else "/")
@@ -177,12 +180,19 @@ class _Asking:
         for route in routes:
             if route.filled is None:
                 self._exclude(route.lacks, route.label)
-            elif len(self.trial.valid) < MOST_REQUESTS:
+            elif self._has_room():
                 self._take(route.filled)
         if len(self.trial.valid) < FEW and (pages := list(self._links())):
             self.trial.by = "links of its pages"
-            for path in pages:
+            for path in filter(lambda _: self._has_room(), pages):
                 self._take(path)
+
+    def _has_room(self) -> bool:
+        """Whether more may be asked for than what the user names."""
+        is_late = time.monotonic() > self.began + ASKS_FOR_S
+        return (
+            len(self.trial.valid) < MOST_REQUESTS and len(self.asked) < MOST_ASKED and not is_late
+        )
 
     def _routes(self) -> tuple[str, list[Route]]:
         """Give the routes by the best that tells of them, and what that is."""
@@ -200,12 +210,13 @@ class _Asking:
 
     def _take(self, path: str) -> None:
         """Ask for a path, and keep its response among those that can be measured, or why not."""
-        if (path in self.asked and path != "/") or len(self.asked) >= MOST_ASKED:
+        if path in self.taken:
             return
+        self.taken.add(path)
         seen = self._see(path)
         if not seen.is_valid:
             self._exclude(seen.why_not, path)
-        elif len(self.trial.valid) < MOST_REQUESTS and seen not in self.trial.valid:
+        else:
             self.trial.valid.append(seen)
 
     def _exclude(self, why: str, what: str) -> None:
