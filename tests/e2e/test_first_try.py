@@ -49,7 +49,8 @@ def repository(folder: Path, files: dict[str, str]) -> None:
 
 
 def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
-    repository(tmp_path, {"Procfile": "web: python3 shop.py\n", "shop.py": SHOP})
+    files = {"Procfile": "web: python3 shop.py\n", "shop.py": SHOP, ".gitignore": ".env\n"}
+    repository(tmp_path, files)
     failed = webdyno("init", folder=tmp_path)
     assert failed.returncode == Exit.FAILED
     assert "KeyError: 'SHOP_SECRET'" in failed.stderr
@@ -71,6 +72,12 @@ def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     assert "/home: 200, 11 bytes" in again.stderr
     assert "excluded (answers 404): /gone" in " ".join(again.stderr.split())
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text())["requests"] == [{"path": "/home"}]
+    (tmp_path / ".env").write_text("export SHOP_SECRET=x\n")
+    sourced = ("--start", ". ./.env && exec python3 shop.py", "--force", "--path", "/home")
+    done = webdyno("init", *sourced, folder=tmp_path)
+    assert "Git ignores .env, which revisions need: build copies it" in done.stderr
+    assert done.returncode == Exit.OK, done.stderr
+    (tmp_path / ".env").unlink()
     done = webdyno("init", "--env", "SHOP_SECRET=x", "--force", folder=tmp_path)
     assert tomllib.loads((tmp_path / "webdyno.toml").read_text()) == {
         "app": {"start": "python3 shop.py", "environment": {"SHOP_SECRET": "x"}},

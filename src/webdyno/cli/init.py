@@ -17,6 +17,7 @@ from webdyno.report.console import tell
 if TYPE_CHECKING:
     from webdyno.lab.first_try import FirstTry
     from webdyno.own.layouts.found import FoundApp
+    from webdyno.revisions.repository import Repository
 
 FILE = "webdyno.toml"
 UNTRIED = "--no-try"
@@ -72,6 +73,7 @@ def init(
 
         webdyno init --image compose.yaml#web --path /items
     """
+    from webdyno.lab.first_try import repository_of, with_env_file
     from webdyno.own.layouts import find_app
     from webdyno.own.layouts.routes import untried_paths
     from webdyno.own.project_text import project_text
@@ -88,10 +90,13 @@ def init(
         tell(f"nginx.conf is compared without a file: {compare}")
     app = _as_told(found, *told) if told else _asked(folder, found, yes)
     app = replace(app, environment={**app.environment, **given_variables(env)})
+    repository = repository_of(folder)
     if build is not None:
         app = replace(app, build=build or None)
+    elif repository:
+        app = with_env_file(app, folder, repository)
     _show(app)
-    trial = _tried(app, folder, path, yes) if try_ else None
+    trial = _tried(app, folder, repository, path, yes) if try_ else None
     if trial:
         app = replace(app, headers={**app.headers, **trial.headers})
         requests = trial.requests
@@ -99,7 +104,9 @@ def init(
         requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
     target.write_text(project_text(app, requests), encoding="utf-8")
     tell(f"{target} written")
-    tell(f"    {command('compare', 'rev:.', f'rev:{_branch(folder)}')}")
+    branches = repository.branches() if repository else BRANCHES
+    against = next((it for it in BRANCHES if it in branches), "HEAD")
+    tell(f"    {command('compare', 'rev:.', f'rev:{against}')}")
     return Exit.OK
 
 
@@ -107,25 +114,33 @@ def _show(app: "FoundApp") -> None:
     """Say what was found, and what has to be looked at."""
     inside = "" if app.dir == "." else f", in {app.dir}"
     tell(f"by {app.by}{inside}")
-    for key in ("build", "prepare", "start", "image", "conf"):
+    for key in ("build", "setup", "prepare", "start", "image", "conf"):
         if value := getattr(app, key):
             tell(f"    {key + ':':<9}{value}")
+    for role, name in app.services.items():
+        tell(f"    {name} stands behind it, as {role}")
     for note in app.notes:
         tell(f"    {note}")
     for doubt in app.doubts:
         tell(f"    check: {doubt}")
 
 
-def _tried(app: "FoundApp", folder: Path, paths: Sequence[str], yes: bool) -> "FirstTry | None":
+def _tried(
+    app: "FoundApp",
+    folder: Path,
+    repository: "Repository | None",
+    paths: Sequence[str],
+    yes: bool,
+) -> "FirstTry | None":
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.cli.progress import at_terminal
-    from webdyno.lab.first_try import repository_of, try_out
+    from webdyno.lab.first_try import try_out
     from webdyno.own.layouts.tools import missing_tools
 
     if missing := missing_tools(app):
         tell(f"    not tried: {', '.join(missing)} isn't installed here")
         return None
-    if (repository := repository_of(folder)) is None:
+    if repository is None:
         tell("    not tried: revisions need a Git repository with a commit, and this is none")
         return None
     try:
@@ -171,15 +186,6 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
 
 
-def _branch(folder: Path) -> str:
-    """Name the branch that people compare with."""
-    from webdyno.lab.first_try import repository_of
-
-    repository = repository_of(folder)
-    names = repository.branches() if repository else ["main"]
-    return next((it for it in BRANCHES if it in names), "HEAD")
-
-
 def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
     """Give what a flag says: the key in the file, its value, and the flag."""
     given = {"start": start, "image": image}
@@ -197,9 +203,10 @@ def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundA
     from webdyno.own.layouts.found import FoundApp
 
     kept = found or FoundApp(by)
-    way: dict[str, Any] = {key: value}
-    build = kept.build if key == "start" else None
-    return FoundApp(by, build=build, paths=kept.paths, **way)
+    if key == "start":
+        others: dict[str, Any] = {"image": None, "conf": None, "root": None, "choices": {}}
+        return replace(kept, by=by, start=value, notes=(), doubts=(), **others)
+    return FoundApp(by, image=value, paths=kept.paths)
 
 
 def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -26,7 +26,7 @@ from webdyno.own.layouts.routes import (
 )
 from webdyno.own.target import users_environment
 from webdyno.own.variants import OWN_SITE
-from webdyno.revisions.builds import Recipe, built
+from webdyno.revisions.builds import REPOSITORY, Recipe, built
 from webdyno.revisions.repository import WORKING_TREE, Repository
 from webdyno.stack.ready import FirstRequest
 from webdyno.stack.speaking import Conversation, NoResponse, Said
@@ -34,6 +34,7 @@ from webdyno.stack.starting import start_stack
 
 KINDS = {"start": "cmd", "image": "image", "conf": "conf"}
 """By the key of `[app]`: the kind of system that it is alone."""
+ENV_FILE = ".env"
 ANSWERS_WITHIN_S, ASKS_FOR_S = 5.0, 60.0
 MOST_REQUESTS = 6
 MOST_ASKED = 40
@@ -104,6 +105,17 @@ def repository_of(folder: Path) -> Repository | None:
     return repository
 
 
+def with_env_file(app: FoundApp, folder: Path, repository: Repository) -> FoundApp:
+    """Have a program's build copy its `.env`, where Git ignores that: revisions lack it."""
+    file = (folder.resolve() / app.dir / ENV_FILE).relative_to(repository.top)
+    if not app.start or str(file) not in repository.ignored():
+        return app
+    copies = f'cp "${REPOSITORY}/{file}" .'
+    note = f"Git ignores {file}, which revisions need: build copies it"
+    build = f"{copies} && {app.build}" if app.build else copies
+    return replace(app, build=build, notes=(*app.notes, note))
+
+
 def try_out(
     app: FoundApp, folder: Path, repository: Repository, paths: Sequence[str], caller: Caller
 ) -> FirstTry:
@@ -120,10 +132,13 @@ def try_out(
     own = {
         "dir": str(files),
         "environment": dict(app.environment),
-        **({"ready_within": app.ready_within_s} if app.ready_within_s else {}),
-        **({"prepare": app.prepare} if app.prepare and way == "start" else {}),
-        **({"root": app.root} if app.root else {}),
+        "services": dict(app.services),
+        "setup": app.setup,
+        "prepare": app.prepare if way == "start" else None,
+        "root": app.root,
+        "ready_within": app.ready_within_s,
     }
+    own = {key: value for key, value in own.items() if value}
     found = one_system(f"{KINDS[way]}:{text}", own, Catalogue.load(), {}, [], caller)
     site, testbed = found.catalogue.site(OWN_SITE), Testbed()
     first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))

@@ -29,6 +29,8 @@ def _app(app: FoundApp) -> dict[str, object]:
     return {
         "dir": app.dir if app.dir != "." else None,
         "build": app.build,
+        **{f"services.{role}": name for role, name in app.services.items()},
+        "setup": app.setup,
         "prepare": app.prepare if app.start else None,
         "start": app.start,
         "image": app.image,

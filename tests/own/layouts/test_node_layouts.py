@@ -29,6 +29,15 @@ CASES = {
         NPM,
         says=("`nodemon src/s.js` is for development: not taken",),
     ),
+    "Express with PostgreSQL": Case(
+        {
+            "package.json": package("node s.js", "pg"),
+            "s.js": f"connect(process.env.DATABASE_URL)\n{LISTENS}",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        others={"services": {"db": "postgresql"}},
+    ),
     "no script": Case(
         {"package.json": {"main": "app.js"}, "app.js": LISTENS}, f"{PRODUCTION} node app.js"
     ),

@@ -71,7 +71,7 @@ CASES = {
         {
             **RAILS,
             "app/assets/x.css": "",
-            "config/database.yml": "adapter: sqlite3\n",
+            "config/database.yml": "default:\n  adapter: sqlite3\n\nproduction:\n  sqlite3\n",
             "config/credentials.yml.enc": "",
             "config/routes.rb": '  root "a#b"\n  get "up" => "x"\n  resources :items\n',
         },
@@ -81,6 +81,21 @@ CASES = {
         ("RAILS_ENV is production", "Git ignores config/master.key"),
         {"RAILS_ENV": "production", "SECRET_KEY_BASE": FOR_MEASURING},
         {"prepare": "bin/rails db:prepare"},
+    ),
+    "Rails with PostgreSQL and Redis": Case(
+        {
+            **RAILS,
+            "Gemfile": 'gem "rails"\ngem "pg"\ngem "redis"\n',
+            "config/database.yml": "test:\n  adapter: sqlite3\n\nproduction:\n  adapter: pg\n",
+            "config/cable.yml": "url: <%= ENV.fetch('REDIS_URL') %>\n",
+        },
+        f"bundle exec {PUMA}",
+        BUNDLE,
+        others={
+            "services": {"db": "postgresql", "cache": "redis"},
+            "setup": "bin/rails db:prepare",
+            "prepare": None,
+        },
     ),
     "Rack": Case(
         {"config.ru": "case x\nwhen '/items' then 1\nend\n"},

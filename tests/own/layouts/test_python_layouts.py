@@ -132,7 +132,7 @@ CASES = {
     ),
     "Django in a folder, with settings for production": Case(
         {
-            "requirements.txt": "Django\ngunicorn\n",
+            "requirements.txt": "Django\ngunicorn\npsycopg[binary]\n",
             "site/manage.py": MANAGE.replace("shop.settings", "shop.settings.local"),
             "site/shop/wsgi.py": "",
             "site/shop/settings/__init__.py": "",
@@ -144,16 +144,26 @@ CASES = {
         f".venv/bin/gunicorn --chdir site shop.wsgi {GUNICORN}",
         f"{VENV} -r requirements.txt && "
         ".venv/bin/python site/manage.py collectstatic --noinput >/dev/null",
-        says=(
-            "shop.settings.production holds its settings, not shop.settings.local",
-            "its settings want DATABASE_URL",
-            "its database has to be there",
-        ),
+        says=("shop.settings.production holds its settings, not shop.settings.local",),
         environment={
             "DJANGO_SETTINGS_MODULE": "shop.settings.production",
             "DJANGO_DEBUG": "False",
             "HOSTS": "127.0.0.1,localhost",
         },
+        others={
+            "services": {"db": "postgresql"},
+            "setup": ".venv/bin/python site/manage.py migrate --noinput >/dev/null",
+        },
+    ),
+    "Django whose database is named otherwise": Case(
+        {
+            "requirements.txt": "django\ngunicorn\nmysqlclient\n",
+            "manage.py": MANAGE,
+            "shop/settings.py": 'HOST = os.environ["SQL_HOST"]\n',
+        },
+        f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        says=("its settings want SQL_HOST", "it needs mariadb, and reads no DATABASE_URL"),
     ),
     "Django that answers to a host": Case(
         {

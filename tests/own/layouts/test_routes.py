@@ -22,7 +22,8 @@ SOURCES = {
     "s.js": "app.get('/a/:id', f)\nrouter.delete('/a/:id', f)\nx.get('https://e.org/')\n",
     "m.go": 'HandleFunc("GET /{$}", f)\nHandleFunc("PUT /go/{id}", f)\ne.GET("/echo", f)\n',
     "m.rs": '.route("/rs/:slug", get(f))\n#[get("/actix")]\n',
-    "C.java": '@GetMapping("/boot")\n@PostMapping("/boot")\n@RequestMapping(value = "/all")\n',
+    "src/main/java/org/samples/C.java": '@GetMapping("/boot")\n@PostMapping("/boot")\n'
+    '@RequestMapping(value = "/all")\n',
     "web.php": "Route::get('/php', f);\n",
     "r.ex": 'get "/ex", C, :x\n',
     "P.cs": 'app.MapGet("/cs", f);\n',

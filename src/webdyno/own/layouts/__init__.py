@@ -22,6 +22,7 @@ from webdyno.own.layouts import (
     ruby,
     rust,
 )
+from webdyno.own.layouts.databases import with_services
 from webdyno.own.layouts.found import FoundApp, Layout, is_of_interest
 from webdyno.own.layouts.ports import with_port
 
@@ -73,12 +74,13 @@ def _best_in(folder: Path) -> FoundApp | None:
     found = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
     telling = [it for it in found if it.is_whole or it.choices]
     first = next(iter(telling or found), None)
-    return first and _with_ports(first, folder)
+    return first and _completed(first, folder)
 
 
-def _with_ports(app: FoundApp, folder: Path) -> FoundApp:
-    choices = {name: with_port(it, folder) for name, it in app.choices.items()}
-    return replace(with_port(app, folder), choices=choices)
+def _completed(app: FoundApp, folder: Path) -> FoundApp:
+    """Add what holds for every layout: how it gets a port, and the databases behind it."""
+    choices = {name: _completed(it, folder) for name, it in app.choices.items()}
+    return replace(with_services(with_port(app, folder), folder), choices=choices)
 
 
 def _inside(folder: Path) -> Iterator[tuple[Path, FoundApp]]:

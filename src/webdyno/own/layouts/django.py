@@ -20,6 +20,8 @@ WANTED = re.compile(
     r"""(?:environ\[|(?<![\w.])(?:config|env(?:\.\w+)?)\()\s*["'](?P<name>[A-Z]\w+)["']\s*[\])]"""
 )
 """A variable without which they fail."""
+GIVEN = {"DATABASE_URL", "REDIS_URL"}
+"""Variables of services behind it."""
 SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
 DEBUG = re.compile(rf"^\s*DEBUG\s*=.*?{READ}", re.MULTILINE)
 DEBUGS = re.compile(r"^\s*DEBUG\s*=\s*True\b", re.MULTILINE)
@@ -55,18 +57,17 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     build = (
         f"{how.build} && {program} collectstatic --noinput >/dev/null" if collects else how.build
     )
-    is_sqlite = "sqlite3" in settings.text
     served = "Gunicorn serves it: `manage.py runserver` is for development"
     return FoundApp(
         how.by,
         f".venv/bin/gunicorn {chdir}{module} {LISTENS}",
         build,
-        f"{program} migrate --noinput >/dev/null" if is_sqlite else None,
+        prepare=f"{program} migrate --noinput >/dev/null",
         environment=environment,
         headers=dict(_headers(settings.text)),
         paths=_paths(top, settings.module) or ("/",),
         notes=(served, *notes, *(() if has_server else how.notes)),
-        doubts=tuple(_doubts(settings, environment, is_sqlite)),
+        doubts=tuple(_doubts(settings, environment)),
     )
 
 
@@ -136,17 +137,12 @@ def _paths(top: Path, module: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"/{it}" for it in found))[:MOST_PATHS]
 
 
-def _doubts(settings: _Settings, environment: dict[str, str], is_sqlite: bool) -> Iterator[str]:
+def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
     if DEBUGS.search(settings.text):
         yield f"DEBUG is True in {settings.module}: it is slower than in production"
     if _answers_nobody(HOSTS.search(settings.text)) and not DEBUGS.search(settings.text):
         yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
-    lacking = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys()
+    lacking = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
     if lacking:
         names = ", ".join(sorted(lacking))
         yield f"its settings want {names}: add them as environment.NAME below [app]"
-    if not is_sqlite:
-        yield (
-            "its database has to be there, filled: services and prepare can start one "
-            "(docs/how-to/compare-my-app.md#databases)"
-        )

@@ -33,8 +33,12 @@ class FoundApp:
     """How it starts as a program. It has one of start, image and conf; none of them where only the
     user can tell."""
     build: str | None = None
+    setup: str | None = None
+    """What fills its services, once."""
     prepare: str | None = None
     """What has to run before each start."""
+    services: Mapping[str, str] = field(default_factory=dict)
+    """Of the catalogue, behind it, by role."""
     dir: str = "."
     """Where it is, in the folder that was looked at."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -130,7 +134,8 @@ def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
         looked_at += 1
         inside = sorted(here.iterdir()) if here.is_dir() else []
         found += [it for it in inside if it.suffix in endings and it.is_file()]
-        folders += [it for it in inside if is_of_interest(it) and it.name not in SAMPLES]
+        others = SAMPLES if here == folder else ()
+        folders += [it for it in inside if is_of_interest(it) and it.name not in others]
     return found[:MOST_FILES]
 
 

@@ -48,10 +48,12 @@ def _laravel(folder: Path, needs: set[str], build: str | None) -> FoundApp:
         prepare = "php artisan migrate --force --quiet"
     if "laravel/octane" in needs:
         start = "php artisan octane:start --host=127.0.0.1 --port=$PORT"
-        return FoundApp("composer.json", start, build, prepare, environment=environment)
+        return FoundApp("composer.json", start, build, prepare=prepare, environment=environment)
     start = f"{WORKERS} php artisan serve --no-reload --host=127.0.0.1 --port=$PORT"
     doubts = (OWN_SERVER,)
-    return FoundApp("composer.json", start, build, prepare, environment=environment, doubts=doubts)
+    return FoundApp(
+        "composer.json", start, build, prepare=prepare, environment=environment, doubts=doubts
+    )
 
 
 def _needs(text: str) -> set[str]:

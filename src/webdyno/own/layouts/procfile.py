@@ -32,7 +32,7 @@ def find_in(folder: Path) -> FoundApp | None:
         start = out + start[len(start.split()[0]) :]
     heeds = bool(HEEDS.search(start))
     build = _build(folder, start)
-    app = FoundApp("Procfile", start, build, lines.get("release"), heeds_port=heeds)
+    app = FoundApp("Procfile", start, build, prepare=lines.get("release"), heeds_port=heeds)
     app = replace(app, start=for_production(in_venv(start, app.build)))
     if ruby.is_rails(folder):
         doubts = tuple(ruby.rails_doubts(folder))

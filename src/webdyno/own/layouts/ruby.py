@@ -40,7 +40,7 @@ def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:
         "config.ru",
         f"{execute}{PUMA}",
         f"{build} && bin/rails assets:precompile" if assets else build,
-        _prepare(folder),
+        prepare="bin/rails db:prepare",
         environment=rails_environment(),
         paths=tuple(_rails_paths(folder)) or ("/",),
         notes=(NO_RAILS_IN_DEVELOPMENT,),
@@ -64,19 +64,8 @@ def rails_environment() -> dict[str, str]:
 
 def rails_doubts(folder: Path) -> Iterator[str]:
     """Say what a Rails application wants that revisions may not have."""
-    database = read_text(folder / "config/database.yml") or ""
-    if "postgresql" in database or "mysql" in database:
-        yield (
-            "its database has to be there: name it in DATABASE_URL "
-            "(docs/how-to/compare-my-app.md#databases)"
-        )
     if (folder / "config/credentials.yml.enc").is_file():
         yield "Git ignores config/master.key, which it may need: environment.RAILS_MASTER_KEY"
-
-
-def _prepare(folder: Path) -> str | None:
-    database = read_text(folder / "config/database.yml") or ""
-    return "bin/rails db:prepare" if "sqlite3" in database else None
 
 
 def _rails_paths(folder: Path) -> list[str]:
