@@ -6,7 +6,7 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,15 +119,24 @@ class Nginx:
 
 @contextmanager
 def running_nginx(
-    cpus: Sequence[int], connections: int = 1024, *, tls: bool = False
+    cpus: Sequence[int],
+    connections: int = 1024,
+    *,
+    tls: bool = False,
+    pages: Mapping[str, str] | None = None,
 ) -> Iterator[Nginx]:
-    """Serve FILES on these CPUs, one worker each, every one for up to `connections` clients."""
+    """Serve FILES on these CPUs, one worker each, every one for up to `connections` clients.
+
+    `pages` are texts by their paths beside them.
+    """
     with TemporaryDirectory(prefix="bench-nginx-") as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "files").mkdir()
         for path, size_bytes in FILES.items():
             (folder / "files" / path[1:]).write_bytes(b"x" * size_bytes)
+        for path, text in (pages or {}).items():
+            (folder / "files" / path[1:]).write_text(text)
         ports = _free_ports()
         if tls:
             _make_certificate(folder)
