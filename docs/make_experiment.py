@@ -25,6 +25,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import Quantity
 from webdyno.model.request import Request
+from webdyno.model.session import Capture, Values
 from webdyno.model.setting import SettingValue
 from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
 
@@ -35,6 +36,8 @@ TABLES: dict[str, type[BaseModel]] = {
     "load": Load,
     "load.slow_readers": SlowReaders,
     "requests": Request,
+    "requests.capture.NAME": Capture,
+    "values.NAME": Values,
     "state": State,
     "variants.NAME": Variant,
     "measure": Measure,
@@ -46,7 +49,15 @@ TABLES: dict[str, type[BaseModel]] = {
 }
 """By the name of its table in TOML; the first stands at the top of the file."""
 
-WRITTEN = ("workload", "tuning", "interventions", "advice", "design", "load.replay")
+WRITTEN = (
+    "workload",
+    "tuning",
+    "interventions",
+    "advice",
+    "design",
+    "load.replay",
+    "values.NAME.sha256",
+)
 """Keys that webdyno alone writes, to say in a run's folder what it found; they have no row."""
 
 QUANTITIES = {

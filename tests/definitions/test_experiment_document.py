@@ -37,13 +37,16 @@ def models_in(hint: Any) -> set[type[BaseModel]]:  # noqa: ANN401 (any annotatio
     return set().union(*map(models_in, get_args(hint)))
 
 
-BY_VARIANT = {"variants", "testbed.services"}
+BY_VARIANT = {"variants", "testbed.services", "requests.capture", "values"}
 FREE = {
     "factors",
     "load.headers",
     "load_with",
     "requests.headers",
     "requests.json",
+    "requests.form",
+    "login",
+    "values.NAME.rows",
     "variants.NAME.settings",
     "variants.NAME.load",
     "variants.NAME.testbed",
@@ -94,6 +97,7 @@ def test_every_example_holds(
     if "slow_readers" in example.get("load", {}):
         assert Load.model_validate(example["load"]).slow_readers
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "users.csv").write_text("name,password\nann,x\n")
     (tmp_path / "avatar.png").write_bytes(b"\x89PNG")
     (tmp_path / "traffic.replay").write_text("0 1\n0.5 2\n2 1\n")
     experiment = read_experiment(CommandLine(whole, {}), [], catalogue)

@@ -294,3 +294,75 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         for read in (read_request_file, read_har):
             with suppress(UserError):
                 assert read(file)
+
+
+USERS = """\
+### the form
+# @login
+# @capture csrf css #login input[name=csrf]
+GET {{host}}/login
+
+###
+# @login
+# @status 302
+POST {{host}}/login
+Content-Type: application/x-www-form-urlencoded
+
+name={{user.name}}&password={{$processEnv PW}}&csrf={{csrf}}
+
+### list
+# @flow buy
+# @think 500ms
+# @capture next css@href a.next
+GET {{host}}/items?page={{user.page}}&q=é
+
+###
+# @flow buy
+# @contains Thank you
+GET {{next}}
+"""
+
+
+def test_logins_and_flows_are_annotations(tmp_path: Path) -> None:
+    (tmp_path / "a.http").write_text(USERS)
+    assert read_request_file(tmp_path / "a.http") == [
+        {
+            "path": "/login",
+            "method": "GET",
+            "name": "the form",
+            "login": True,
+            "capture": {"csrf": {"css": "#login input[name=csrf]"}},
+        },
+        {
+            "path": "/login",
+            "method": "POST",
+            "login": True,
+            "status": 302,
+            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+            "body": "name={{user.name}}&password=${env:PW}&csrf={{csrf}}",
+        },
+        {
+            "path": "/items?page={{user.page}}&q=%C3%A9",
+            "method": "GET",
+            "name": "list",
+            "flow": "buy",
+            "think_s": "500ms",
+            "capture": {"next": {"css": "a.next", "attribute": "href"}},
+        },
+        {"path": "{{next}}", "method": "GET", "flow": "buy", "contains": "Thank you"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("# @capture csrf xpath //a", r"a.http:1: # @capture should be NAME KIND TEXT"),
+        ("# @capture csrf", r"a.http:1: # @capture should be"),
+        ("# @status ok", r"a.http:1: # @status should be a number"),
+        ("# nobody", r"nobody knows what \{\{x\}\} stands for"),
+    ],
+)
+def test_wrong_annotations_are_named(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "a.http").write_text(f"{line}\nPOST /a\n\n{{{{x}}}}\n")
+    with pytest.raises(UserError, match=says):
+        read_request_file(tmp_path / "a.http")

@@ -180,6 +180,9 @@ class RemoteServers(ServersHost):
     def waits_for_rest(self, most_s: float) -> bool:
         return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
 
+    def put_back(self, variant: str) -> None:
+        at_once([partial(agent.put_back, variant) for agent in self._agents_of(variant)])
+
     def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
         self._loaded = self._agents_of(variant)
         at_once([partial(agent.slot_begins, variant, tracing) for agent in self._loaded])
@@ -293,10 +296,19 @@ class RemoteClients(ClientsHost):
         self._go_to_point()
         at_once([partial(client.get_ready, variant) for client in self._all()])
 
+    def log_in(self, variant: str, order: LoadOrder) -> None:
+        """Have each of them log in the users whose load it will make."""
+        parts = self._parts(order)
+        at_once(
+            [
+                partial(client.log_in, variant, part)
+                for client, part in zip(self._all(), parts, strict=True)
+            ]
+        )
+
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load it from each of them with its share of timetable and connections."""
-        clients = self._all()
-        parts = [replace(part, elsewhere=True) for part in split_order(order, len(clients))]
+        clients, parts = self._all(), self._parts(order)
         loaded = at_once(
             [
                 partial(client.load, variant, part)
@@ -313,6 +325,10 @@ class RemoteClients(ClientsHost):
         for name in ready:
             if name in self._agents:
                 _ends(self._agents[name])
+
+    def _parts(self, order: LoadOrder) -> list[LoadOrder]:
+        parts = split_order(order, len(self._names))
+        return [replace(part, elsewhere=True) for part in parts]
 
     def _all(self) -> list[RemoteAgent]:
         return [self._agents[name] for name in self._names]

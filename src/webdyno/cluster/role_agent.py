@@ -193,6 +193,10 @@ class RoleAgent(Agent, RemoteAgent):
         self._refuse_others([url])
         return super().ask(variant, url, questions)
 
+    def log_in(self, variant: str, order: LoadOrder) -> None:
+        self._refuse_others(request.url for request in order.requests)
+        super().log_in(variant, order)
+
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Wait for heartbeats of the servers' host meanwhile."""
         self._refuse_others(request.url for request in order.requests)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+from webdyno.definitions.rows import with_rows
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, opened, read_named, reading
@@ -61,6 +62,11 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         if readable:
             headers["accept-encoding"] = (name, ", ".join(sorted(readable, reverse=True)))
     return dict(headers.values())
+
+
+def host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Give the host that a header asks for; the URL's own is the variants' matter."""
+    return {name: value.strip() for name, value in headers if name.lower() == "host"}
 
 
 def with_body(entry: Entry, body: bytes | None) -> Entry:
@@ -128,7 +134,7 @@ def open_secrets(entries: Iterable[Entry]) -> list[str]:
 
 def with_contents(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
     """Give an experiment's data with the content of each file in its place."""
-    return _with_replay(_with_bodies(data, folder, place), folder, place)
+    return with_rows(_with_replay(_with_bodies(data, folder, place), folder, place), folder, place)
 
 
 def _with_replay(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
@@ -146,18 +152,18 @@ def _with_replay(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str
 
 
 def _with_bodies(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, Any]:
-    requests = data.get("requests")
-    if not isinstance(requests, list):
-        return data
-    return {
-        **data,
-        "requests": [
-            _with_body_of_file(request, folder, place(("requests", number, "body_file")))
-            if isinstance(request, dict) and isinstance(request.get("body_file"), str)
-            else request
-            for number, request in enumerate(requests)
-        ],
-    }
+    for key in ("login", "requests"):
+        if isinstance(requests := data.get(key), list):
+            data = {
+                **data,
+                key: [
+                    _with_body_of_file(request, folder, place((key, number, "body_file")))
+                    if isinstance(request, dict) and isinstance(request.get("body_file"), str)
+                    else request
+                    for number, request in enumerate(requests)
+                ],
+            }
+    return data
 
 
 def _with_body_of_file(request: Entry, folder: Path, place: str) -> Entry:

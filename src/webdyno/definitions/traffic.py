@@ -18,10 +18,12 @@ from webdyno.definitions.entries import (
     Entry,
     counted,
     headers_of,
+    host_header,
     path_of,
     read_requests,
     with_body,
 )
+from webdyno.definitions.http_file import requests_of
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.model.errors import UserError
 from webdyno.model.files import read_named
@@ -63,27 +65,13 @@ _ESCAPES = re.compile(
     r"\\(?:u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))", re.DOTALL
 )
 _LETTERS = dict(zip("ntrabefv", "\n\t\r\a\b\x1b\f\v", strict=True))
-_SEPARATOR = re.compile(r"###(.*)")
-_NAME = re.compile(r"(?:#|//)\s*@name\s*[= ]\s*(.+)")
-_REQUEST_LINE = re.compile(
-    r"""
-    (?: (?: ([A-Z]+) \s+ )?
-        ( (?: / | \{\{[^{}]*\}\} | [A-Za-z][A-Za-z0-9+.-]*:// ) \S* )  # a path or an address
-      | ([A-Z]+) \s+ ( [\w.-]+ (?: :[0-9]+ )? (?: [/?] \S* )? )        # behind a method also a host
-    ) (?: \s+ HTTP/[0-9.]+ )?
-    """,
-    re.VERBOSE,
-)
-_HEADER_LINE = re.compile(r"([^\s:]+)\s*:\s*(.*)")
-_ENVIRONMENT = re.compile(r"\{\{\s*\$(?:processEnv|env\.)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
 NOT_MODIFIED, PARTIAL = 304, 206
 _CONDITIONS = frozenset(
     {"if-none-match", "if-modified-since", "if-range", "range", "if-match", "if-unmodified-since"}
 )
 """Headers without which a response comes in full."""
-WORKLOAD_PARTS = ("load", "requests", "workload")
-"""Of what `webdyno traffic` writes."""
+WORKLOAD_PARTS = ("load", "requests", "workload", "login", "values")
+"""Of what `webdyno traffic` writes, and of what people add."""
 
 
 def is_curl(text: str) -> bool:
@@ -115,7 +103,7 @@ def read_curl(command: str, folder: Path = Path()) -> Entry:
     default = "HEAD" if "-I" in said else "POST" if body is not None else "GET"
     entry: Entry = {"path": path, "method": said.get("-X", default).upper()}
     said_headers = _curl_headers(options, data, place, sends_body=body is not None)
-    headers = {**headers_of(said_headers), **_host_header(said_headers)}
+    headers = {**headers_of(said_headers), **host_header(said_headers)}
     return with_body(entry | ({"headers": headers} if headers else {}), body)
 
 
@@ -190,11 +178,6 @@ def _curl_headers(
     return headers
 
 
-def _host_header(headers: list[tuple[str, str]]) -> dict[str, str]:
-    """Give the host that a header asks for; the URL's own is the variants' matter."""
-    return {name: value.strip() for name, value in headers if name.lower() == "host"}
-
-
 def _basic(credentials: str, place: str) -> str:
     if SECRET.search(credentials):
         raise UserError(
@@ -228,10 +211,7 @@ def read_request_file(path: Path) -> list[Entry]:
     """Give the requests of a file; raise UserError, with file and line, for what isn't understood.
 
     Lines of JSON have the keys of `[[requests]]`, or `url` instead of `path`; a file that begins
-    with curl has commands of it. All else is read as a `.http` file: requests with ### between
-    them, `# @name` before one, a body after a blank line, `< FILE` for one from a file.
-    `{{$processEnv NAME}}` becomes `${env:NAME}`; of an address only path and query count, so a
-    variable may stand for the server.
+    with curl has commands of it. All else is read as a `.http` file.
     """
     text = read_requests(path, f"--traffic {path}")
     if is_curl(text):
@@ -240,7 +220,7 @@ def read_request_file(path: Path) -> list[Entry]:
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
     )
-    entries = _from_json(path, text) if as_json else _from_http(path, text)
+    entries = _from_json(path, text) if as_json else requests_of(path, text)
     if not entries:
         raise UserError(f"--traffic {path}: there is no request in it")
     return entries
@@ -265,75 +245,6 @@ def _from_json(path: Path, text: str) -> list[Entry]:
             entry = with_body(entry, read_named(path.parent / file, MOST_BODY_BYTES, place))
         entries.append(entry)
     return entries
-
-
-def _from_http(path: Path, text: str) -> list[Entry]:
-    entries: list[Entry] = []
-    title, begins, block = "", 1, list[str]()
-    for number, line in enumerate([*text.splitlines(), "###"], 1):
-        if found := _SEPARATOR.fullmatch(line.rstrip()):
-            entries += _request(path, begins, title, block)
-            title, begins, block = found[1].strip(), number + 1, []
-        else:
-            block.append(line)
-    return entries
-
-
-def _request(path: Path, begins: int, title: str, lines: list[str]) -> list[Entry]:
-    """Read what stands between two separators: nothing, or one request."""
-    name, at = title, 0
-    while at < len(lines) and (not lines[at].strip() or lines[at].startswith(("#", "//", "@"))):
-        if named := _NAME.fullmatch(lines[at].strip()):
-            name = named[1].strip()
-        at += 1
-    if at == len(lines):
-        return []
-    place = f"{path}:{begins + at}"
-    line = _REQUEST_LINE.fullmatch(lines[at].strip())
-    if line is None:
-        raise UserError(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
-    method, url = line[1] or line[3] or "GET", line[2] or line[4]
-    pairs, at = _headers(path, begins, lines, at + 1)
-    body = _body(path, f"{path}:{begins + at}", lines[at + 1 :])
-    entry: Entry = {"path": path_of(url, place), "method": method}
-    if name:
-        entry["name"] = name
-    if headers := {**headers_of(pairs), **_host_header(pairs)}:
-        entry["headers"] = headers
-    return [with_body(entry, body)]
-
-
-def _headers(
-    path: Path, begins: int, lines: list[str], at: int
-) -> tuple[list[tuple[str, str]], int]:
-    """Read header lines up to a blank one; give them and where that is."""
-    pairs = []
-    while at < len(lines) and lines[at].strip():
-        if not lines[at].startswith(("#", "//")):
-            place = f"{path}:{begins + at}"
-            found = _HEADER_LINE.fullmatch(lines[at].strip())
-            if found is None:
-                raise UserError(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
-            pairs.append((found[1], _filled(found[2], place)))
-        at += 1
-    return pairs, at
-
-
-def _body(path: Path, place: str, lines: list[str]) -> bytes | None:
-    text = "\n".join(lines).strip()
-    if text.startswith("< ") and "\n" not in text:
-        return read_named(path.parent / text[2:].strip(), MOST_BODY_BYTES, place)
-    return _filled(text, place).encode() if text else None
-
-
-def _filled(text: str, place: str) -> str:
-    text = _ENVIRONMENT.sub(r"${env:\1}", text)
-    if unknown := _VARIABLE.search(text):
-        raise UserError(
-            f"{place}: nobody knows what {unknown[0]} stands for; write it out, or "
-            "${env:NAME} for a variable of the environment"
-        )
-    return text
 
 
 def read_har(path: Path) -> tuple[list[Entry], str | None]:
@@ -377,6 +288,10 @@ def read_workload_file(path: Path) -> dict[str, Any]:
     for number, entry in enumerate(requests):
         if not isinstance(entry, dict):
             raise UserError(f"{file.place(('requests', number))}: should be a table, [[requests]]")
+    values = file.data.get("values", {})
+    for its in values.values() if isinstance(values, dict) else ():
+        if isinstance(its, dict) and isinstance(its.get("file"), str):
+            its["file"] = str(path.parent.resolve() / its["file"])
     load = file.data.get("load", {})
     if not isinstance(load, dict):
         raise UserError(f"{file.place(('load',))}: load should be a table, [load]")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from webdyno.generator.interface import Generator, GeneratorError, LoadOrder
+from webdyno.generator.interface import Generator, GeneratorError, LoadOrder, TracedResponse
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
@@ -119,6 +119,14 @@ class _OncePerSlot:
     def pid(self) -> int | None:
         """None: there is no process before the slot begins."""
         return None
+
+    def log_in(self, order: LoadOrder) -> None:
+        """Nobody does: `generator_fault` refuses it."""
+        raise GeneratorError(f"{self.name} can't log in for {order.id}")
+
+    def trace(self, order: LoadOrder) -> list[TracedResponse]:
+        """Nobody does: `generator_fault` refuses it."""
+        raise GeneratorError(f"{self.name} can't trace {order.id}")
 
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""

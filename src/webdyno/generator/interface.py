@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
@@ -45,6 +45,19 @@ class Expectation:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What a request is to a user."""
+
+    flow: str | None
+    capture: Mapping[str, Mapping[str, str]]
+    """By name: what of its response later requests get, in the form of the engine's contract."""
+    think_s: float | None
+    """Mean pause after it, in its flow."""
+    contains: str | None
+    """Text of the valid response."""
+
+
+@dataclass(frozen=True)
 class SentRequest:
     """One entry of a slot's mix."""
 
@@ -58,6 +71,37 @@ class SentRequest:
     """How often it is asked for, beside the others; with Zipf's law the order says that."""
     endpoint: str | None = None
     """Requests of one endpoint are told of apart from the others, where the generator can."""
+    step: Step | None = None
+    """What a user does with it; None where connections are no users."""
+
+
+@dataclass(frozen=True)
+class Users:
+    """Connections are users, who log in and keep what they are given."""
+
+    login: tuple[SentRequest, ...]
+    """What each of them requests once, unmeasured."""
+    values: Mapping[str, Any]
+    """In the form of the engine's contract."""
+    key: str = ""
+    """Of the servers' start: users who have logged in there stay logged in."""
+
+
+@dataclass(frozen=True)
+class TracedResponse:
+    """One response as a user got it."""
+
+    is_login: bool
+    number: int
+    """Of the login's requests, or of the order's."""
+    status: int
+    """0 where there was none."""
+    head: str
+    body: bytes
+    captured: Mapping[str, str]
+    """What the user took from it."""
+    failure: str | None
+    """What is wrong with it, in the engine's words."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +149,8 @@ class LoadOrder:
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False
     """Whether the servers are on another host of the cluster: nobody else's are loaded."""
+    users: Users | None = None
+    """None where connections ask alike."""
     share: Share | None = None
     """One of several clients has this order: its connections, replay and count are its own, but
     rate and count of an open loop are those of all clients, who share one timetable."""
@@ -117,6 +163,26 @@ class LoadOrder:
         """How long the load goes on, the last responses excluded."""
         return self.ramp_up_s + self.duration_s
 
+    def flows(self) -> list[tuple[int, float]]:
+        """Give what is chosen among, by the number of requests and the weight."""
+        found: list[tuple[int, float]] = []
+        before = None
+        for request in self.requests:
+            flow = request.step.flow if request.step else None
+            if flow is not None and flow == before:
+                many, weight = found[-1]
+                found[-1] = (many + 1, weight)
+            else:
+                found.append((1, request.weight))
+            before = flow
+        return found
+
+    def _mean_of_flows(self) -> float:
+        """Give how many requests follow from what is due, on average."""
+        flows = self.flows()
+        total = sum(weight for _, weight in flows)
+        return sum(many * weight for many, weight in flows) / total if total else 1.0
+
     def offered_rps(self, last_s: float | None = None) -> float | None:
         """Give what is due per second of the window, or of its last seconds; None in a closed loop.
 
@@ -124,7 +190,8 @@ class LoadOrder:
         """
         if self.replay is None:
             clients = 1 if self.share is None else self.share.of
-            return None if self.load.offered_rps is None else self.load.offered_rps / clients
+            offered = self.load.offered_rps
+            return None if offered is None else offered * self._mean_of_flows() / clients
         of_s = self.duration_s if last_s is None else last_s
         return self.replay.due_between(self.load_s - of_s, self.load_s) / of_s
 
@@ -136,6 +203,12 @@ class Generator(Protocol):
 
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot and give back what happened; raise GeneratorError."""
+
+    def log_in(self, order: LoadOrder) -> None:
+        """Have an order's users log in, where they haven't; raise GeneratorError."""
+
+    def trace(self, order: LoadOrder) -> list[TracedResponse]:
+        """Have one user log in and go through all once; raise GeneratorError."""
 
     @property
     def pid(self) -> int | None:
@@ -230,6 +303,10 @@ def generator_fault(experiment: Experiment) -> str | None:
                 f"{of_variant}generator {name} {fault}; or use generator = {OWN_GENERATOR}, which "
                 "can"
             )
+    if experiment.has_users and name != OWN_GENERATOR:
+        return (
+            f"{name} knows no [[login]], values, flows or captures; use generator = {OWN_GENERATOR}"
+        )
     if experiment.measure.ramp_up_s and not its.tells_windows:
         return (
             f"{name} counts from its first request on, so ramp_up_s would change nothing; leave it "

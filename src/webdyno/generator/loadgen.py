@@ -13,7 +13,14 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from webdyno.generator.interface import Expectation, GeneratorError, LoadOrder, SentRequest
+from webdyno.generator.interface import (
+    Expectation,
+    GeneratorError,
+    LoadOrder,
+    SentRequest,
+    Step,
+    TracedResponse,
+)
 from webdyno.host.children import must, run_program
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR
@@ -24,6 +31,10 @@ from webdyno.model.testbed import is_in_own_network
 
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
+
+LOGIN_PATIENCE_S = 600.0
+"""How long all users together may take to log in: checking passwords takes servers long on purpose.
+"""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
 """Windows of these lengths are requested as thirds of a slot; the engine takes them from 0.01 s."""
@@ -102,23 +113,58 @@ class Loadgen:
 
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
+        patience_s = order.load_s + order.load.timeout_s + PATIENCE_S
+        found = self._answer(order, self._order(order), patience_s)
+        try:
+            return LoadResult.model_validate(found | _offered(order))
+        except ValidationError as error:
+            raise GeneratorError(
+                f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
+            ) from error
+
+    def log_in(self, order: LoadOrder) -> None:
+        """Have an order's users log in, where they haven't."""
+        if order.users is not None and order.users.login:
+            asked = self._order(order)
+            asked["session"]["only_login"] = True
+            self._answer(order, asked, LOGIN_PATIENCE_S)
+
+    def trace(self, order: LoadOrder) -> list[TracedResponse]:
+        """Have one user log in and go through all once."""
+        asked = self._order(order)
+        asked.setdefault("session", {})["trace"] = True
+        found = self._answer(order, asked, LOGIN_PATIENCE_S)
+        return [
+            TracedResponse(
+                it["login"],
+                it["request"],
+                it["status"],
+                it["head"],
+                base64.b64decode(it["body"]),
+                it["captured"],
+                it.get("failure"),
+            )
+            for it in found["trace"]
+        ]
+
+    def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
+        """Give what the engine answers to one line; raise GeneratorError for an error."""
         process = self._process
         if process is None or process.stdin is None:
             raise GeneratorError("the load engine has not been started")
         try:
-            process.stdin.write(json.dumps(self._order(order)).encode() + b"\n")
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
         except BrokenPipeError:
             raise self._died(process) from None
-        answer = self._read_line(process, order.load_s + order.load.timeout_s + PATIENCE_S)
         try:
-            found = json.loads(answer)
-            if "error" in found:
-                raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
-            return LoadResult.model_validate(found | _offered(order))
-        except (json.JSONDecodeError, ValidationError) as error:
+            found: dict[str, Any] = json.loads(self._read_line(process, patience_s))
+        except json.JSONDecodeError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
+        if "error" in found:
+            raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
+        return found
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
         # In a network of our own nobody else can be reached.
@@ -147,7 +193,11 @@ class Loadgen:
 
 
 def _offered(order: LoadOrder) -> dict[str, float | None]:
-    offered = {"offered_rps": order.offered_rps()}
+    largest = max(many for many, _ in order.flows())
+    offered: dict[str, float | None] = {
+        "offered_rps": order.offered_rps(),
+        "longest_flow": largest if largest > 1 else None,
+    }
     if order.replay is None:
         return offered
     return offered | {"last_offered_rps": order.offered_rps(order.duration_s / 3)}
@@ -178,6 +228,12 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["load"]["arrivals"] = {"times_s": order.replay.times_s}
     elif order.load.zipf is not None:
         asked["zipf"] = order.load.zipf
+    if order.users is not None:
+        asked["session"] = {
+            "login": [_request_json(order, request) for request in order.users.login],
+            "values": dict(order.users.values),
+            "key": order.users.key,
+        }
     if order.share is not None:
         # Clients with the same seed would make the same random choices at the same time.
         asked["seed"] += order.share.index
@@ -198,6 +254,21 @@ def _request_json(order: LoadOrder, request: SentRequest) -> dict[str, Any]:
         asked["weight"] = request.weight
     if request.endpoint is not None:
         asked["endpoint"] = request.endpoint
+    if request.step is not None:
+        asked |= _step_json(request.step)
+        if request.step.contains is not None:
+            asked["expect"]["contains"] = [request.step.contains]
+    return asked
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    if step.flow is not None:
+        asked["flow"] = step.flow
+    if step.capture:
+        asked["capture"] = {name: dict(source) for name, source in step.capture.items()}
+    if step.think_s is not None:
+        asked["think"] = {"mean_s": step.think_s, "distribution": "exponential"}
     return asked
 
 

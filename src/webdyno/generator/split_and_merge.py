@@ -5,13 +5,13 @@ added, so that they are those of one client that had done it all. Rates add up. 
 themselves and can't be added is told of the worst one: each is watched for its own limits.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from statistics import fmean
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from webdyno.generator.interface import LoadOrder, Share
+from webdyno.generator.interface import LoadOrder, Share, Users
 from webdyno.model.base import Foreign
 from webdyno.model.errors import UserError
 from webdyno.model.load import Load
@@ -69,7 +69,29 @@ def _part(order: LoadOrder, share: Share) -> LoadOrder:
         count=count,
         replay=order.replay and order.replay.part(share.of, share.index),
         share=share,
+        users=order.users and _own_users(order.users, order.load.connections, share),
     )
+
+
+def _own_users(users: Users, connections: int, share: Share) -> Users:
+    before = connections // share.of * share.index + min(share.index, connections % share.of)
+    values = {name: _own_values(its, before, share) for name, its in users.values.items()}
+    return replace(users, values=values)
+
+
+def _own_values(values: Mapping[str, Any], before: int, share: Share) -> dict[str, Any]:
+    """Give what no other client gives: rows, numbers of a counter."""
+    own = dict(values)
+    if table := values.get("rows"):
+        rows = table["rows"]
+        if table["each"] == "user":
+            own["rows"] = {**table, "rows": rows[before:]}
+        elif table["each"] == "turn":
+            own["rows"] = {**table, "rows": rows[share.index :: share.of] or rows}
+    if counter := values.get("counter"):
+        step = counter["step"]
+        own["counter"] = {"from": counter["from"] + share.index * step, "step": step * share.of}
+    return own
 
 
 def _own_connections(load: Load, own: Callable[[int], int]) -> Load:
@@ -116,6 +138,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         ),
         rate_rps=sum(result.rate_rps for result in results),
         offered_rps=_of_all(sum, (result.offered_rps for result in results)),
+        longest_flow=first.longest_flow,
         last_offered_rps=_of_all(sum, (result.last_offered_rps for result in results)),
         response_time_us=_times([result.response_time_us for result in results]),
         service_time_us=_times([result.service_time_us for result in results]),

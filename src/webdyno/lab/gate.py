@@ -25,7 +25,7 @@ from webdyno.model.gate import (
 )
 from webdyno.model.limits import SHORT, Threshold, read_threshold
 from webdyno.model.metrics import METRICS
-from webdyno.model.request import Request, endpoints_of
+from webdyno.model.request import Request, parts_of
 
 if TYPE_CHECKING:
     from webdyno.own.project import Project
@@ -269,4 +269,4 @@ def _names(written: object, place: Callable[[KeyPath], str]) -> list[str]:
         for number, table in enumerate(written if isinstance(written, list) else [])
         if isinstance(table, dict)  # else whoever checks the experiment says so
     ]
-    return list(dict.fromkeys(filter(None, endpoints_of(requests))))
+    return list(dict.fromkeys(filter(None, parts_of(requests))))

@@ -7,6 +7,7 @@ from typing import Any
 
 from webdyno.definitions import Override
 from webdyno.definitions.entries import Entry, open_secrets
+from webdyno.definitions.http_file import LOGIN
 from webdyno.definitions.traffic import (
     is_curl,
     read_curl,
@@ -43,21 +44,25 @@ class AskedTraffic:
         if not self.sources:
             return
         set_here = {override.sets for override in own}
-        entries: list[Entry] = []
+        entries, login = list[Entry](), list[Entry]()
         beside: list[Override] = []
         for source in self.sources:
             if source.endswith(".toml") and not is_curl(source):
                 traffic = read_workload_file(Path(source))
                 entries += traffic["requests"]
+                login += traffic.get("login", [])
                 beside += self._beside(traffic, self._spelled(source))
             else:
-                entries += _read(source, tell)
-        if names := open_secrets(entries):
+                for entry in _read(source, tell):
+                    (login if entry.pop(LOGIN, False) else entries).append(entry)
+        if names := open_secrets([*login, *entries]):
             tell(
                 f"the run's folder will hold {', '.join(names)} as given; ${{env:NAME}} in its "
                 "place, filled from the environment, keeps it out"
             )
         yield Override(("requests",), entries, self.words)
+        if login:
+            yield Override(("login",), login, self.words)
         yield from (it for it in beside if it.key[0] != "load" or it.sets not in set_here)
 
     @staticmethod
@@ -65,8 +70,9 @@ class AskedTraffic:
         """Give what a file of `webdyno traffic` says beside its requests."""
         for key, value in traffic.get("load", {}).items():
             yield Override(("load", key), value, flag)
-        if (found := traffic.get("workload")) is not None:
-            yield Override(("workload",), found, flag)
+        for key in ("workload", "values"):
+            if (found := traffic.get(key)) is not None:
+                yield Override((key,), found, flag)
 
 
 def _read(source: str, tell: Callable[[str], None]) -> list[Entry]:

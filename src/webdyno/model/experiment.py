@@ -20,10 +20,12 @@ from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.quantities import Seconds, Size
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
-from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, endpoints_of
+from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, parts_of
+from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant
 from webdyno.model.testbed import TestbedSettings
 from webdyno.model.text import Name, OneLine
+from webdyno.model.users import check_users, has_users
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
@@ -130,7 +132,8 @@ def _among(level: Level, others: list[Level]) -> bool:
 
 
 CONDITIONS = {
-    *("site", "generator", "load", "requests", "endpoint", "ignore", "same_bodies", "load_with"),
+    *("site", "generator", "load", "requests", "login", "values", "endpoint", "ignore"),
+    *("same_bodies", "load_with"),
     *("testbed", "state", "workload", "capacity"),
 }
 """Under which an experiment's variants are measured, whatever is asked of them. A search for the
@@ -160,6 +163,10 @@ class Experiment(Model):
     """What the clients do."""
     requests: WrittenRequests = []
     """The requests, in the place of `load.paths`."""
+    login: WrittenRequests = []
+    """What each user (connection) requests once, unmeasured, before it is measured."""
+    values: dict[ValueName, Values] = {}
+    """By name: what `{{NAME}}` stands for in requests."""
     endpoint: Name | None = None
     """Use only the requests of this name."""
     ignore: list[Ignored] = []
@@ -342,11 +349,21 @@ class Experiment(Model):
     @model_validator(mode="after")
     def _endpoint_is_there(self) -> "Experiment":
         if self.endpoint is not None and not self.asked:
-            known = ", ".join(dict.fromkeys(filter(None, endpoints_of(self.requests))))
+            known = ", ".join(dict.fromkeys(filter(None, parts_of(self.requests))))
             raise ValueError(
                 f"endpoint: no request is called {self.endpoint!r}; there are {known or 'none'}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _users_fit(self) -> "Experiment":
+        check_users(self.login, self.requests, self.values, self.load)
+        return self
+
+    @property
+    def has_users(self) -> bool:
+        """Whether connections are users who log in or keep something."""
+        return has_users(self.login, self.requests, self.values)
 
     @property
     def sweep_s(self) -> float | None:
@@ -358,7 +375,7 @@ class Experiment(Model):
         """The requests, those of one endpoint alone if there is one."""
         if self.endpoint is None:
             return self.requests
-        named = zip(endpoints_of(self.requests), self.requests, strict=True)
+        named = zip(parts_of(self.requests), self.requests, strict=True)
         return [request for name, request in named if name == self.endpoint]
 
     def alike(self, variant: str) -> list[str]:

@@ -205,6 +205,8 @@ class LoadResult(Foreign):
     """Completed and valid responses per second."""
     offered_rps: Amount | None = None
     """The rate that was requested; None in a closed loop."""
+    longest_flow: Count | None = None
+    """The most requests that follow from what is due; None where that is one."""
     last_offered_rps: Amount | None = None
     """That of the slot's last third, where a replay says what was due."""
     response_time_us: Times = Times()

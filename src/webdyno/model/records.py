@@ -119,6 +119,8 @@ class Response(Model):
     """In what its body differs from the baseline's: lines of a diff."""
     lacks: str | None = None
     """Text that the valid response contains and this one doesn't."""
+    is_login: bool = False
+    """Of a user who was not let in; `error` says why."""
 
     @property
     def has_right_status(self) -> bool:

@@ -13,6 +13,8 @@ import regex
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, model_validator
 
 from webdyno.model.base import Model
+from webdyno.model.quantities import Pause
+from webdyno.model.session import Capture, ValueName
 from webdyno.model.text import Name
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
@@ -112,7 +114,7 @@ def encoded(path: str) -> str:
 
 
 def _can_be_asked_for(path: str) -> str:
-    if not path.startswith("/") or any(c.isspace() or not c.isprintable() for c in path):
+    if not path.startswith(("/", "{{")) or any(c.isspace() or not c.isprintable() for c in path):
         raise ValueError(f"a path starts with / and has no spaces (write %20), unlike {path!r:.80}")
     if "#" in path:
         raise ValueError(f"clients never send what follows a #, as in {path!r:.80}; leave it out")
@@ -140,6 +142,7 @@ MOST_REQUESTS = 5_000
 MOST_ENDPOINTS = 50
 """Endpoints that are told of apart; of more than these only all together."""
 JSON_TYPE = "application/json"
+FORM_TYPE = "application/x-www-form-urlencoded"
 _METHOD = re.compile(r"[A-Z]{1,20}")
 
 
@@ -182,14 +185,24 @@ class Request(Model):
     """Base64, for bytes that are no text."""
     json_: JsonValue = Field(default=None, alias="json")
     """Sent as JSON, with its Content-Type."""
+    form: dict[str, str] | None = None
+    """Sent as an HTML form is, with its Content-Type."""
     weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
     """How often, relative to the others' weights."""
     status: Annotated[int, Field(ge=200, le=599)] | None = None
     """The valid one; by default that of the site's page for a GET, else 200–299."""
     contains: str | None = None
-    """Text of the valid response, looked for before the load."""
+    """Text of the valid response, looked for before the load; with `[[login]]` or flows in each
+    response."""
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
     """Of the valid body, checked under load as well."""
+    flow: Name | None = None
+    """Requests of one flow that stand together follow each other, by one user. The first one's
+    weight is the flow's; the flow is measured as a whole, too."""
+    capture: dict[ValueName, Capture] = {}
+    """By name: what of its response `{{NAME}}` stands for in the user's later requests."""
+    think_s: Pause | None = None
+    """In a flow: mean pause before the next request; that of the load by default."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:
@@ -198,6 +211,7 @@ class Request(Model):
             "body_file": self.body_file,
             "body_base64": self.body_base64,
             "json": self.json_,
+            "form": self.form,
         }
         given = [key for key, value in bodies.items() if value is not None]
         if len(given) > 1:
@@ -217,10 +231,11 @@ class Request(Model):
 
     @property
     def sent_headers(self) -> dict[str, str]:
-        """Its headers, with the Content-Type of JSON where nothing else is said."""
-        if self.json_ is None or header(self.headers, "content-type"):
+        """Its headers, with the Content-Type of JSON or a form where nothing else is said."""
+        kind = FORM_TYPE if self.form is not None else JSON_TYPE
+        if (self.json_ is None and self.form is None) or header(self.headers, "content-type"):
             return self.headers
-        return {**self.headers, "Content-Type": JSON_TYPE}
+        return {**self.headers, "Content-Type": kind}
 
     @property
     def text(self) -> str | None:
@@ -230,7 +245,12 @@ class Request(Model):
     @property
     def fillable(self) -> list[str]:
         """The texts in which secrets are filled in."""
-        return [*self.headers.values(), self.text or ""]
+        return [*self.headers.values(), self.text or "", *(self.form or {}).values()]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts in which a user's values are filled in."""
+        return [self.path, *self.fillable]
 
 
 def endpoints_of(requests: Sequence[Request]) -> list[str | None]:
@@ -241,11 +261,21 @@ def endpoints_of(requests: Sequence[Request]) -> list[str | None]:
     names: list[str] = []
     seen: Counter[str] = Counter()
     for request in requests:
-        seen[request.label] += 1
-        nth = seen[request.label] if request.name is None else 1
-        names.append(request.label if nth == 1 else f"{request.label} ({nth})")
+        label = f"{request.flow}: {request.label}" if request.flow else request.label
+        seen[label] += 1
+        nth = seen[label] if request.name is None else 1
+        names.append(label if nth == 1 else f"{label} ({nth})")
     apart = 1 < len(set(names)) <= MOST_ENDPOINTS
     return [name if apart else None for name in names]
+
+
+def parts_of(requests: Sequence[Request]) -> list[str | None]:
+    """Name what can be measured alone: flows, and requests of none; None where all are one."""
+    names = [
+        request.flow or endpoint
+        for request, endpoint in zip(requests, endpoints_of(requests), strict=True)
+    ]
+    return names if len(set(names)) > 1 else [None] * len(names)
 
 
 def _not_too_many(requests: list[Request]) -> list[Request]:

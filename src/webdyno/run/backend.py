@@ -23,7 +23,7 @@ from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Response, ServerUse
 from webdyno.probe.profile import Profile
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedRequest, PlannedVariant
+from webdyno.run.planned import PlannedRequest, PlannedUsers, PlannedVariant
 
 
 class CourseTracing(NamedTuple):
@@ -90,6 +90,8 @@ class Questions(NamedTuple):
     load: Load
     ignored: Sequence[str]
     """What may differ in the bodies of responses."""
+    users: PlannedUsers | None = None
+    """Who asks; None where connections ask alike."""
 
 
 class HostLost(OperationError):  # noqa: N818
@@ -123,6 +125,9 @@ class ServersHost(Protocol):
     def waits_for_rest(self, most_s: float) -> bool:
         """Wait until all servers rest together; False where they don't in time."""
 
+    def put_back(self, variant: str) -> None:
+        """Give a variant's services again what they held at its start, where that was requested."""
+
     def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
         """Read the counters of a variant that is to come under load."""
 
@@ -151,6 +156,9 @@ class ClientsHost(Protocol):
     def get_ready(self, variant: str) -> None:
         """Start what makes a variant's load, where it doesn't run yet. Raises GeneratorError."""
 
+    def log_in(self, variant: str, order: LoadOrder) -> None:
+        """Have an order's users log in, where they haven't. Raises GeneratorError."""
+
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load a variant for one slot. Raises GeneratorError."""
 
@@ -174,7 +182,7 @@ class PointTestbed:
 
     def load(self, variant: str, order: LoadOrder) -> LoadResult:
         """Load a variant without reading anything. Raises GeneratorError, StackDied."""
-        self.clients.get_ready(variant)
+        self._get_ready(variant, order)
         return self._load(variant, order).result
 
     def slot(self, variant: str, order: LoadOrder, tracing: Tracing | None) -> Slot:
@@ -183,7 +191,8 @@ class PointTestbed:
         The host that serves reads its own counters, around all of the load; the one that loads
         times itself.
         """
-        self.clients.get_ready(variant)
+        self.servers.put_back(variant)
+        self._get_ready(variant, order)
         self.servers.slot_begins(variant, tracing)
         try:
             loaded = self._load(variant, order)
@@ -198,6 +207,12 @@ class PointTestbed:
             self.clients.end()
         finally:
             self.servers.end()
+
+    def _get_ready(self, variant: str, order: LoadOrder) -> None:
+        """Have all there before any counter is read: what a login costs is none of the load's."""
+        self.clients.get_ready(variant)
+        if order.users is not None:
+            self.clients.log_in(variant, order)
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load a variant; the death of its servers explains a failure, and is raised instead."""

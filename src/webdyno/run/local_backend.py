@@ -46,6 +46,7 @@ from webdyno.run.backend import (
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant, variants_of_all_points
 from webdyno.run.preflight import ask_all
+from webdyno.run.user_preflight import ask_as_user
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import free_port
@@ -136,10 +137,12 @@ class Agent(ServersHost, ClientsHost):
                 return True
         return False
 
-    def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
+    def put_back(self, variant: str) -> None:
         if self._variants[variant].resets:
             for service in self._stacks[variant].services().values():
                 service.restore()
+
+    def slot_begins(self, variant: str, tracing: Tracing | None) -> None:
         testbed = self._testbeds[variant]
         generator = self._generators.get(testbed)
         pid = generator.pid if generator else None
@@ -170,13 +173,20 @@ class Agent(ServersHost, ClientsHost):
         return self._sampled
 
     def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
-        requests, load, ignored = questions
+        requests, load, ignored, users = questions
+        if users is not None:
+            self.get_ready(variant)
+            generator = self._generators[self._testbeds[variant]]
+            return ask_as_user(url, requests, load, users, generator, ignored)
         return ask_all(url, requests, load, self._testbeds[variant].testbed.client_socket, ignored)
 
     def get_ready(self, variant: str) -> None:
         testbed = self._testbeds[variant]
         if testbed not in self._generators:
             self._generators[testbed] = testbed.new_generator().__enter__()
+
+    def log_in(self, variant: str, order: LoadOrder) -> None:
+        self._generators[self._testbeds[variant]].log_in(order)
 
     def load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         """Load a variant for one slot; watch ourselves where its servers are elsewhere."""

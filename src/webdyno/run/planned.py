@@ -3,10 +3,11 @@
 import base64
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from webdyno.definitions import Catalogue
-from webdyno.generator.interface import Expectation, SentRequest
+from webdyno.generator.interface import Expectation, SentRequest, Step, Users
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
@@ -16,6 +17,7 @@ from webdyno.model.service import SERVER_ERROR
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.model.text import secret_values, with_secrets
+from webdyno.run.users import encoding_of, engine_values, sent_form, sent_path, with_places
 from webdyno.stack.ready import FirstRequest
 
 MOST_CERTIFIED = 20
@@ -38,14 +40,89 @@ class PlannedRequest:
     endpoint: str | None = None
     contains: str | None = None
     """Text that the valid response contains."""
+    step: Step | None = None
+    """What a user does with it; None where connections are no users."""
 
     def sent_to(self, url: str, load: Load) -> SentRequest:
         """Give it as a load generator takes it, to be sent to a stack."""
         headers = load.headers if self.headers is None else self.headers
         expect = self.expect.under(headers)
         return SentRequest(
-            url + self.path, expect, self.method, headers, self.body, self.weight, self.endpoint
+            url + self.path,
+            expect,
+            self.method,
+            headers,
+            self.body,
+            self.weight,
+            self.endpoint,
+            self.step,
         )
+
+
+@dataclass(frozen=True)
+class PlannedUsers:
+    """Users who log in before they are measured."""
+
+    login: tuple[PlannedRequest, ...]
+    values: Mapping[str, Any]
+    """In the form of the engine's contract."""
+
+    def sent_to(self, url: str, load: Load, key: str) -> Users:
+        """Give them as a load generator takes them; they stay logged in for orders of that key."""
+        return Users(tuple(it.sent_to(url, load) for it in self.login), self.values, key)
+
+
+def planned_users(
+    experiment: Experiment,
+    requests: Sequence[Request],
+    load: Load,
+    environment: Mapping[str, str],
+) -> PlannedUsers | None:
+    """Give who makes the load; None where connections ask alike."""
+    if not experiment.has_users:
+        return None
+    login = [
+        replace(
+            _as_user(
+                _planned(request, request.path, load, Expectation(request.status), environment),
+                request,
+            ),
+            label=f"login step {number}, {request.label}",
+        )
+        for number, request in enumerate(experiment.login, 1)
+    ]
+    values = engine_values(experiment.values, [*experiment.login, *requests], environment)
+    return PlannedUsers(tuple(login), values)
+
+
+def with_steps(
+    asked: Sequence[PlannedRequest], requests: Sequence[Request]
+) -> tuple[PlannedRequest, ...]:
+    """Give requests as users make them."""
+    of_each = (request for request in requests for _ in request.paths)
+    return tuple(_as_user(it, request) for it, request in zip(asked, of_each, strict=True))
+
+
+def _as_user(asked: PlannedRequest, request: Request) -> PlannedRequest:
+    """Give a request with places for a user's values, and what the user does with it."""
+    body = asked.body
+    if body is not None and request.body_base64 is None:
+        body = with_places(body.decode(), encoding_of(request)).encode()
+    headers = {name: with_places(value) for name, value in (asked.headers or {}).items()}
+    path = sent_path(asked.path)
+    return replace(asked, path=path, headers=headers, body=body, step=_step(request))
+
+
+def _step(request: Request) -> Step:
+    return Step(
+        request.flow,
+        {
+            name: its.model_dump(by_alias=True, exclude_none=True)
+            for name, its in request.capture.items()
+        },
+        request.think_s,
+        request.contains,
+    )
 
 
 def planned_requests(
@@ -73,31 +150,41 @@ def _spelled_out(
     environment: Mapping[str, str],
     endpoint: str | None,
 ) -> list[PlannedRequest]:
+    paths = request.paths
+    planned = (
+        _planned(request, path, load, _expectation(request, path, site), environment)
+        for path in paths
+    )
+    weight = request.weight / len(paths)
+    return [replace(it, weight=weight, endpoint=endpoint) for it in planned]
+
+
+def _planned(
+    request: Request, path: str, load: Load, expect: Expectation, environment: Mapping[str, str]
+) -> PlannedRequest:
     headers = {
         name: with_secrets(value, environment)
         for name, value in with_headers(load.headers, request.sent_headers).items()
     }
-    paths, body = request.paths, _body(request, environment)
-    return [
-        PlannedRequest(
-            path=path,
-            expect=_expectation(request, path, site),
-            label=request.name or (path if request.method == "GET" else f"{request.method} {path}"),
-            method=request.method,
-            headers=headers,
-            body=body,
-            weight=request.weight / len(paths),
-            endpoint=endpoint,
-            contains=request.contains,
-        )
-        for path in paths
-    ]
+    return PlannedRequest(
+        path=path,
+        expect=expect,
+        label=request.name or (path if request.method == "GET" else f"{request.method} {path}"),
+        method=request.method,
+        headers=headers,
+        body=_body(request, environment),
+        contains=request.contains,
+    )
 
 
 def _body(request: Request, environment: Mapping[str, str]) -> bytes | None:
     if request.body_base64 is not None:
         return base64.b64decode(request.body_base64)
-    return None if request.text is None else with_secrets(request.text, environment).encode()
+    if request.form is not None:
+        return sent_form(request.form, environment).encode()
+    if request.text is None:
+        return None
+    return with_secrets(request.text, environment).encode()
 
 
 def _expectation(request: Request, path: str, site: Site) -> Expectation:
@@ -131,20 +218,25 @@ class PlannedVariant:
     cpus: float | None
     resets: bool = False
     """Whether what its services hold is put back before each slot."""
+    users: PlannedUsers | None = None
+    """Who asks; None where connections ask alike."""
 
     @property
     def certified(self) -> tuple[PlannedRequest, ...]:
         """What the pre-flight check asks for.
 
-        All of it, or of very many paths some, spread evenly.
+        All of it, or of very many paths some, spread evenly; of users all.
         """
+        if self.users is not None:
+            return self.asked
         step = -(-len(self.asked) // MOST_CERTIFIED)
         return self.asked[::step]
 
     @property
     def first_request(self) -> FirstRequest | None:
         """What shows that a system of the user's own is ready: its first GET, if there is one."""
-        return first_request(self.asked, self.load)
+        login = self.users.login if self.users else ()
+        return first_request((*login, *self.asked), self.load)
 
     @property
     def shares(self) -> list[float]:
@@ -157,7 +249,7 @@ class PlannedVariant:
 
 def first_request(asked: Sequence[PlannedRequest], load: Load) -> FirstRequest | None:
     """Give what shows that a system is ready that is asked so: its first GET, if there is one."""
-    first = next((it for it in asked if it.method == "GET"), None)
+    first = next((it for it in asked if it.method == "GET" and "{{" not in it.path), None)
     if first is None:
         return None
     wanted = first.expect.status
@@ -196,11 +288,17 @@ def _plan_variant(
     site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
     requests = experiment.requests_of(name)
     asked = planned_requests(requests, load, site, os.environ)
+    users = planned_users(experiment, requests, load, os.environ)
+    if users is not None:
+        asked = with_steps(asked, requests)
     stack = catalogue.stack(variant.stack)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]
+    rows = [row for its in experiment.values.values() for row in its.rows or []]
+    variables += [text for row in rows for text in row.values()]
     secrets = frozenset(
-        secrets_of(requests, load, os.environ) | secret_values(variables, os.environ)
+        secrets_of([*experiment.login, *requests], load, os.environ)
+        | secret_values(variables, os.environ)
     )
     return PlannedVariant(
         name=name,
@@ -213,6 +311,7 @@ def _plan_variant(
         memory_bytes=variant.memory,
         cpus=variant.cpus,
         resets=_resets(name, experiment, stack.with_services(site.services)),
+        users=users,
     )
 
 

@@ -20,7 +20,7 @@ from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.run.planned import PlannedRequest
 from webdyno.stack.sockets import NewSocket
-from webdyno.stack.speaking import Conversation, NoResponse
+from webdyno.stack.speaking import Conversation, NoResponse, Said
 
 SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -65,20 +65,36 @@ def _ask_one(
     conversation: Conversation, asked: PlannedRequest, load: Load, ignored: Sequence[str]
 ) -> Response:
     headers = load.headers if asked.headers is None else asked.headers
-    told = Response(
+    told = unanswered(asked)
+    try:
+        said = conversation.ask(asked.method, asked.path, headers, asked.body)
+        return described(told, said, asked, ignored, headers).replace(tls=conversation.tls)
+    except (NoResponse, zlib.error, Undecodable) as error:
+        conversation.close()
+        return told.replace(error=str(error) or type(error).__name__)
+
+
+def unanswered(asked: PlannedRequest) -> Response:
+    """Tell what a response should be, before there is one."""
+    return Response(
         path=asked.label or asked.path,
         expected_status=asked.expect.status,
         expected_sha256=asked.expect.body_sha256,
         expected_bytes=asked.expect.body_bytes,
         status=None,
     )
-    try:
-        said = conversation.ask(asked.method, asked.path, headers, asked.body)
-        encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
-        body = decoded(said.body, encoding, accepted_encodings(headers))
-    except (NoResponse, zlib.error, Undecodable) as error:
-        conversation.close()
-        return told.replace(error=str(error) or type(error).__name__)
+
+
+def described(
+    told: Response,
+    said: Said,
+    asked: PlannedRequest,
+    ignored: Sequence[str],
+    headers: Mapping[str, str],
+) -> Response:
+    """Tell what a server said; raise Undecodable or zlib.error where its body can't be read."""
+    encoding = (header(dict(said.headers), "content-encoding") or "").strip().lower()
+    body = decoded(said.body, encoding, accepted_encodings(headers))
     lacks = asked.contains is not None and asked.contains.encode() not in body
     if asked.expect.body_sha256 is None:
         body = without_ignored(body, ignored)
@@ -86,7 +102,6 @@ def _ask_one(
         body=body[:COMPARED_BYTES],
         status=said.status,
         http_version=said.version,
-        tls=conversation.tls,
         headers=said.headers,
         head_bytes=said.head_bytes,
         encoding="" if encoding == "identity" else encoding,

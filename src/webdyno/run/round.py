@@ -156,7 +156,7 @@ def run_preflight(variants: Sequence[PlannedVariant], running: RunningRound) -> 
         variant.name: point.testbed.clients.ask(
             variant.name,
             up[variant.name].url,
-            Questions(variant.certified, variant.load, point.experiment.ignore),
+            Questions(variant.certified, variant.load, point.experiment.ignore, variant.users),
         )
         for variant in variants
         if variant.stack.protocol == "http"

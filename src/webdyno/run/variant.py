@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Literal, Self
+from uuid import uuid4
 
 from webdyno.generator.interface import LoadOrder
 from webdyno.model.errors import OperationError
@@ -38,6 +39,8 @@ class RunningRound:
         self.point, self.number = point, number
         self.up: dict[str, StartedVariant] = {}
         """What is known of the variants that are up."""
+        self._starts: dict[str, str] = {}
+        """By variant: a name for its latest start, at which its users log in."""
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +78,7 @@ class RunningRound:
 
     def _start(self, variant: PlannedVariant) -> StartedVariant:
         folder = self.point.folder.round_folder(self.point.number, self.number, variant.name)
+        self._starts[variant.name] = uuid4().hex
         self.up[variant.name] = up = self.point.testbed.servers.start(variant.name, folder)
         return up
 
@@ -101,6 +105,9 @@ class RunningRound:
         url = self.up[variant.name].url
         point = self.point
         rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
+        # Sessions are a part of what is put back.
+        start = self._starts[variant.name] + (name if variant.resets else "")
+        users = variant.users.sent_to(url, variant.load, start) if variant.users else None
         return LoadOrder(
             id=name,
             requests=tuple(asked.sent_to(url, variant.load) for asked in variant.asked),
@@ -109,6 +116,7 @@ class RunningRound:
             ramp_up_s=ramp_up_s,
             part_s=part_s,
             seed=rng.getrandbits(SEED_BITS),
+            users=users,
         )
 
     def warm_up_in_bursts(self, variant: PlannedVariant, times: SlotSettings) -> None:
@@ -195,7 +203,7 @@ def ceiling_of(point: RunningPoint, variant: PlannedVariant) -> Ceiling | None:
     load, calibration = variant.load, point.calibrations[variant.name]
     lengths = [asked.expect.body_bytes for asked in variant.asked]
     known = [length for length in lengths if length is not None]
-    plain = load.protocol == "http" and not load.think_s
+    plain = load.protocol == "http" and not load.think_s and variant.users is None
     calibrated = point.experiment.generator == "loadgen" and plain
     if any(may_be_compressed(asked.headers or {}) for asked in variant.asked) or len(known) < len(
         lengths

@@ -300,7 +300,9 @@ def _missed(slot: SlotRecord) -> bool:
     if not load.offered_rps:
         return False
     answered = load.requests.completed + load.requests.drained - load.requests.carried
-    if _off(answered, load.offered_rps * load.measured_s):
+    # Requests of a flow come together: chance does more than to as many that come alone.
+    together = load.longest_flow or 1
+    if _off(answered, load.offered_rps * load.measured_s, together):
         return True
     last, usual_us = (
         load.counted_windows[-1] if load.counted_windows else None,
@@ -310,11 +312,12 @@ def _missed(slot: SlotRecord) -> bool:
         return False
     of_last = load.offered_rps if load.last_offered_rps is None else load.last_offered_rps
     due = of_last * last.length_s
-    return last.completed < due and _off(last.completed, due)
+    return last.completed < due and _off(last.completed, due, together)
 
 
-def _off(count: int, expected: float) -> bool:
-    return abs(count - expected) > max(RATE_TOLERANCE * expected, CHANCE * sqrt(expected))
+def _off(count: int, expected: float, together: int) -> bool:
+    by_chance = CHANCE * sqrt(expected * together)
+    return abs(count - expected) > max(RATE_TOLERANCE * expected, by_chance)
 
 
 def _rates(slots: Sequence[SlotRecord]) -> str:

@@ -17,6 +17,9 @@ CORRECT = (
     "until all variants answer alike."
 )
 NO_RESPONSE = "See what it does with `webdyno up` and `curl -v`; its log is in the run's folder."
+LET_IN = (
+    "Correct [[login]] or its [values]: docs/how-to/logins-and-flows.md has what each answer means."
+)
 DIFFERENT = (
     "Correct it, or say by --ignore what may differ, as a regular expression or a place in JSON: "
     "--ignore '$.items[*].id'."
@@ -172,7 +175,14 @@ def _shown(value: object) -> str:
 def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[ValidityWarning]:
     for variant, responses in by_variant.items():
         for at, response in enumerate(responses):
-            if response.status is None:
+            if response.is_login:
+                yield _warning(
+                    "login-failed",
+                    variant,
+                    f"variant {variant} didn't let a user in: {response.path}: {response.error}",
+                    LET_IN,
+                )
+            elif response.status is None:
                 yield _warning(
                     "no-response",
                     variant,
@@ -229,6 +239,8 @@ def _unlike_each_other(
         return
     baseline, *others = by_variant
     for variant in others:
+        if any(it.is_login for it in (*by_variant[baseline], *by_variant[variant])):
+            continue
         if len(by_variant[baseline]) != len(by_variant[variant]):
             yield _warning(
                 "different-body",
@@ -301,6 +313,7 @@ def _as_expected(response: Response) -> bool:
     """Whether a response is what its site promises; if not, that has been told of already."""
     return (
         response.has_right_status
+        and not response.is_login
         and response.lacks is None
         and response.expected_sha256 in {None, response.body_sha256}
     )

@@ -1,0 +1,167 @@
+"""`.http` files, as editors run them: requests with ### between them."""
+
+import re
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.definitions.entries import (
+    MOST_BODY_BYTES,
+    Entry,
+    headers_of,
+    host_header,
+    path_of,
+    with_body,
+)
+from webdyno.model.errors import UserError
+from webdyno.model.files import read_named
+from webdyno.model.session import PLACE
+
+_SEPARATOR = re.compile(r"###(.*)")
+_ANNOTATION = re.compile(r"(?:#|//)\s*@(\w+)(?:\s*[= ]\s*(.*))?")
+_OF_USERS = re.compile(r"^(?:#|//)\s*@(?:login|flow|capture)\b", re.MULTILINE)
+_CAPTURE = re.compile(
+    r"([A-Za-z_][\w-]*)\s*[= ]\s*(css|regex|json|header|cookie)(?:@([\w-]+))?\s+(.+)"
+)
+_MARK = "webdyno-place"
+LOGIN = "login"
+"""A key of entries that no request has: it is part of the login."""
+_REQUEST_LINE = re.compile(
+    r"""
+    (?: (?: ([A-Z]+) \s+ )?
+        ( (?: / | \{\{[^{}]*\}\} | [A-Za-z][A-Za-z0-9+.-]*:// ) \S* )  # a path or an address
+      | ([A-Z]+) \s+ ( [\w.-]+ (?: :[0-9]+ )? (?: [/?] \S* )? )        # behind a method also a host
+    ) (?: \s+ HTTP/[0-9.]+ )?
+    """,
+    re.VERBOSE,
+)
+_HEADER_LINE = re.compile(r"([^\s:]+)\s*:\s*(.*)")
+_ENVIRONMENT = re.compile(r"\{\{\s*\$(?:processEnv|env\.)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_VARIABLE = re.compile(r"\{\{[^{}]*\}\}")
+
+
+def requests_of(path: Path, text: str) -> list[Entry]:
+    """Give the requests of a file; raise UserError, with its line, for what isn't understood.
+
+    There is ### between them, `# @name` and the like before one, a body after a blank line,
+    `< FILE` for one from a file. `{{$processEnv NAME}}` becomes `${env:NAME}`. Of an address only
+    path and query count, so a variable may stand for the server. Where a request is part of a login
+    or flow, or captures something, other variables are users' values.
+    """
+    has_users = _OF_USERS.search(text) is not None
+    entries: list[Entry] = []
+    title, begins, block = "", 1, list[str]()
+    for number, line in enumerate([*text.splitlines(), "###"], 1):
+        if found := _SEPARATOR.fullmatch(line.rstrip()):
+            entries += _request(_Block(path, begins, block, has_users=has_users), title)
+            title, begins, block = found[1].strip(), number + 1, []
+        else:
+            block.append(line)
+    return entries
+
+
+class _Block(NamedTuple):
+    """What stands between two separators."""
+
+    path: Path
+    begins: int
+    """Number of its first line."""
+    lines: list[str]
+    has_users: bool
+
+    def place(self, at: int) -> str:
+        return f"{self.path}:{self.begins + at}"
+
+
+def _request(block: _Block, title: str) -> list[Entry]:
+    """Read nothing, or one request."""
+    lines, at = block.lines, 0
+    entry: Entry = {"name": title} if title else {}
+    while at < len(lines) and (not lines[at].strip() or lines[at].startswith(("#", "//", "@"))):
+        if said := _ANNOTATION.fullmatch(lines[at].strip()):
+            entry = _annotated(entry, said[1], (said[2] or "").strip(), block.place(at))
+        at += 1
+    if at == len(lines):
+        return []
+    place = block.place(at)
+    line = _REQUEST_LINE.fullmatch(lines[at].strip())
+    if line is None:
+        raise UserError(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
+    method, url = line[1] or line[3] or "GET", line[2] or line[4]
+    pairs, at = _headers(block, at + 1)
+    body = _body(block, at)
+    entry = {"path": _path(url, place, block), "method": method, **entry}
+    if headers := {**headers_of(pairs), **host_header(pairs)}:
+        entry["headers"] = headers
+    return [with_body(entry, body)]
+
+
+def _path(url: str, place: str, block: _Block) -> str:
+    """Give the path of an address; users' values have places in it, or are all of it."""
+    if not block.has_users:
+        return path_of(url, place)
+    first = PLACE.match(url)
+    if first and not url.startswith("/", first.end()):
+        return url
+    url = url[first.end() :] if first else url  # it stands for the server
+    parts = path_of(PLACE.sub(_MARK, url), place).split(_MARK)
+    places = [f"{{{{{name}}}}}" for name in PLACE.findall(url)]
+    return "".join(chain.from_iterable(zip_longest(parts, places, fillvalue="")))
+
+
+def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
+    """Add what a line such as `# @flow buy` says; others are somebody else's."""
+    match key:
+        case "name" | "flow" | "contains" if text:
+            return {**entry, key: text}
+        case "think" if text:
+            return {**entry, "think_s": text}
+        case "login":
+            return {**entry, LOGIN: True}
+        case "status":
+            if not text.isdecimal():
+                raise UserError(f"{place}: # @status should be a number, as in # @status 302")
+            return {**entry, "status": int(text)}
+        case "capture":
+            said = _CAPTURE.fullmatch(text)
+            if said is None:
+                raise UserError(
+                    f"{place}: # @capture should be NAME KIND TEXT, as in # @capture csrf css "
+                    "input[name=csrf]; kinds are css, css@ATTRIBUTE, regex, json, header, cookie"
+                )
+            name, kind, attribute, source = said.groups()
+            found = {kind: source} | ({"attribute": attribute} if attribute else {})
+            return {**entry, "capture": {**entry.get("capture", {}), name: found}}
+    return entry
+
+
+def _headers(block: _Block, at: int) -> tuple[list[tuple[str, str]], int]:
+    """Read header lines up to a blank one; give them and where that is."""
+    pairs, lines = [], block.lines
+    while at < len(lines) and lines[at].strip():
+        if not lines[at].startswith(("#", "//")):
+            place = block.place(at)
+            found = _HEADER_LINE.fullmatch(lines[at].strip())
+            if found is None:
+                raise UserError(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
+            pairs.append((found[1], _filled(found[2], place, block)))
+        at += 1
+    return pairs, at
+
+
+def _body(block: _Block, at: int) -> bytes | None:
+    text, place = "\n".join(block.lines[at + 1 :]).strip(), block.place(at)
+    if text.startswith("< ") and "\n" not in text:
+        return read_named(block.path.parent / text[2:].strip(), MOST_BODY_BYTES, place)
+    return _filled(text, place, block).encode() if text else None
+
+
+def _filled(text: str, place: str, block: _Block) -> str:
+    text = _ENVIRONMENT.sub(r"${env:\1}", text)
+    for unknown in _VARIABLE.findall(text):
+        if not (block.has_users and PLACE.fullmatch(unknown)):
+            raise UserError(
+                f"{place}: nobody knows what {unknown} stands for; write it out, or "
+                "${env:NAME} for a variable of the environment"
+            )
+    return text
