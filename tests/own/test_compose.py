@@ -102,7 +102,7 @@ def test_services_in_the_order_of_their_starts_and_the_asked_one_last(folder: Pa
         ("services: {a/b: {image: x}}", "", "services.a/b is no service"),
         ("services: {a: {image: x, env_file: none}}", "", "none: there is no such file"),
         ("services: {a: {image: x, volumes: ['./none:/x']}}", "", "there is no .*none"),
-        ("services: {a: {image: x, ports: ['1-3:4-6']}}", "", "'1-3:4-6' is no single port"),
+        ("services: {a: {image: x, ports: ['1:x-6']}}", "", "'1:x-6' is no single port"),
         (
             "services: {a: {image: '${NONE:?say it}', user: '${NO:?too}'}}",
             "",
@@ -201,18 +201,94 @@ def test_files_are_merged(folder: Path, named: list[str]) -> None:
     assert "is merged into compose.yaml" in told[0]
 
 
+def test_services_extend_others_and_files_include_files(folder: Path) -> None:
+    """Paths begin in the folder of the file that names them."""
+    (folder / "base").mkdir()
+    (folder / "base/common.env").write_text("COMMON=yes\n")
+    (folder / "base/common.yaml").write_text(
+        "services:\n  php:\n    build: .\n    env_file: common.env\n    environment: [A=1, B=2]\n"
+        "  worker: {extends: php, command: work}\n"
+    )
+    (folder / "base/cache.yaml").write_text("services: {cache: {image: redis, expose: [6379]}}\n")
+    services, _ = read(
+        folder,
+        "include: [{path: base/cache.yaml}]\n"
+        "services:\n"
+        "  web:\n    extends: {file: base/common.yaml, service: worker}\n"
+        "    environment: {B: 3}\n    depends_on: [cache]\n",
+        "web",
+    )
+    cache, web = services
+    assert (cache.name, cache.image, cache.ports) == ("cache", "redis", (6379,))
+    assert web.environment == {"COMMON": "yes", "A": "1", "B": "3"}
+    assert web.command == ("work",)
+    assert web.build
+    assert web.build.context == folder / "base"
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("include: [x.yaml]\nservices: {a: {image: x}}", "include isn't read here"),
-        ("services: {a: {extends: {service: b}}}", r"services.a.extends isn't read here"),
+        ("include: [none.yaml]\nservices: {a: {image: x}}", r"none.yaml: there is no such file"),
+        ("include: [compose.yaml]\nservices: {a: {image: x}}", "include each other"),
+        ("services: {a: {extends: {service: b}}}", r"a.extends: .*compose.yaml has no service b"),
+        ("services: {a: {extends: b}, b: {extends: a}}", "services that extend each other"),
+        ("services: {a: {image: x, secrets: [key]}}", r"a.secrets: key is no file.*\./key.txt"),
     ],
 )
-def test_what_other_files_say_is_refused_by_name(folder: Path, text: str, says: str) -> None:
-    with pytest.raises(
-        UserError, match=f"{says}.*docker compose -f compose.yaml config >whole.yaml"
-    ):
+def test_what_is_taken_from_nowhere_is_told(folder: Path, text: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
         read(folder, text)
+
+
+def test_secrets_and_configs_are_files_of_a_container(folder: Path) -> None:
+    (folder / "key.txt").write_text("k")
+    (service,) = read(
+        folder,
+        "services: {a: {image: x, secrets: [key, {source: key, target: other}],\n"
+        "  configs: [{source: conf, target: /etc/conf}]}}\n"
+        "secrets: {key: {file: ./key.txt}}\nconfigs: {conf: {file: key.txt}}\n",
+    )[0]
+    path = folder / "key.txt"
+    assert set(service.options) == {
+        f"--volume={path}:/run/secrets/key:ro",
+        f"--volume={path}:/run/secrets/other:ro",
+        f"--volume={path}:/etc/conf:ro",
+    }
+
+
+def test_profiles_are_those_of_the_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "services: {web: {image: x, ports: [80]}, debug: {image: x, profiles: [debug]},\n"
+        "  mail: {image: x, profiles: [mail, all]}}\n"
+    )
+    assert [it.name for it in read(folder, text)[0]] == ["web"]
+    (folder / ".env").write_text("COMPOSE_PROFILES=all, other\n")
+    assert [it.name for it in read(folder, text)[0]] == ["mail", "web"]
+    monkeypatch.setenv("COMPOSE_PROFILES", "*")
+    assert [it.name for it in read(folder, text)[0]] == ["debug", "mail", "web"]
+
+
+def test_files_of_variables_are_read_as_compose_does(folder: Path) -> None:
+    (folder / "mine.env").write_text(
+        "A=1 # one\nB='$A # all'\nC=\"$A\\n${USER_NAME:-me}\" # two\nD=a#b\nE=\nexport F = x\n"
+    )
+    (service,) = read(
+        folder,
+        "services: {a: {image: x, env_file: [mine.env, {path: none.env, required: false}],"
+        " ports: ['8000-8002:3000-3002']}}",
+    )[0]
+    assert service.ports == (3000,)
+    assert service.environment == {
+        "A": "1",
+        "B": "$A # all",
+        "C": "1\nme",
+        "D": "a#b",
+        "E": "",
+        "F": "x",
+    }
 
 
 def test_what_services_wait_for(folder: Path) -> None:

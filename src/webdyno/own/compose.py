@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, RootModel
 
@@ -17,15 +17,8 @@ from webdyno.definitions.validation import build, nearest, shown_value
 from webdyno.model.errors import UserError
 from webdyno.model.format import scalar
 from webdyno.own.compose_file import SEVERAL, ComposeProject, askable, read_compose, variables_of
+from webdyno.own.compose_order import Awaited, Awaits, awaits, health_command, in_order
 
-Awaits = Literal["", "healthy", "ended"]
-Awaited = Mapping[str, Awaits]
-"""By service: what those behind it wait for."""
-CONDITIONS: Mapping[str, Awaits] = {
-    "service_started": "",
-    "service_healthy": "healthy",
-    "service_completed_successfully": "ended",
-}
 OPTIONS = {
     "user": "--user",
     "working_dir": "--workdir",
@@ -42,86 +35,17 @@ OPTIONS = {
 SWITCHES = {"read_only": "--read-only", "init": "--init", "privileged": "--privileged"}
 OTHERS = {
     *("image", "build", "command", "entrypoint", "environment", "env_file", "volumes", "ports"),
-    *(
-        "hostname",
-        "links",
-        "networks",
-        "expose",
-        "depends_on",
-        "profiles",
-        "container_name",
-        "labels",
-        "pull_policy",
-        "healthcheck",
-    ),
+    *("hostname", "links", "networks", "secrets", "configs", "expose", "depends_on", "profiles"),
+    *("container_name", "labels", "pull_policy", "healthcheck"),
 }
 """Keys that are heeded in other ways, or needn't be."""
+MOUNTED = {"secrets": "/run/secrets/", "configs": "/"}
+"""Kinds of files that services name, and where they have them."""
 BUILD = {"context", "dockerfile", "args", "target"}
 Scalar = str | bool | int | float
 Words = str | list[Scalar] | None
 Several = Scalar | list[Scalar] | dict[str, Scalar] | None
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-def in_order(services: Mapping[str, Any], where: str) -> list[str]:
-    """Give the names so that each comes behind those that it depends on."""
-    done: dict[str, None] = {}
-
-    def add(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise UserError(f"{where}: {' and '.join(dict.fromkeys(above))} depend on each other")
-        for other in services[name].get("depends_on") or ():
-            if other in services:
-                add(str(other), (*above, name))
-        done[name] = None
-
-    for name in services:
-        add(name, ())
-    return list(done)
-
-
-def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awaits]:
-    """Give what is waited for of each service; raise UserError for a condition that isn't known.
-
-    The service that is asked starts last, so nobody waits for it.
-    """
-    found: dict[str, Awaits] = {}
-    for name, service in services.items():
-        depends = service.get("depends_on")
-        for other, how in depends.items() if isinstance(depends, dict) else ():
-            condition = how.get("condition", "service_started")
-            if not isinstance(condition, str) or condition not in CONDITIONS:
-                raise UserError(
-                    f"{where}: services.{name}.depends_on.{other}: {condition} is no condition; "
-                    f"there are {', '.join(CONDITIONS)}"
-                )
-            if other in services and other != asked and CONDITIONS[condition]:
-                found[str(other)] = CONDITIONS[condition]
-    return found
-
-
-def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Give the words that a service's `healthcheck` runs in its container; none where it has none.
-
-    Raise UserError where it isn't written as Compose has it.
-    """
-    check = service.get("healthcheck") or {}
-    test = check.get("test")
-    if test is None or check.get("disable") is True:
-        return ()
-    if isinstance(test, str):
-        return health_words(["CMD-SHELL", test])
-    if isinstance(test, list) and all(isinstance(it, str) for it in test):
-        return health_words(test)
-    raise UserError(f"{where}.healthcheck.test: {json.dumps(test)} is no command")
-
-
-def health_words(test: list[str]) -> tuple[str, ...]:
-    """Give the words of a health check as images and Compose files have it."""
-    kind, *words = test or ["NONE"]
-    if kind == "CMD-SHELL":
-        return ("/bin/sh", "-c", shlex.join(words) if len(words) > 1 else "".join(words))
-    return tuple(words) if kind == "CMD" else ()
 
 
 class _BuildForm(BaseModel):
@@ -139,11 +63,15 @@ class _ServiceForm(BaseModel):
     command: Words = None
     entrypoint: Words = None
     environment: dict[str, Scalar | None] | list[Scalar] | None = None
-    env_file: str | list[str] | None = None
+    env_file: str | list[str | dict[str, Any]] | dict[str, Any] | None = None
     volumes: list[str | dict[str, Any]] | None = None
     ports: list[Scalar | dict[str, Any]] | None = None
     expose: list[Scalar] | None = None
     depends_on: list[str] | dict[str, dict[str, Any]] | None = None
+    secrets: list[str | dict[str, Any]] | None = None
+    configs: list[str | dict[str, Any]] | None = None
+    networks: list[str] | dict[str, dict[str, Any] | None] | None = None
+    links: list[str] | None = None
     healthcheck: dict[str, Any] | None = None
     privileged: bool = False
     read_only: bool = False
@@ -280,6 +208,7 @@ def _service(
     options += [
         f"--volume={_volume(it, project.folder, where)}" for it in said.get("volumes") or ()
     ]
+    options += [f"--volume={it}:ro" for it in _mounted(said, project, where)]
     if "entrypoint" in said:
         options.append(f"--entrypoint={json.dumps(_words(said['entrypoint'], where))}")
     return ComposeService(
@@ -357,10 +286,34 @@ def _volume(said: object, folder: Path, where: str) -> str:
     return f"{path}:{rest}"
 
 
+def _mounted(said: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
+    """Give the files that a service has of `secrets` and `configs`, and where it has them."""
+    for kind, folder in MOUNTED.items():
+        for it in said.get(kind) or ():
+            name = str(it.get("source", "") if isinstance(it, dict) else it)
+            target = str(it.get("target") or name) if isinstance(it, dict) else name
+            known = project.whole.get(kind)
+            definition = known.get(name) if isinstance(known, dict) else None
+            file = definition.get("file") if isinstance(definition, dict) else None
+            path = (project.folder / str(file)).resolve()
+            if not file or not path.is_file():
+                raise UserError(
+                    f"{where}.{kind}: {name} is no file that is there; give it one, as in "
+                    f"{kind}: {{{name}: {{file: ./{name}.txt}}}}"
+                )
+            yield f"{path}:{target if target.startswith('/') else folder + target}"
+
+
 def _environment(said: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in _several(said.get("env_file") or []):
-        found |= variables_of(project.folder / name, f"{where}.env_file")
+    files = said.get("env_file") or []
+    for it in files if isinstance(files, list) else [files]:
+        name, required = (
+            (it.get("path"), it.get("required")) if isinstance(it, dict) else (it, True)
+        )
+        path = project.folder / str(name)
+        if required is not False or path.is_file():
+            found |= variables_of(path, f"{where}.env_file")
     return found | _given(said.get("environment"), project.variables)
 
 
@@ -384,6 +337,7 @@ def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
     for it in [*(said.get("ports") or ()), *(said.get("expose") or ())]:
         text = str(it.get("target", "") if isinstance(it, dict) else it)
         port, _, kind = text.rpartition(":")[2].partition("/")
+        port = port.partition("-")[0]  # of several the first
         if kind == "udp":
             continue
         if not (port.isascii() and port.isdecimal() and len(port) <= 5):

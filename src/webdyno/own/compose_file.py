@@ -12,18 +12,23 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_named, reading
+from webdyno.own.compose_parts import ComposeParts
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (
     *("compose.override.yaml", "compose.override.yml"),
     *("docker-compose.override.yaml", "docker-compose.override.yml"),
 )
+PROFILES = "COMPOSE_PROFILES"
 SEVERAL = ","
 """Between the names of files that are merged."""
 _VARIABLE = re.compile(
     r"\$(?:\$|(?P<plain>\w+)"
     r"|\{(?P<name>\w+)(?:(?P<how>:?[-?+])(?P<other>(?:[^{}]|\$\{[^{}]*\})*))?\})"
 )
+_QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""")
+_ESCAPED, _ESCAPES = re.compile(r"\\(.)"), {"n": "\n", "t": "\t", "r": "\r"}
+_COMMENT = re.compile(r"(?:^|\s+)#.*$")
 REPLACED = {"command", "entrypoint", "test"}
 """Lists that the later file says again; others go on behind those of the earlier."""
 TABLES = {"environment", "labels", "args", "depends_on", "sysctls", "extra_hosts"}
@@ -56,6 +61,8 @@ class ComposeProject:
     files: tuple[Path, ...]
     all_services: Mapping[str, Any]
     """As they are written."""
+    whole: Mapping[str, Any]
+    """All that the files say."""
     variables: Mapping[str, str]
     """Of the environment, and of `.env` beside the first file."""
     unset: tuple[str, ...]
@@ -79,12 +86,22 @@ class ComposeProject:
             yield f"set by nobody, so empty: {', '.join(self.unset)}"
 
     def services(self, wanted: str = "") -> dict[str, Any]:
-        """Give the services without those of a profile that isn't `wanted`."""
+        """Give those without a profile, those of COMPOSE_PROFILES, and the one `wanted`."""
+        active = {it.strip() for it in self.variables.get(PROFILES, "").split(",")}
         return {
             str(name): it
             for name, it in self.all_services.items()
-            if not (isinstance(it, dict) and it.get("profiles") and str(name) != wanted)
+            if str(name) == wanted or _is_active(it, active)
         }
+
+
+def _is_active(service: Any, active: set[str]) -> bool:  # noqa: ANN401 (YAML)
+    profiles = service.get("profiles") if isinstance(service, dict) else None
+    return not profiles or "*" in active or not active.isdisjoint(map(str, _listed(profiles)))
+
+
+def _listed(value: Any) -> list[Any]:  # noqa: ANN401 (YAML)
+    return value if isinstance(value, list) else [value]
 
 
 def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
@@ -94,31 +111,19 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     """
     together = (*files, *_override_of(files))
     filling = _Filling(_variables_beside(files[0], place))
+    parts = ComposeParts(lambda file: filling.filled(_read(file, place)), _merged, files[0].parent)
     said: Any = {}
     for file in together:
         where = f"{place}: {file}"
-        part = filling.filled(_read(file, place))
+        part = parts.complete(file, place)
         if filling.lacking:
             names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
             raise UserError(f"{where}: to be set, in the environment or in .env: {names}")
-        if "include" in part:
-            raise UserError(f"{where}: include isn't read here; {_written_out(files)}")
         said = _merged(said, part, where)
     services = said.get("services")
     if not isinstance(services, dict):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
-    for name, service in services.items():
-        if isinstance(service, dict) and "extends" in service:
-            raise UserError(
-                f"{place}: {files[0]}: services.{name}.extends isn't read here; "
-                f"{_written_out(files)}"
-            )
-    return ComposeProject(together, services, filling.variables, tuple(filling.unset))
-
-
-def _written_out(files: Sequence[Path]) -> str:
-    flags = " ".join(f"-f {it.name}" for it in files)
-    return f"write one file with all of it: docker compose {flags} config >whole.yaml"
+    return ComposeProject(together, services, said, filling.variables, tuple(filling.unset))
 
 
 def _override_of(files: Sequence[Path]) -> list[Path]:
@@ -148,13 +153,23 @@ def _variables_beside(file: Path, place: str) -> dict[str, str]:
 
 def variables_of(path: Path, place: str) -> dict[str, str]:
     """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
-    found = {}
+    found: dict[str, str] = {}
     for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-            found[name.strip()] = value[1:-1] if quoted else value.strip()
+            found[name.strip()] = _dotenv_value(value.strip(), found)
     return found
+
+
+def _dotenv_value(text: str, known: Mapping[str, str]) -> str:
+    """Read a value as Compose does: what isn't in quotes ends before a comment, `'` keeps all."""
+    if quoted := _QUOTED.match(text):
+        if quoted[1] is not None:
+            return quoted[1]
+        text = _ESCAPED.sub(lambda it: _ESCAPES.get(it[1], it[1]), quoted[2])
+    else:
+        text = _COMMENT.sub("", text)
+    return str(_Filling({**os.environ, **known}).filled(text))
 
 
 def _lines(path: Path, place: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webdyno.own import container_names
-from webdyno.own.compose import Awaits
+from webdyno.own.compose_order import Awaits
 from webdyno.own.podman import Image, Podman
 
 SCRIPT, NAMES, NAME_SERVER = "start.sh", "names.json", "names.py"
