@@ -111,7 +111,10 @@ def check_headers(
     """Raise UserError where variants differ by a setting that no request lets them feel."""
     for variant_name, variant in experiment.variants.items():
         requests = experiment.requests_of(variant_name)
-        headers = [experiment.load_of(variant_name).headers, *(it.headers for it in requests)]
+        headers = [
+            experiment.load_of(variant_name).headers,
+            *(request.headers for request in requests),
+        ]
         sent = {name.lower() for each in headers for name in each}
         settings = settings_of(stacks[variant.stack], sites[experiment.site_of(variant_name)])
         for name, value in variant.settings.items():

@@ -215,7 +215,7 @@ def read_request_file(path: Path) -> list[Entry]:
     """
     text = read_requests(path, f"--traffic {path}")
     if is_curl(text):
-        return [read_curl(it, path.parent) for it in _curl_commands(text)]
+        return [read_curl(command, path.parent) for command in _curl_commands(text)]
     lines = [line for line in text.splitlines() if line.strip()]
     as_json = path.suffix in {".jsonl", ".ndjson", ".json"} or all(
         re.match(r"\s*\{(?!\{)", line) for line in lines
@@ -261,7 +261,11 @@ def read_har(path: Path) -> tuple[list[Entry], str | None]:
 
 def _of_har(recorded: HarEntry, flag: str) -> Entry:
     request, status = recorded.request, recorded.response.status
-    pairs = [(it.name, it.value) for it in request.headers if it.name.lower() not in _CONDITIONS]
+    pairs = [
+        (header.name, header.value)
+        for header in request.headers
+        if header.name.lower() not in _CONDITIONS
+    ]
     entry: Entry = {"path": path_of(request.url, flag), "method": request.method.upper()}
     if headers := headers_of(pairs):
         entry["headers"] = headers

@@ -74,22 +74,22 @@ def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
     trends = list(_trends(_without_interference(data), now, alpha)) if room else []
     if young and trends:
         worth = _worth_giving_up(data)
-        trends = [it for it in trends if it.change >= worth]
+        trends = [trend for trend in trends if trend.change >= worth]
     found = [
         *_no_responses(data, now),
         *_few_samples(data, now, slots_per_variant(data)),
         *(trends if young or (trends and _hangs_on_a_trend(data)) else []),
         *_left_over(data, now, again=room),
     ]
-    for it in found:
-        if tried.count(it.rule) < TRIES and it.settings != now:
+    for adjustment in found:
+        if tried.count(adjustment.rule) < TRIES and adjustment.settings != now:
             return AdjustmentRecord(
                 round=data.rounds[-1].record.round,
-                rule=it.rule,
-                variant=it.variant,
-                what=it.what,
-                settings=it.settings,
-                again=it.again,
+                rule=adjustment.rule,
+                variant=adjustment.variant,
+                what=adjustment.what,
+                settings=adjustment.settings,
+                again=adjustment.again,
             )
     return None
 
@@ -173,7 +173,9 @@ def _left_over(data: PointData, now: SlotSettings, *, again: bool) -> Iterator[_
 
 def _worth_giving_up(data: PointData) -> float:
     """Give the change of throughput for which the rounds so far are given up."""
-    ratios = [abs(log(it.ratio.estimate)) for it in _asked(data) if it.ratio]
+    ratios = [
+        abs(log(comparison.ratio.estimate)) for comparison in _asked(data) if comparison.ratio
+    ]
     return max(WORTH_AN_ADJUSTMENT, expm1(WORTH_OF_RATIO * min(ratios, default=0.0)))
 
 
@@ -181,7 +183,8 @@ def _hangs_on_a_trend(data: PointData) -> bool:
     """Whether there is an answer by the sampling CI, and a trend's bias bound takes it away."""
     trends = {rule.name for rule in TRENDS}
     return any(
-        any(bias.cause in trends for bias in it.biases) and _takes_away(it) for it in _asked(data)
+        any(bias.cause in trends for bias in comparison.biases) and _takes_away(comparison)
+        for comparison in _asked(data)
     )
 
 

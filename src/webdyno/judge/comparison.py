@@ -312,7 +312,7 @@ def inverted(comparison: Comparison) -> Comparison:
     return comparison.replace(
         ratio=comparison.ratio and comparison.ratio.inverse(),
         worst_case=comparison.worst_case and comparison.worst_case.inverse(),
-        by_round=[1 / it for it in comparison.by_round],
+        by_round=[1 / value for value in comparison.by_round],
     )
 
 

@@ -36,10 +36,10 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
         told = [slot for slot in data.of_variant(variant) if slot.readings]
         answered = sum(map(responses, told))
         readings = [slot.readings for slot in told if slot.readings]
-        roles = dict.fromkeys(role for it in readings for role in it.databases)
+        roles = dict.fromkeys(role for reading in readings for role in reading.databases)
         for role in roles if answered else ():
-            uses = [it.databases[role] for it in readings if role in it.databases]
-            services = [it.services[role] for it in readings if role in it.services]
+            uses = [reading.databases[role] for reading in readings if role in reading.databases]
+            services = [reading.services[role] for reading in readings if role in reading.services]
             calls: dict[str, float] = defaultdict(float)
             time_us: dict[str, float] = defaultdict(float)
             for it in (each for use in uses for each in use.statements):
@@ -48,7 +48,9 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
             yield DatabaseWork(
                 variant=variant,
                 role=role,
-                cpu_us=sum(it.cpu_user_s + it.cpu_sys_s for it in services) * 1e6 / answered,
+                cpu_us=sum(service.cpu_user_s + service.cpu_sys_s for service in services)
+                * 1e6
+                / answered,
                 of_cpu_us=sum(slot.servers.cpu_s for slot in told) * 1e6 / answered,
                 statements=sum(use.calls for use in uses) / answered,
                 calls=calls,
@@ -92,9 +94,9 @@ def _named(mine: DatabaseWork, base: DatabaseWork) -> str:
 def cpu_apart(data: PointData) -> Iterator[str]:
     """Say how much of the CPU time of a request is that of each database."""
     by_role: dict[str, list[str]] = {}
-    for it in database_work(data):
-        said = f"{text.latency(it.cpu_us)} of {text.latency(it.of_cpu_us)} ({it.variant})"
-        by_role.setdefault(it.role, []).append(said)
+    for work in database_work(data):
+        said = f"{text.latency(work.cpu_us)} of {text.latency(work.of_cpu_us)} ({work.variant})"
+        by_role.setdefault(work.role, []).append(said)
     yield from (f"CPU per request in {role}: {', '.join(it)}" for role, it in by_role.items())
 
 

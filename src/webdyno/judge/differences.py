@@ -36,7 +36,9 @@ def differences(before: RunHead, after: RunHead) -> list[Difference]:
     """Give what else may have caused a change: machine, versions, load generator, settings."""
     measures = (head.experiment.measure for head in (before, after))
     return surroundings(before, after) + [
-        it for it in _unequal("measure", *measures) if it.what != "measure.seed"
+        difference
+        for difference in _unequal("measure", *measures)
+        if difference.what != "measure.seed"
     ]
 
 

@@ -60,11 +60,15 @@ def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
 
 
 def _names(slots: Sequence[SlotRecord]) -> list[str]:
-    return list(dict.fromkeys(it.endpoint for slot in slots for it in slot.load.endpoints))
+    return list(
+        dict.fromkeys(endpoint.endpoint for slot in slots for endpoint in slot.load.endpoints)
+    )
 
 
 def _of(slots: Sequence[SlotRecord], name: str) -> list[EndpointResult]:
-    return [it for slot in slots for it in slot.load.endpoints if it.endpoint == name]
+    return [
+        endpoint for slot in slots for endpoint in slot.load.endpoints if endpoint.endpoint == name
+    ]
 
 
 def _rule(name: str) -> MetricRule:

@@ -89,7 +89,7 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
         elif there:
             excluded.append(levels)
     return FleetJudgement(
-        verdict=min((it.verdict for it in points), key=WEIGHT.index, default=Verdict.INVALID),
+        verdict=min((point.verdict for point in points), key=WEIGHT.index, default=Verdict.INVALID),
         machines=list(machines),
         points=points,
         excluded=excluded,
@@ -137,15 +137,19 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
 
 
 def _of_variant(compared: Sequence[Comparison], variant: str) -> Comparison:
-    return next(it for it in compared if it.a == variant)
+    return next(comparison for comparison in compared if comparison.a == variant)
 
 
 def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
     """Compare two variants over machines, of which the invalid ones are named and excluded."""
-    valid = [it for it in found.values() if it.verdict is not Verdict.INVALID and it.ratio]
+    valid = [
+        comparison
+        for comparison in found.values()
+        if comparison.verdict is not Verdict.INVALID and comparison.ratio
+    ]
     some = next(iter(found.values()))
-    logs = [within_floats(np.log(it.by_round)) for it in valid]
-    delta = max((it.delta for it in valid), default=DELTA)
+    logs = [within_floats(np.log(comparison.by_round)) for comparison in valid]
+    delta = max((comparison.delta for comparison in valid), default=DELTA)
     mean = another = None
     verdict = Verdict.INCONCLUSIVE if valid else Verdict.INVALID
     why = f"A verdict over machines needs two with a valid run; there is {len(valid) or 'none'}."
@@ -185,10 +189,13 @@ def _replicate(machine: str, found: Comparison) -> Replicate:
 def _interference(valid: Sequence[Comparison]) -> tuple[float, float]:
     """Give by how much interference can have moved the mean down and up (ln)."""
     moved = [
-        (log(it.ratio.low / it.worst_case.low), log(it.worst_case.high / it.ratio.high))
-        if it.ratio and it.worst_case and it.worst_case.low > 0
-        else (LARGEST_LOG if it.worst_case else 0.0,) * 2
-        for it in valid
+        (
+            log(comparison.ratio.low / comparison.worst_case.low),
+            log(comparison.worst_case.high / comparison.ratio.high),
+        )
+        if comparison.ratio and comparison.worst_case and comparison.worst_case.low > 0
+        else (LARGEST_LOG if comparison.worst_case else 0.0,) * 2
+        for comparison in valid
     ]
     down, up = np.mean(np.clip(moved, 0.0, LARGEST_LOG), axis=0)
     return float(down), float(up)
@@ -247,7 +254,9 @@ def _varieties(heads: Mapping[str, RunHead]) -> list[Variety]:
     first, *others = heads
     found: dict[str, dict[str, str]] = {}
     for other in others:
-        for it in surroundings(heads[first], heads[other]):
-            if it.what != "machine.identity":  # which no two machines share
-                found.setdefault(it.what, dict.fromkeys(heads, it.before))[other] = it.after
+        for difference in surroundings(heads[first], heads[other]):
+            if difference.what != "machine.identity":  # which no two machines share
+                found.setdefault(difference.what, dict.fromkeys(heads, difference.before))[
+                    other
+                ] = difference.after
     return [Variety(what=what, values=values) for what, values in found.items()]

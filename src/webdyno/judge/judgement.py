@@ -64,11 +64,17 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     warnings += same_variant_warnings(comparisons)
-    comparisons = [_with_clear_one(it, comparisons, decide_on) for it in comparisons]
+    comparisons = [
+        _with_clear_one(comparison, comparisons, decide_on) for comparison in comparisons
+    ]
     asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
     return Judgement(
-        verdict=min((it.verdict for it in asked), key=WEIGHT.index, default=Verdict.INCOMPLETE),
+        verdict=min(
+            (comparison.verdict for comparison in asked),
+            key=WEIGHT.index,
+            default=Verdict.INCOMPLETE,
+        ),
         headline=headline(asked),
         metrics=[rule.metric for rule in metrics],
         variants=variants,
@@ -80,7 +86,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         excluded=excluded,
         looks=list(data.looks),
         facts=[_facts(data, variant) for variant in experiment.variants] if data.rounds else [],
-        endpoints=[_endpoint_unless_invalid(it, warnings) for it in apart],
+        endpoints=[_endpoint_unless_invalid(judgement, warnings) for judgement in apart],
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
         saturation=list(saturation(data, variants)),
@@ -107,15 +113,17 @@ def _flips(compared: Sequence[Comparison], kept: Sequence[Comparison]) -> list[V
         ValidityWarning(
             rule="exclusion-matters",
             severity="note",
-            variant=it.a,
-            what=f"with the slots that had interference kept in, {it.a} against {it.b} would be "
-            f"{whole[it.a].sampling_verdict} instead of {it.sampling_verdict}: the verdict on "
-            f"{METRICS[it.metric].metric.label} hangs on what was excluded",
+            variant=comparison.a,
+            what=f"with the slots that had interference kept in, {comparison.a} against "
+            f"{comparison.b} would be {whole[comparison.a].sampling_verdict} instead of "
+            f"{comparison.sampling_verdict}: the verdict on "
+            f"{METRICS[comparison.metric].metric.label} hangs on what was excluded",
             fix="Run again at a quieter time.",
-            metrics=[it.metric],
+            metrics=[comparison.metric],
         )
-        for it in compared
-        if it.a in whole and whole[it.a].sampling_verdict is not it.sampling_verdict
+        for comparison in compared
+        if comparison.a in whole
+        and whole[comparison.a].sampling_verdict is not comparison.sampling_verdict
     ]
 
 

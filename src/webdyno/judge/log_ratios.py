@@ -175,7 +175,7 @@ def later_bounds(data: PointData, variant: str, rule: MetricRule) -> list[Bound]
         return []
     if rule.kind == "capacity" and look.trial and not look.trial.holds:
         return [Bound("not-confirmed", up=inf)]
-    bounds = [_bound(it) for it in look.drifts if _concerns(it, rule)]
+    bounds = [_bound(drift) for drift in look.drifts if _concerns(drift, rule)]
     if look.slow and rule.name == THROUGHPUT:
         lost = look.slow.stretches.share.estimate * (1 - look.slow.level)
         bounds.append(Bound("slow-stretches", up=-log1p(-lost)))

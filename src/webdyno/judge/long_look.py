@@ -131,13 +131,13 @@ def _look_at(parts: _Parts) -> LongLook:
 def seen_in(*parts: LongLookRecord) -> list[Stall]:
     """Give what a look goes on for, to see how often it comes: stalls, or slow stretches."""
     served = _Served.of(stretches(parts))
-    return own(served.stalls()) or [it.as_stall() for it in served.slow()]
+    return own(served.stalls()) or [stretch.as_stall() for stretch in served.slow()]
 
 
 def happened_in(part: LongLookRecord) -> list[Stall]:
     """Give when the load wasn't as usual in a part: all stalls, and slow stretches."""
     served = _Served.of([part])
-    return [*served.stalls(), *(it.as_stall() for it in served.slow())]
+    return [*served.stalls(), *(stretch.as_stall() for stretch in served.slow())]
 
 
 class _Served(NamedTuple):
@@ -150,8 +150,8 @@ class _Served(NamedTuple):
     @classmethod
     def of(cls, whole: Sequence[LongLookRecord]) -> Self:
         """Look for stalls, and for slow stretches between them."""
-        records = [while_it_served(it) for it in whole]
-        stalls = [stalls_in(it) for it in records]
+        records = [while_it_served(record) for record in whole]
+        stalls = [stalls_in(record) for record in records]
         return cls(records, stalls, list(map(slow_in, records, stalls)))
 
     def stalls(self) -> list[Stall]:
@@ -176,8 +176,8 @@ def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slo
     if not found:
         return None
     return Slow(
-        level=sum(it.level for it in found) / len(found),
-        stretches=sum_up([it.as_stall() for it in found], looked_s, window_s),
+        level=sum(stretch.level for stretch in found) / len(found),
+        stretches=sum_up([stretch.as_stall() for stretch in found], looked_s, window_s),
     )
 
 
@@ -187,15 +187,15 @@ def _unseen(record: LongLookRecord, drifts: list[Drift] | None) -> Iterator[Unse
         yield "stalls"
     if drifts is None:
         yield "drift"
-    if sum(it.memory_bytes is not None for it in record.samples) < FEWEST_READINGS:
+    if sum(sample.memory_bytes is not None for sample in record.samples) < FEWEST_READINGS:
         yield "leak"
 
 
 def _failing(whole: Sequence[LongLookRecord]) -> list[Failing]:
     return [
-        it.replace(at_s=it.at_s + begin_s)
+        failure.replace(at_s=failure.at_s + begin_s)
         for begin_s, record in with_begins(whole)
-        for it in failing_in(record)
+        for failure in failing_in(record)
     ]
 
 
@@ -269,8 +269,8 @@ def _nothing_in_short(look: LongLook) -> str:
 
 def _how_it_went(look: LongLook) -> Iterator[str]:
     if look.excused:
-        lasted_s = sum(it.length_s for it in look.excused)
-        causes = sorted({CAUSES[it.cause] for it in look.excused if it.cause})
+        lasted_s = sum(stall.length_s for stall in look.excused)
+        causes = sorted({CAUSES[stall.cause] for stall in look.excused if stall.cause})
         yield (
             f"excluded: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
             f"{listed(causes)}"
@@ -294,11 +294,11 @@ def _found_words(look: LongLook) -> str:
 
 
 def _found(look: LongLook) -> list[str]:
-    found = [failing_words(it) for it in look.failing[:1]]
+    found = [failing_words(failure) for failure in look.failing[:1]]
     found += [look.died] if look.died else []
     found += [stall_words(look)] if look.stalls else []
     found += [slow_words(look.slow, look)] if look.slow else []
-    found += [drift_words(it) for it in look.drifts]
+    found += [drift_words(drift) for drift in look.drifts]
     if look.growth:
         found.append(
             f"memory grows by {memory_words(round(look.growth.bytes_per_s.estimate))} a second"

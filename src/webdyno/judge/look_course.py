@@ -99,7 +99,7 @@ def _figures(part: LongLookRecord, begin_s: float, stalls: Sequence[Stall]) -> L
     edges = np.linspace(0, len(part.responses), BATCHES + 1).astype(int)
     answered = np.add.reduceat(np.array([*part.responses, 0]), edges[:-1]).astype(float)
     lasted_s = np.diff(edges) * part.window_s
-    held = [it.memory_bytes for it in part.samples if it.memory_bytes is not None]
+    held = [sample.memory_bytes for sample in part.samples if sample.memory_bytes is not None]
     return LookPart(
         stretch=part.stretch,
         at_s=begin_s,
@@ -177,9 +177,9 @@ def changes_no_more(parts: Sequence[LongLookRecord], look_s: float) -> bool:
         return False
     slopes = slopes_of(course_of(last, []), SURE)
     if parts[-1].load.loop == "open":
-        slopes = [it for it in slopes if it.metric != "throughput_rps"]
+        slopes = [slope for slope in slopes if slope.metric != "throughput_rps"]
     hours = look_s / HOUR_S
-    return bool(slopes) and all(_is_small(it, hours) for it in slopes)
+    return bool(slopes) and all(_is_small(slope, hours) for slope in slopes)
 
 
 def _is_small(slope: Slope, hours: float) -> bool:
@@ -300,7 +300,7 @@ def more_open(record: LongLookRecord) -> MoreOpen | None:
 def _rise(
     record: LongLookRecord, of: Callable[[ServerSample], int | None], smallest: float
 ) -> _Rise | None:
-    read = [(it.at_s, value) for it in record.samples if (value := of(it)) is not None]
+    read = [(sample.at_s, value) for sample in record.samples if (value := of(sample)) is not None]
     responses = record.responses[len(record.responses) // 2 :]
     if len(read) < FEWEST_READINGS or not any(responses):
         return None

@@ -28,7 +28,11 @@ def lacking_looks(data: PointData) -> list[str]:
     stop, question = data.stop, question_of(data.experiment)
     if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
         return []
-    over = {it.variant for it in data.records if isinstance(it, LongLookRecord) and it.ended_by}
+    over = {
+        record.variant
+        for record in data.records
+        if isinstance(record, LongLookRecord) and record.ended_by
+    }
     return [
         variant
         for variant in question.next_variants(data)
@@ -38,7 +42,11 @@ def lacking_looks(data: PointData) -> list[str]:
 
 def look_parts_of(data: PointData, variant: str) -> list[LongLookRecord]:
     """Give what is on record of the long look at a variant."""
-    return [it for it in data.records if isinstance(it, LongLookRecord) and it.variant == variant]
+    return [
+        record
+        for record in data.records
+        if isinstance(record, LongLookRecord) and record.variant == variant
+    ]
 
 
 def part_s(look_s: float) -> float:

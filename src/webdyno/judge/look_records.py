@@ -92,7 +92,9 @@ def thinned_samples(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRe
 
 
 def _is_near(at_s: float, stalls: Sequence[Stall], near_s: float) -> bool:
-    return any(it.at_s - near_s <= at_s <= it.at_s + it.length_s + near_s for it in stalls)
+    return any(
+        stall.at_s - near_s <= at_s <= stall.at_s + stall.length_s + near_s for stall in stalls
+    )
 
 
 def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
@@ -106,7 +108,7 @@ def _joined(parts: Sequence[LongLookRecord]) -> LongLookRecord:
         pauses += moved(part.client_pauses, begin_s)
         responses += part.responses
         failed += part.failed or [0] * len(part.responses)
-    first_failing = next((it for it in parts if any(it.failed)), parts[0])
+    first_failing = next((record for record in parts if any(record.failed)), parts[0])
     return parts[0].replace(
         responses=responses,
         failed=failed,
@@ -147,8 +149,8 @@ def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) ->
     Connections are opened again there, for which some servers go on taking memory: that would look
     like a leak.
     """
-    held = [it.memory_bytes for it in before if it.memory_bytes is not None]
-    holds = [it.memory_bytes for it in after if it.memory_bytes is not None]
+    held = [sample.memory_bytes for sample in before if sample.memory_bytes is not None]
+    holds = [sample.memory_bytes for sample in after if sample.memory_bytes is not None]
     return holds[0] - held[-1] if held and holds else 0
 
 
@@ -209,15 +211,15 @@ class LookReadings:
         """Take what was read, in its order."""
         rows = [
             (
-                it.at_s,
-                it.cpu_s,
-                it.busy_s - it.cpu_s,
-                it.stolen_s,
-                it.waited_s,
-                it.client_waited_s,
-                it.stopped,
+                sample.at_s,
+                sample.cpu_s,
+                sample.busy_s - sample.cpu_s,
+                sample.stolen_s,
+                sample.waited_s,
+                sample.client_waited_s,
+                sample.stopped,
             )
-            for it in samples
+            for sample in samples
         ]
         return cls(*np.array(rows, dtype=float).reshape(-1, 7).T)
 

@@ -153,7 +153,9 @@ def _is_so_again(
     """
     before: list[float] = []
     later: list[float] = []
-    for series in (it for it in fresh_starts if len(it.logs)):  # a start may tell of no CPU time
+    for series in (
+        start for start in fresh_starts if len(start.logs)
+    ):  # a start may tell of no CPU time
         begin = _windows(at_s, series)
         before.append(float(series.logs[:begin].mean()))
         later += _levels(series.logs[begin:], begin)
@@ -170,7 +172,7 @@ def _is_beyond_swings(at_s: float, series: Series) -> bool:
     parts = [series.logs[:begin], series.logs[begin:]]
     if min(map(len, parts)) < FEWEST_WINDOWS:
         return True
-    variance = sum(autocorrelation_time(it) * float(it.var()) / len(it) for it in parts)
+    variance = sum(autocorrelation_time(part) * float(part.var()) / len(part) for part in parts)
     return bool(abs(parts[1].mean() - parts[0].mean()) > FEW_LOOKS * variance**0.5)
 
 

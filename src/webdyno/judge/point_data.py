@@ -180,7 +180,9 @@ class PointData:
         if not self.rounds:
             return 0.0
         records = [this_round.record for this_round in self.rounds]
-        return fmean(it.took_s for it in records if len(it.order) == len(records[-1].order))
+        return fmean(
+            record.took_s for record in records if len(record.order) == len(records[-1].order)
+        )
 
     def first(self, rounds: int) -> Self:
         """Keep the first rounds only."""
@@ -241,7 +243,7 @@ class RunData:
         return [
             PointData.of(
                 self.head.replace(experiment=plan.experiment),
-                [it for it in self.records if it.point in {None, plan.point.number}],
+                [record for record in self.records if record.point in {None, plan.point.number}],
                 plan.point,
             )
             for plan in plan_points(self.head.experiment)

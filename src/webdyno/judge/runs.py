@@ -181,14 +181,19 @@ def _values(judgement: Judgement, metric: str, variant: str) -> dict[int, float]
 
 def _invalidating(judgement: Judgement, metric: Metric, subject: Subject) -> ValidityWarning | None:
     invalidating = (
-        it for it in judgement.warnings if it.invalidates(metric.name, subject.variants)
+        warning
+        for warning in judgement.warnings
+        if warning.invalidates(metric.name, subject.variants)
     )
     return next(invalidating, None)
 
 
 def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
     if unlike:
-        told = "; ".join(f"{it.what} was {it.before}, now {it.after}" for it in unlike)
+        told = "; ".join(
+            f"{difference.what} was {difference.before}, now {difference.after}"
+            for difference in unlike
+        )
         return f"no verdict: these are different experiments ({told})"
     if not deciding:
         return "no verdict: the runs have no variant in common"

@@ -33,10 +33,10 @@ AT_THE_LIMIT = "What was saturated just below each capacity"
 
 def saturation(data: PointData, values: Sequence[VariantValue]) -> Iterator[Saturation]:
     """Tell what variants used near their capacities, where there are trials near these."""
-    for it in values:
-        if it.metric == CAPACITY:
-            by_round = dict(zip(it.rounds, it.by_round, strict=True))
-            if found := _saturation_of(data, it.variant, by_round):
+    for value in values:
+        if value.metric == CAPACITY:
+            by_round = dict(zip(value.rounds, value.by_round, strict=True))
+            if found := _saturation_of(data, value.variant, by_round):
                 yield found
 
 
@@ -76,14 +76,14 @@ def _is_near(trial: Trial, capacity_rps: float) -> bool:
 
 def _together(told: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
     """Give one line for each thing, of all trials that tell of it."""
-    for resource, role in dict.fromkeys((it.resource, it.role) for it in told):
-        same = [it for it in told if (it.resource, it.role) == (resource, role)]
+    for resource, role in dict.fromkeys((use.resource, use.role) for use in told):
+        same = [use for use in told if (use.resource, use.role) == (resource, role)]
         yield ResourceUse(
             resource=resource,
             role=role,
-            share=median(it.share for it in same),
+            share=median(use.share for use in same),
             whole=same[-1].whole,
-            at_limit=2 * sum(it.at_limit for it in same) > len(same),
+            at_limit=2 * sum(use.at_limit for use in same) > len(same),
         )
 
 
@@ -210,15 +210,15 @@ def _client(use: ResourceUse) -> str:
 
 
 WORDS: dict[CountedResource, Callable[[ResourceUse], str]] = {
-    "servers-cpus": lambda it: f"the servers' CPUs ({_percent(it)} busy)",
-    "busiest-cpu": lambda it: f"the busiest of the servers' CPUs ({_percent(it)} busy)",
-    "cpu-quota": lambda it: f"its quota of {it.whole:g} CPUs ({_percent(it)} used)",
-    "workers": lambda it: f"the {_whole(it)} workers of {it.role} ({_percent(it)} busy)",
-    "connections": lambda it: f"the load's {_whole(it)} connections ({_percent(it)} in use)",
-    "memory": lambda it: (
-        f"the memory limit of {memory_words(int(it.whole or 0))} ({_percent(it)} used)"
+    "servers-cpus": lambda use: f"the servers' CPUs ({_percent(use)} busy)",
+    "busiest-cpu": lambda use: f"the busiest of the servers' CPUs ({_percent(use)} busy)",
+    "cpu-quota": lambda use: f"its quota of {use.whole:g} CPUs ({_percent(use)} used)",
+    "workers": lambda use: f"the {_whole(use)} workers of {use.role} ({_percent(use)} busy)",
+    "connections": lambda use: f"the load's {_whole(use)} connections ({_percent(use)} in use)",
+    "memory": lambda use: (
+        f"the memory limit of {memory_words(int(use.whole or 0))} ({_percent(use)} used)"
     ),
-    "link": lambda it: f"the link ({_percent(it)} full)",
+    "link": lambda use: f"the link ({_percent(use)} full)",
     "client": _client,
 }
 """By what it is: its name, and how much of it was in use."""

@@ -176,4 +176,8 @@ def _needed(comparison: Comparison) -> Iterator[str]:
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:
     """Give each ratio with its interval, as far as there are any: `nginx 2.1× of apache (…)`."""
-    return [f"{it.a} {times(it.ratio)} ({ratio_range(it.ratio)})" for it in compared if it.ratio]
+    return [
+        f"{comparison.a} {times(comparison.ratio)} ({ratio_range(comparison.ratio)})"
+        for comparison in compared
+        if comparison.ratio
+    ]

@@ -70,11 +70,11 @@ def failing_in(record: LongLookRecord) -> list[Failing]:
     episodes = np.split(failing, np.flatnonzero(np.diff(failing) > apart) + 1)
     said, by_client = _why(record)
     return [
-        _episode(record, int(it[0]), int(it[-1]) + 1, apart).replace(
+        _episode(record, int(episode[0]), int(episode[-1]) + 1, apart).replace(
             said=said,
             by_client=by_client,
         )
-        for it in episodes
+        for episode in episodes
     ]
 
 
@@ -110,7 +110,7 @@ def _episode(record: LongLookRecord, begin: int, end: int, apart: int) -> Failin
 def _why(record: LongLookRecord) -> tuple[str, bool]:
     """Give words for why requests failed, and whether the client's own connections did."""
     samples = record.load.all_of_it.failure_samples
-    own = [it for it in samples if any(words in it.lower() for words in CLIENTS_WORDS)]
+    own = [sample for sample in samples if any(words in sample.lower() for words in CLIENTS_WORDS)]
     if own:
         return own[0], True
     return record.said or next(iter(samples), ""), False
@@ -118,7 +118,9 @@ def _why(record: LongLookRecord) -> tuple[str, bool]:
 
 def gone(failing: Sequence[Failing]) -> Failing | None:
     """Give the stretch in which requests failed to the end, if most did."""
-    return next((it for it in failing if it.to_the_end and it.share >= GONE_SHARE), None)
+    return next(
+        (failure for failure in failing if failure.to_the_end and failure.share >= GONE_SHARE), None
+    )
 
 
 def while_it_served(record: LongLookRecord) -> LongLookRecord:
@@ -130,14 +132,14 @@ def while_it_served(record: LongLookRecord) -> LongLookRecord:
     return record.replace(
         responses=record.responses[:windows],
         failed=record.failed[:windows],
-        samples=[it for it in record.samples if it.at_s <= end.at_s],
-        client_pauses=[it for it in record.client_pauses if it.at_s < end.at_s],
+        samples=[sample for sample in record.samples if sample.at_s <= end.at_s],
+        client_pauses=[pause for pause in record.client_pauses if pause.at_s < end.at_s],
     )
 
 
 def _is_failing(stall: Stall, failing: Sequence[Failing]) -> bool:
     """Whether what looks like a stall is a stretch of failures: responses came, but wrong ones."""
-    return sum(_common_s(stall, it) for it in failing) > stall.length_s / 2
+    return sum(_common_s(stall, failure) for failure in failing) > stall.length_s / 2
 
 
 def _common_s(stall: Stall, other: Stall | Failing) -> float:
@@ -233,7 +235,7 @@ def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall
 def stalls_in(record: LongLookRecord) -> list[Stall]:
     """Find all stalls in one stretch, whoever caused them; failures are none."""
     failing = failing_in(record)
-    return [it for it in _quiet(windows_of(record)) if not _is_failing(it, failing)]
+    return [stall for stall in _quiet(windows_of(record)) if not _is_failing(stall, failing)]
 
 
 def _quiet(windows: Windows) -> Iterator[Stall]:
@@ -303,7 +305,7 @@ def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch
         return []
     others = Others(record)
     usually = _usually_taken(course, others)
-    return [it for it in found if not _slowed_by(others, usually, it)]
+    return [stretch for stretch in found if not _slowed_by(others, usually, stretch)]
 
 
 def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:

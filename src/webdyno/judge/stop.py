@@ -96,9 +96,9 @@ def known_well(valid: PointData, fewest: int) -> Stop | None:
         return None
     if not unsettled:
         return Stop("precision", _how_well(deciding_pairs(valid), measure))
-    if any(_may_settle(it, rounds, fewest, measure) for it in unsettled):
+    if any(_may_settle(comparison, rounds, fewest, measure) for comparison in unsettled):
         return None
-    why = " ".join(it.why for it in unsettled)
+    why = " ".join(comparison.why for comparison in unsettled)
     return Stop("bounds", f"more rounds would not help: {lower_first(why).rstrip('.')}")
 
 
@@ -120,7 +120,10 @@ def told_promptly(valid: PointData, elapsed_s: float) -> Stop | None:
     confidence = 1 - ALPHA / len(pairs)
     if not all(is_large_and_known(pair.d, confidence) for pair in pairs):
         return None
-    if any(it.verdict is not it.sampling_verdict for it in compare_as_asked(valid)):
+    if any(
+        comparison.verdict is not comparison.sampling_verdict
+        for comparison in compare_as_asked(valid)
+    ):
         return None
     known = "stopped early: the difference is large and clear"
     longer = f"another round would take longer than {duration(round(prompt_s))}"
@@ -133,7 +136,11 @@ def _unsettled(valid: PointData, fewest: int) -> list[Comparison] | None:
     enough = min(len(pair.d) for pair in pairs) >= fewest
     if not enough or not _precise(pairs, valid.measure):
         return None
-    return [it for it in compare_as_asked(valid) if it.verdict is not it.sampling_verdict]
+    return [
+        comparison
+        for comparison in compare_as_asked(valid)
+        if comparison.verdict is not comparison.sampling_verdict
+    ]
 
 
 def _may_settle(comparison: Comparison, rounds: int, fewest: int, measure: Measure) -> bool:

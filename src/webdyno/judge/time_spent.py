@@ -56,9 +56,16 @@ DELAYED_ACK_US = (35_000, 50_000)
 def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Explanation]:
     """Say what each difference of CPU time is made of, where there is one that can be believed."""
     valid = valid_for(data, CPU_TIME)
-    for it in comparisons:
-        if it.metric == CPU_TIME and it.ratio and it.verdict is not Verdict.INVALID:
-            told = (explain(valid, it.a, it.b), _explain_by_samples(valid, it.a, it.b))
+    for comparison in comparisons:
+        if (
+            comparison.metric == CPU_TIME
+            and comparison.ratio
+            and comparison.verdict is not Verdict.INVALID
+        ):
+            told = (
+                explain(valid, comparison.a, comparison.b),
+                _explain_by_samples(valid, comparison.a, comparison.b),
+            )
             yield from filter(None, told)
 
 
@@ -132,7 +139,9 @@ def explanation_sentence(found: Explanation) -> str | None:
     if not found.whole.is_sure:
         return None
     whole = abs(found.whole.more_us.estimate)
-    told = [it for it in found.parts if it.is_sure and abs(it.more_us.estimate) >= SMALL * whole]
+    told = [
+        part for part in found.parts if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
+    ]
     by = "for " if found.by_samples else ""
     largest = sorted(told, key=lambda it: -abs(it.more_us.estimate))
     parts = ", ".join(f"{_more(it)} {by}{it.what}" for it in largest)

@@ -245,9 +245,9 @@ class Level:
         """By objective: how many were beyond it, of how many whose end is known; what may be."""
         found = []
         for number, allowed in enumerate(self.trials[0].allowed):
-            known = [it for it in self.trials if it.beyond[number] is not None]
-            beyond = sum(it.beyond[number] or 0 for it in known)
-            found.append((beyond, sum(it.asked for it in known), allowed))
+            known = [trial for trial in self.trials if trial.beyond[number] is not None]
+            beyond = sum(trial.beyond[number] or 0 for trial in known)
+            found.append((beyond, sum(trial.asked for trial in known), allowed))
         return found
 
 
@@ -261,11 +261,11 @@ def by_rate(trials: list[Trial]) -> list[Level]:
 
 def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None, Level | None]:
     """Give the highest arrival rate that passes below the lowest one that doesn't, and that one."""
-    failing = next((it for it in known if passes.get(it.rate_rps) is False), None)
+    failing = next((level for level in known if passes.get(level.rate_rps) is False), None)
     passing = [
-        it
-        for it in known
-        if passes.get(it.rate_rps) and (failing is None or it.rate_rps < failing.rate_rps)
+        level
+        for level in known
+        if passes.get(level.rate_rps) and (failing is None or level.rate_rps < failing.rate_rps)
     ]
     return (passing[-1] if passing else None), failing
 

@@ -327,7 +327,7 @@ class Experiment(Model):
             raise ValueError(
                 f"[[requests]] say what is requested, and so do {where}; leave one out"
             )
-        if self.load.zipf is not None and len({it.weight for it in self.requests}) > 1:
+        if self.load.zipf is not None and len({request.weight for request in self.requests}) > 1:
             raise ValueError(
                 "load.zipf and the requests' weights both say how often; leave one out"
             )
@@ -337,7 +337,7 @@ class Experiment(Model):
     def _replay_fits(self) -> "Experiment":
         if self.load.replay is None:
             return self
-        if self.endpoint is not None or any(len(it.paths) > 1 for it in self.requests):
+        if self.endpoint is not None or any(len(request.paths) > 1 for request in self.requests):
             raise ValueError("a replay asks for all of the [[requests]], each with one path")
         if max(unpacked(self.load.replay).numbers) >= len(self.requests):
             raise ValueError(

@@ -216,7 +216,7 @@ def latency_and_bounds(us: Interval) -> tuple[str, str]:
 
 def latency_unit(us: float) -> tuple[float, str]:
     """Give the unit in which so long a time is written: its microseconds and its name."""
-    return next((it for it in LATENCY_UNITS if us >= it[0]), LATENCY_UNITS[-1])
+    return next((unit for unit in LATENCY_UNITS if us >= unit[0]), LATENCY_UNITS[-1])
 
 
 def minutes(seconds: float) -> str:

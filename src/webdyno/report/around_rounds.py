@@ -17,21 +17,25 @@ from webdyno.report import document as doc
 
 Tell = Callable[[PilotRecord], float | None]
 COLD: tuple[tuple[str, Tell], ...] = (
-    ("first valid response", lambda it: it.cold.first_response_s),
-    ("90% of its throughput", lambda it: it.cold.full_throughput_s),
-    ("CPU until then", lambda it: it.cold.cpu_s),
+    ("first valid response", lambda pilot: pilot.cold.first_response_s),
+    ("90% of its throughput", lambda pilot: pilot.cold.full_throughput_s),
+    ("CPU until then", lambda pilot: pilot.cold.cpu_s),
 )
 SETTINGS: tuple[tuple[str, Tell], ...] = (
-    ("warm-up", lambda it: it.found.warmup_s),
-    ("ramp-up", lambda it: it.found.ramp_up_s),
-    ("window", lambda it: it.found.window_s),
-    ("cycle", lambda it: it.found.period_s),
+    ("warm-up", lambda pilot: pilot.found.warmup_s),
+    ("ramp-up", lambda pilot: pilot.found.ramp_up_s),
+    ("window", lambda pilot: pilot.found.window_s),
+    ("cycle", lambda pilot: pilot.found.period_s),
 )
 
 
 def pilot_records(data: PointData) -> list[PilotRecord]:
     """Give the last pilot of each variant, those that held."""
-    return list({it.variant: it for it in data.records if isinstance(it, PilotRecord)}.values())
+    return list(
+        {
+            record.variant: record for record in data.records if isinstance(record, PilotRecord)
+        }.values()
+    )
 
 
 def pilot_sections(data: PointData) -> Iterator[doc.Section]:
@@ -43,7 +47,7 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
             [
                 _table(found, "from a cold start", COLD),
                 _table(found, "times found", SETTINGS),
-                *(doc.Paragraph(_why(it), label=it.variant, look="soft") for it in found),
+                *(doc.Paragraph(_why(pilot), label=pilot.variant, look="soft") for pilot in found),
             ],
             note="A pilot looks at one variant at a time: how it starts, and which times it needs "
             "until it is steady. Each variant has a ramp-up of its own; all have the longest "
@@ -52,7 +56,7 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
 
 
 def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Tell]]) -> doc.Table:
-    rows = [[it.variant, *(_seconds(tell(it)) for _, tell in told)] for it in found]
+    rows = [[pilot.variant, *(_seconds(tell(pilot)) for _, tell in told)] for pilot in found]
     heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in told)]
     return doc.Table(heads, [doc.RowGroup(rows)])
 

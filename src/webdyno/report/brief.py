@@ -138,8 +138,8 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
 
 def _callouts(view: RunView) -> Iterator[doc.Block]:
     """Give the warnings; of one that the headline has said only what to do."""
-    said = " ".join(it.sentence for it in view.answers).casefold()
-    incomplete = any(it.tone is Verdict.INCOMPLETE for it in view.answers)
+    said = " ".join(answer.sentence for answer in view.answers).casefold()
+    incomplete = any(answer.tone is Verdict.INCOMPLETE for answer in view.answers)
     for found in view.warnings:
         told = [line for line in found.told if not _is_in(said, line.casefold().rstrip("."))]
         if incomplete and found.name == SHORT_RUN:

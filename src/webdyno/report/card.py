@@ -58,8 +58,12 @@ def in_practice(point: PointView) -> Iterator[str]:
     Of two variants only, and only where both it and the answer are decided.
     """
     judged, data = point.judgement, point.data
-    found = [it for it in judged.comparisons if it.metric == CPU_TIME and it.ratio]
-    decided = [it.verdict in DECIDED for it in (*_asked(point), *found)]
+    found = [
+        comparison
+        for comparison in judged.comparisons
+        if comparison.metric == CPU_TIME and comparison.ratio
+    ]
+    decided = [comparison.verdict in DECIDED for comparison in (*_asked(point), *found)]
     if len(data.experiment.variants) == 2 and len(found) == 1 and all(decided):
         (only,) = found
         if only.ratio:
@@ -91,7 +95,11 @@ def _requests(experiment: Experiment) -> str:
 
 def confidence(point: PointView) -> Iterator[str]:
     """Say how sure the answer is in a word, and why."""
-    asked = [it for it in _asked(point) if it.ratio and it.verdict is not Verdict.INVALID]
+    asked = [
+        comparison
+        for comparison in _asked(point)
+        if comparison.ratio and comparison.verdict is not Verdict.INVALID
+    ]
     if not asked:
         return
     said = [*_agreement(asked), interference_words(asked)]
@@ -105,10 +113,12 @@ def _levels(asked: Sequence[Comparison], point: PointView) -> str:
     """Give the word; of several variants who share it."""
     if point.judgement.ranking:
         return "All ranks hold together with 95% confidence"
-    levels = [(_level(it, point), it.a) for it in asked]
+    levels = [(_level(comparison, point), comparison.a) for comparison in asked]
     if len({level for level, _ in levels}) == 1:
         return levels[0][0].capitalize()
-    by_level = groupby(sorted(levels, key=lambda it: LEVELS.index(it[0])), key=lambda it: it[0])
+    by_level = groupby(
+        sorted(levels, key=lambda level: LEVELS.index(level[0])), key=lambda level: level[0]
+    )
     said = (f"{level} for {text.listed(name for _, name in its)}" for level, its in by_level)
     return ", ".join(said).capitalize()
 

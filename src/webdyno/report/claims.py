@@ -79,7 +79,9 @@ def claims_digest(rows: Sequence[ClaimRow]) -> doc.Document:
 def _claim(row: ClaimRow) -> doc.FactList:
     words = _words(row)
     said = zip(HEADINGS, words, strict=True)
-    told = [it for it in said if it[0] not in {"study", "claim", "outcome"} and it[1] != MISSING]
+    told = [
+        fact for fact in said if fact[0] not in {"study", "claim", "outcome"} and fact[1] != MISSING
+    ]
     return doc.FactList([(row.outcome, words.claim), *told], TONES[row.outcome])
 
 
@@ -124,8 +126,8 @@ def _measured(claim: Claim, told: Told | None) -> Iterator[str]:
         yield str(told.outcome)
         return
     written = partial(_figure, claim) if claim.is_figure else _ratio
-    lowest = min(told.found, key=lambda it: it.estimate)
-    highest = max(told.found, key=lambda it: it.estimate)
+    lowest = min(told.found, key=lambda interval: interval.estimate)
+    highest = max(told.found, key=lambda interval: interval.estimate)
     yield written(lowest)
     if len(told.found) > 1:
         yield f"to {written(highest)}"
@@ -180,7 +182,11 @@ def claims_page(
 def _study(
     study: Publication, rows: Sequence[ClaimRow], measured: Mapping[str, RunHead]
 ) -> doc.Section:
-    reports = [(it, f"{it}/{PAGE_FILE}") for it in study.experiments if it in measured]
+    reports = [
+        (experiment, f"{experiment}/{PAGE_FILE}")
+        for experiment in study.experiments
+        if experiment in measured
+    ]
     links = doc.Links(reports, "Reports") if reports else doc.Paragraph("Not measured yet")
     columns: dict[str, doc.Kind] = {"claim": "name", "published": "words", "done right": "words"}
     columns |= {"its own instrument": "words", "outcome": "verdict"}

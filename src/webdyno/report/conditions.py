@@ -48,8 +48,8 @@ def how_measured(run: RunData, judged: Sequence[Judgement]) -> Facts:
         slot for slot in run.records if isinstance(slot, SlotRecord) and slot.phase == "measure"
     ]
     return [
-        ("Rounds", _rounds(sum(it.rounds for it in judged), run)),
-        *_told("Objectives", [it.text for it in head.experiment.objectives]),
+        ("Rounds", _rounds(sum(judgement.rounds for judgement in judged), run)),
+        *_told("Objectives", [objective.text for objective in head.experiment.objectives]),
         *_told("Paths", _paths(head.experiment)),
         ("Load", load_words(head.experiment.load_of_slots) + _but(head.experiment, "load.")),
         *_told("Load with", list(_load_with(head.experiment))),
@@ -80,7 +80,9 @@ def _rounds(counted: int, run: RunData) -> str:
     if not measured:
         return f"{text.count(counted, 'round')} counted"
     preflights = [record for record in records if isinstance(record, PreflightRecord)]
-    ran_before = list(dict.fromkeys(variant for it in preflights for variant in it.ran_before))
+    ran_before = list(
+        dict.fromkeys(variant for preflight in preflights for variant in preflight.ran_before)
+    )
     excluded = f" but {', '.join(ran_before)}, which ran before" if ran_before else ""
     if experiment.objectives:
         return (
@@ -101,11 +103,11 @@ def _warmups(slots: Sequence[SlotRecord]) -> str:
     warmups = [slot for slot in slots if slot.phase == "warmup"]
     if not warmups:
         return ""
-    loads = {(it.round, it.slot): it for it in warmups}
+    loads = {(warmup.round, warmup.slot): warmup for warmup in warmups}
     by_start: dict[tuple[int, str], list[SlotRecord]] = {}
     for slot in loads.values():
         by_start.setdefault((slot.round, slot.variant), []).append(slot)
-    lengths = _spread([sum(it.load.measured_s for it in each) for each in by_start.values()])
+    lengths = _spread([sum(slot.load.measured_s for slot in each) for each in by_start.values()])
     in_bursts = dict.fromkeys(variant for (_, variant), each in by_start.items() if len(each) > 1)
     bursts = f" (in bursts, with pauses: {', '.join(in_bursts)})" if in_bursts else ""
     return f", after {lengths} of warm-up{bursts}"
@@ -117,7 +119,7 @@ def _lengths(slots: Sequence[SlotRecord], phase: str) -> str:
 
 
 def _spread(found_s: Sequence[float]) -> str:
-    lengths_s = [float(f"{it:.2g}") for it in found_s]
+    lengths_s = [float(f"{value:.2g}") for value in found_s]
     found = sorted({min(lengths_s, default=0.0), max(lengths_s, default=0.0)})
     return " to ".join(map(text.duration, found))
 
@@ -169,7 +171,7 @@ def stop_rule(experiment: Experiment) -> str:
 
 def _stops(judged: Sequence[Judgement]) -> list[str]:
     """Say why no more was measured; of several points those that stopped alike together."""
-    whys = Counter(it.stopped_because for it in judged if it.stopped_because)
+    whys = Counter(judgement.stopped_because for judgement in judged if judgement.stopped_because)
     if len(judged) == 1:
         return list(whys)
     return [f"{why} ({text.count(points, 'point')})" for why, points in whys.most_common()]
@@ -177,7 +179,11 @@ def _stops(judged: Sequence[Judgement]) -> list[str]:
 
 def _long_looks(judged: Sequence[Judgement]) -> list[str]:
     """Say what one long stretch of load on each variant showed, and how far it looked."""
-    return [f"{it.variant}: {warnings_words(it)}" for judgement in judged for it in judgement.looks]
+    return [
+        f"{look.variant}: {warnings_words(look)}"
+        for judgement in judged
+        for look in judgement.looks
+    ]
 
 
 def _time_that_counts(share: float | None) -> list[str]:
@@ -306,7 +312,9 @@ def host_cpus(head: RunHead) -> str:
 
     def on(names: Iterable[str]) -> str:
         there = (name for name in names if name in head.hosts)
-        return ", ".join(f"{it} ({text.cpu_list(head.hosts[it].split.servers)})" for it in there)
+        return ", ".join(
+            f"{name} ({text.cpu_list(head.hosts[name].split.servers)})" for name in there
+        )
 
     return f"servers on {on(testbed.serving)}, load from {on(testbed.hosts.clients)}"
 

@@ -59,43 +59,52 @@ class _Seen:
 
     def of_services(self, count: Callable[[ServiceUse], float | None]) -> float:
         """Give a count of all services together per response."""
-        return self.each(lambda it: sum(count(use) or 0 for use in it.services.values()))
+        return self.each(lambda seen: sum(count(use) or 0 for use in seen.services.values()))
 
 
 Tell = Callable[[_Seen], float | None]
 
 PER_REQUEST: tuple[tuple[str, Tell], ...] = (
-    ("CPU time in programs, µs", lambda it: 1e6 * it.of_services(lambda use: use.cpu_user_s)),
-    ("CPU time in the kernel, µs", lambda it: 1e6 * it.of_services(lambda use: use.cpu_sys_s)),
-    ("context switches to wait", lambda it: it.of_services(lambda use: use.switches_voluntary)),
-    ("context switches forced", lambda it: it.of_services(lambda use: use.switches_involuntary)),
-    ("page faults from memory", lambda it: it.of_services(lambda use: use.faults_minor)),
-    ("page faults from disk", lambda it: it.of_services(lambda use: use.faults_major)),
-    ("bytes read from disk", lambda it: it.of_services(lambda use: use.disk_read_bytes)),
-    ("bytes written to disk", lambda it: it.of_services(lambda use: use.disk_written_bytes)),
-    ("full TLS handshakes", lambda it: it.handshakes(lambda use: use.full_handshakes)),
-    ("resumed TLS handshakes", lambda it: it.handshakes(lambda use: use.resumed_handshakes)),
-    ("network bytes sent", lambda it: it.each(lambda use: use.network.sent_bytes)),
-    ("network bytes received", lambda it: it.each(lambda use: use.network.received_bytes)),
-    ("network packets sent", lambda it: it.each(lambda use: use.network.sent_packets)),
+    ("CPU time in programs, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_user_s)),
+    ("CPU time in the kernel, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_sys_s)),
+    ("context switches to wait", lambda seen: seen.of_services(lambda use: use.switches_voluntary)),
+    (
+        "context switches forced",
+        lambda seen: seen.of_services(lambda use: use.switches_involuntary),
+    ),
+    ("page faults from memory", lambda seen: seen.of_services(lambda use: use.faults_minor)),
+    ("page faults from disk", lambda seen: seen.of_services(lambda use: use.faults_major)),
+    ("bytes read from disk", lambda seen: seen.of_services(lambda use: use.disk_read_bytes)),
+    ("bytes written to disk", lambda seen: seen.of_services(lambda use: use.disk_written_bytes)),
+    ("full TLS handshakes", lambda seen: seen.handshakes(lambda use: use.full_handshakes)),
+    ("resumed TLS handshakes", lambda seen: seen.handshakes(lambda use: use.resumed_handshakes)),
+    ("network bytes sent", lambda seen: seen.each(lambda use: use.network.sent_bytes)),
+    ("network bytes received", lambda seen: seen.each(lambda use: use.network.received_bytes)),
+    ("network packets sent", lambda seen: seen.each(lambda use: use.network.sent_packets)),
 )
 STANDING: tuple[tuple[str, Tell], ...] = (
-    ("memory, MiB (PSS)", lambda it: _largest(it, lambda use: (use.pss_bytes or 0) / MIB)),
+    ("memory, MiB (PSS)", lambda seen: _largest(seen, lambda use: (use.pss_bytes or 0) / MIB)),
     (
         "memory at its peak, MiB (RSS)",
-        lambda it: _largest(it, lambda use: use.peak_rss_bytes / MIB),
+        lambda seen: _largest(seen, lambda use: use.peak_rss_bytes / MIB),
     ),
-    ("processes", lambda it: _largest(it, lambda use: use.processes)),
-    ("threads", lambda it: _largest(it, lambda use: use.threads)),
+    ("processes", lambda seen: _largest(seen, lambda use: use.processes)),
+    ("threads", lambda seen: _largest(seen, lambda use: use.threads)),
 )
 HOST: tuple[tuple[str, Tell], ...] = (
-    ("servers' CPUs busy, %", lambda it: _share(it, lambda use: use.host.servers, "busy_s")),
-    ("client's CPUs busy, %", lambda it: _share(it, lambda use: use.host.client, "busy_s")),
-    ("CPU time stolen by the hypervisor, %", lambda it: _stolen(it)),
-    ("tasks waiting for a CPU, % of the time", lambda it: _pressure(it, lambda use: use.cpu_s)),
-    ("tasks waiting for memory, % of the time", lambda it: _pressure(it, lambda use: use.memory_s)),
-    ("tasks waiting for disks, % of the time", lambda it: _pressure(it, lambda use: use.io_s)),
-    ("tasks running or waiting (load)", lambda it: median(use.host.load_1m for use in it.readings)),
+    ("servers' CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.servers, "busy_s")),
+    ("client's CPUs busy, %", lambda seen: _share(seen, lambda use: use.host.client, "busy_s")),
+    ("CPU time stolen by the hypervisor, %", lambda seen: _stolen(seen)),
+    ("tasks waiting for a CPU, % of the time", lambda seen: _pressure(seen, lambda use: use.cpu_s)),
+    (
+        "tasks waiting for memory, % of the time",
+        lambda seen: _pressure(seen, lambda use: use.memory_s),
+    ),
+    ("tasks waiting for disks, % of the time", lambda seen: _pressure(seen, lambda use: use.io_s)),
+    (
+        "tasks running or waiting (load)",
+        lambda seen: median(use.host.load_1m for use in seen.readings),
+    ),
 )
 GROUPS = {
     "Per request": PER_REQUEST,
@@ -108,7 +117,7 @@ def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost
     """Give what is known of all variants, by group; what is nothing everywhere is excluded."""
     seen = {variant: _seen(data.of_variant(variant)) for variant in data.experiment.variants}
     groups: dict[str, list[Cost]] = {}
-    if all(it.readings for it in seen.values()):
+    if all(had.readings for had in seen.values()):
         groups = {group: list(_known(wanted, seen)) for group, wanted in GROUPS.items()}
         groups["Per request"][:0] = _by_service(seen)
     if calls := _system_calls(data):
@@ -120,14 +129,18 @@ def costs(data: PointData, facts: Sequence[VariantFacts]) -> dict[str, list[Cost
 
 def _system_calls(data: PointData) -> list[Cost]:
     """Give the calls that make up some of a request, the most frequent first."""
-    slots = [it for it in data.records if isinstance(it, SlotRecord) and it.system_calls]
+    slots = [
+        record for record in data.records if isinstance(record, SlotRecord) and record.system_calls
+    ]
     each = {
-        variant: _calls([it for it in slots if it.variant == variant])
+        variant: _calls([slot for slot in slots if slot.variant == variant])
         for variant in data.experiment.variants
     }
     calls = {call for found in each.values() for call in found}
     most = {call: max(found[call] for found in each.values()) for call in calls}
-    told = sorted((call for call in most if most[call] >= FEWEST_CALLS), key=lambda it: -most[it])
+    told = sorted(
+        (call for call in most if most[call] >= FEWEST_CALLS), key=lambda call: -most[call]
+    )
     if not told:
         return []
     total = Cost("all", {variant: _figure(sum(found.values())) for variant, found in each.items()})
@@ -155,16 +168,16 @@ def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterab
 
 
 def _starts(facts: Sequence[VariantFacts]) -> list[Cost]:
-    ready = {it.variant: _figure(it.ready_s and 1000 * it.ready_s) for it in facts}
+    ready = {fact.variant: _figure(fact.ready_s and 1000 * fact.ready_s) for fact in facts}
     return [Cost("time to the first valid response, ms (median)", ready)] if ready else []
 
 
 def _caches(facts: Sequence[VariantFacts]) -> list[Cost]:
-    roles = dict.fromkeys(role for it in facts for role in it.hit_share)
+    roles = dict.fromkeys(role for fact in facts for role in fact.hit_share)
     return [
         Cost(
             f"keys asked for that {role} had, %",
-            {it.variant: _percent(it.hit_share.get(role)) for it in facts},
+            {fact.variant: _percent(fact.hit_share.get(role)) for fact in facts},
         )
         for role in roles
     ]
@@ -186,7 +199,7 @@ def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
     roles = dict.fromkeys(
         role for it in seen.values() for use in it.readings[:1] for role in use.services
     )
-    if all(len(it.readings[0].services) < 2 for it in seen.values()):
+    if all(len(had.readings[0].services) < 2 for had in seen.values()):
         return
     for role in roles:
         told = {
@@ -230,10 +243,10 @@ def _figure(figure: float | None) -> str:
 
 
 ASKED: dict[str, Callable[[EndpointFigures], str]] = {
-    "responses": lambda it: text.number(it.completed),
-    "failures": lambda it: text.number(it.failed),
-    "throughput, req/s": lambda it: text.significant(it.throughput_rps),
-    "latency p99": lambda it: text.MISSING if it.p99_us is None else text.latency(it.p99_us),
+    "responses": lambda seen: text.number(seen.completed),
+    "failures": lambda seen: text.number(seen.failed),
+    "throughput, req/s": lambda seen: text.significant(seen.throughput_rps),
+    "latency p99": lambda seen: text.MISSING if seen.p99_us is None else text.latency(seen.p99_us),
 }
 
 
@@ -297,7 +310,9 @@ def _pairs(experiment: Experiment) -> Iterator[tuple[str, str]]:
 
 def files_of(folder: Path, point: PointView, variant: str) -> dict[str, str]:
     """Give a variant's files by `role/file`, as of the last round that it was started in."""
-    for round_number in sorted({it.round for it in point.data.records if it.round}, reverse=True):
+    for round_number in sorted(
+        {record.round for record in point.data.records if record.round}, reverse=True
+    ):
         root = round_path(folder, point.number, round_number) / variant_folder(variant)
         if root.is_dir():
             return dict(_readable(root))

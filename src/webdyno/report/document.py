@@ -131,12 +131,14 @@ class RowGroup:
     @property
     def cells(self) -> list[list[Cell]]:
         """The rows, of cells throughout."""
-        return [[Cell(it) if isinstance(it, str) else it for it in row] for row in self.rows]
+        return [
+            [Cell(cell) if isinstance(cell, str) else cell for cell in row] for row in self.rows
+        ]
 
     def lines(self) -> Iterator[list[Cell]]:
         """Give whole rows: the first has what they share."""
         for number, row in enumerate(self.cells):
-            yield [*(Cell("" if number else it) for it in self.shared), *row]
+            yield [*(Cell("" if number else word) for word in self.shared), *row]
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,9 @@ class Table:
         """What the second lines mean that there are."""
         rows = [line for group in self.groups for line in group.lines()]
         columns = zip(self.columns, zip(*rows, strict=True), strict=True)
-        return [it.below_means for it, cells in columns if any(cell.below for cell in cells)]
+        return [
+            column.below_means for column, cells in columns if any(cell.below for cell in cells)
+        ]
 
 
 def _apart(row: Sequence[Cell], parts: Sequence[int]) -> list[Cell]:
@@ -188,7 +192,7 @@ def simple_table(
     columns: Mapping[str, Kind], rows: Iterable[Sequence[Cell | str]], style: str = ""
 ) -> Table:
     """Give a table of rows that all belong together; what they are about needs no heading."""
-    heads = [Column(it, kind, obvious=kind == "name") for it, kind in columns.items()]
+    heads = [Column(heading, kind, obvious=kind == "name") for heading, kind in columns.items()]
     return Table(heads, [RowGroup(list(rows))], style=style)
 
 

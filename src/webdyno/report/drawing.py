@@ -154,9 +154,11 @@ def variant_encodings(variants: Iterable[str]) -> tuple[alt.Color, alt.Shape, al
     colours = [css_variable(mark.variable) for mark in known]
     return (
         alt.Color("variant:N", legend=None).scale(domain=names, range=colours),
-        alt.Shape("variant:N", legend=None).scale(domain=names, range=[it.shape for it in known]),
+        alt.Shape("variant:N", legend=None).scale(
+            domain=names, range=[mark.shape for mark in known]
+        ),
         alt.StrokeDash("variant:N", legend=None).scale(
-            domain=names, range=[it.dash for it in known]
+            domain=names, range=[mark.dash for mark in known]
         ),
     )
 

@@ -53,7 +53,9 @@ def factor_figures(view: RunView) -> list[Figure]:
         return []
     axis = factor_axis(view.head.experiment)
     metrics = [view.deciding[0].metric]
-    metrics += [table.metric for table in next(it.beside for it in view.points if it.deciding)]
+    metrics += [
+        table.metric for table in next(point.beside for point in view.points if point.deciding)
+    ]
     ratios = None if view.ranked else _ratios_along(view, axis)  # each point has its own baseline
     found = [ratios, *(_metric_along(view, axis, each) for each in metrics)]
     return [figure for figure in found if figure]
@@ -192,7 +194,7 @@ def _ratios_along(view: RunView, axis: Axis) -> Figure | None:
         title="",
         caption=f"Each variant ÷ {against}; {metric.better} is better. "
         f"{_drawn_as(axis)}: the {confidence_words(view.deciding)} CIs that verdicts rest on.",
-        note=band_words(it.delta for it in compared),
+        note=band_words(found.delta for found in compared),
         panels=_panels("ratios", view, rows, axis, upright),
         by_variant=True,
         without=against,

@@ -51,11 +51,14 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
     """Draw the variants beside each other; None where no stacks were kept of two of them."""
     whole_us: dict[str, float] = {}
     against: dict[str, str] = {}
-    for it in point.judgement.explanations:
-        if it.by_samples:
-            whole_us |= {it.b: it.whole.b_us, it.a: it.whole.a_us}
-            against |= {it.a: it.b}
-            against.setdefault(it.b, it.a)
+    for explanation in point.judgement.explanations:
+        if explanation.by_samples:
+            whole_us |= {
+                explanation.b: explanation.whole.b_us,
+                explanation.a: explanation.whole.a_us,
+            }
+            against |= {explanation.a: explanation.b}
+            against.setdefault(explanation.b, explanation.a)
     stacks = {variant: kept for variant in whole_us if (kept := _kept(run, variant))}
     if len(stacks) < 2:
         return None
@@ -174,7 +177,7 @@ def _panel(
 def _row(box: Box, by_name: _Compared, widest_us: float) -> dict[str, object]:
     name, row = box.call[-1], len(box.call) - 1
     here_us, there_us = by_name.here[name], by_name.there.get(name, 0.0)
-    us, here, there = (text.significant(it, 3) for it in (box.us, here_us, there_us))
+    us, here, there = (text.significant(time_us, 3) for time_us in (box.us, here_us, there_us))
     letters = int((box.us / widest_us * WIDTH_PX - 6) / LETTER_PX)
     label = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
     return {

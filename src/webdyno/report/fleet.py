@@ -106,7 +106,9 @@ def why_no_verdict(fleet: FleetJudgement) -> str:
     if not fleet.mismatches:
         return "No verdict: there is no point that all of the machines have measured."
     name, unlike = next(iter(fleet.mismatches.items()))
-    told = "; ".join(f"{it.what} is {it.before} and {it.after}" for it in unlike)
+    told = "; ".join(
+        f"{difference.what} is {difference.before} and {difference.after}" for difference in unlike
+    )
     return f"No verdict: these are different experiments. Of {fleet.machines[0]} and {name} {told}."
 
 
@@ -115,8 +117,12 @@ RATIOS: dict[str, doc.Kind] = {"ratio": "ratio", "CI": "range", "verdict": "verd
 
 def _table(found: AcrossMachines) -> doc.Table:
     rows: list[list[doc.Cell | str]] = [
-        [it.label, *ratio_cells(it.ratio), verdict_cell(it.verdict) if it.verdict else ""]
-        for it in shown_machines(found.replicates)
+        [
+            machine.label,
+            *ratio_cells(machine.ratio),
+            verdict_cell(machine.verdict) if machine.verdict else "",
+        ]
+        for machine in shown_machines(found.replicates)
     ]
     if found.mean and found.another:
         average = doc.Cell(AVERAGE, strong=True)
@@ -129,24 +135,24 @@ def _table(found: AcrossMachines) -> doc.Table:
 
 def _excluded(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
     mark = verdict_cell(Verdict.INVALID)
-    invalid = [it for it in found.replicates if it.why]
+    invalid = [replicate for replicate in found.replicates if replicate.why]
     named = invalid[:MOST_EXCLUDED] if many else invalid
-    said = [f"{it.machine}, excluded: {it.why}" for it in named]
+    said = [f"{replicate.machine}, excluded: {replicate.why}" for replicate in named]
     if more := len(invalid) - len(named):
         said.append(f"{text.count(more, 'more machine')} excluded.")
-    yield from (doc.Paragraph(it, label=mark.text, tone=mark.tone) for it in said)
+    yield from (doc.Paragraph(sentence, label=mark.text, tone=mark.tone) for sentence in said)
 
 
 def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Folded:
     """Give all of many machines, of which the chart shows but some."""
     rows: list[list[doc.Cell | str]] = [
         [
-            doc.Cell(it.machine, link=reports.get(it.machine, "")),
-            text.number(it.rounds),
-            *ratio_cells(it.ratio),
-            verdict_cell(it.verdict),
+            doc.Cell(replicate.machine, link=reports.get(replicate.machine, "")),
+            text.number(replicate.rounds),
+            *ratio_cells(replicate.ratio),
+            verdict_cell(replicate.verdict),
         ]
-        for it in found.replicates
+        for replicate in found.replicates
     ]
     table = doc.simple_table({"machine": "name", "rounds": "value", **RATIOS}, rows)
     return doc.Folded(f"All {text.count(len(rows), 'machine')}", [table])
@@ -156,8 +162,8 @@ def _varieties(fleet: FleetJudgement) -> doc.Block:
     if not fleet.varieties:
         return doc.Paragraph("Machines, versions and load generators are alike.", look="soft")
     facts = [
-        (it.what, "; ".join(f"{value} ({on})" for value, on in shared_values(it.values)))
-        for it in fleet.varieties
+        (variety.what, "; ".join(f"{value} ({on})" for value, on in shared_values(variety.values)))
+        for variety in fleet.varieties
     ]
     return doc.Section("What isn't the same on all of them", [doc.FactList(facts)])
 
@@ -177,18 +183,19 @@ class Shown:
 def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
     """Give what is shown of a fleet, by ratio where there are too many to show each."""
     if len(replicates) <= APART:
-        return [_apart(it) for it in replicates]
+        return [_apart(replicate) for replicate in replicates]
     told = sorted(
-        (it for it in replicates if it.ratio), key=lambda it: it.ratio.estimate if it.ratio else 0.0
+        (replicate for replicate in replicates if replicate.ratio),
+        key=lambda replicate: replicate.ratio.estimate if replicate.ratio else 0.0,
     )
-    shown = [_apart(it) for it in told]
+    shown = [_apart(replicate) for replicate in told]
     if len(told) > APART:
         shown = [*shown[:AT_EACH_END], _half_of(shown), *shown[-AT_EACH_END:]]
-    without = [it for it in replicates if not it.ratio]
-    verdicts = {it.verdict for it in without}
+    without = [replicate for replicate in replicates if not replicate.ratio]
+    verdicts = {replicate.verdict for replicate in without}
     if without:
         alike = verdicts.pop() if len(verdicts) == 1 else None
-        shown.append(Shown(named([it.machine for it in without]), None, alike))
+        shown.append(Shown(named([replicate.machine for replicate in without]), None, alike))
     return shown
 
 
@@ -220,7 +227,7 @@ def _apart(it: Replicate) -> Shown:
 
 def _half_of(shown: Sequence[Shown]) -> Shown:
     """Sum many up: the middle half of their ratios around the median."""
-    ratios = [it.ratio.estimate for it in shown if it.ratio]
+    ratios = [machine.ratio.estimate for machine in shown if machine.ratio]
     low, middle, high = quantiles(ratios, n=4)
     half = Interval(low=low, estimate=middle, high=high, confidence=0.5)
     label = f"half of all {text.number(len(ratios))}"
@@ -228,7 +235,7 @@ def _half_of(shown: Sequence[Shown]) -> Shown:
 
 
 def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
-    shown = [it for it in shown_machines(found.replicates) if it.ratio]
+    shown = [machine for machine in shown_machines(found.replicates) if machine.ratio]
     if found.mean and found.another:
         # Where another machine could show the opposite, its range has no verdict's colour.
         crosses = found.another.low < 1 < found.another.high
@@ -236,9 +243,9 @@ def _figure(name: str, found: AcrossMachines) -> doc.Figure | None:
         shown += [Shown(AVERAGE, found.mean, found.verdict), Shown(ANOTHER, found.another, surely)]
     if not shown:
         return None
-    rows = [_row(it, found.delta) for it in shown]
+    rows = [_row(machine, found.delta) for machine in shown]
     machines = "Each machine's ratio with its CI"
-    if any(it.reach for it in shown):
+    if any(machine.reach for machine in shown):
         machines = (
             "The lowest and the highest ratios with their CIs; between them those of all "
             "machines (dot: median, thick line: the middle half, thin line: all)"

@@ -45,15 +45,15 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
     """Give what each interval and p-value is made of."""
     rows = [
         [
-            f"{it.a} ÷ {it.b}",
-            str(len(it.by_round)),
-            str(len(it.by_round) - 1) if it.method == "t" else text.MISSING,
-            METHODS[it.method],
-            _another_round(it),
-            _p(it.sign_flip_p),
-            _p(2.0 ** (1 - len(it.by_round))),
+            f"{comparison.a} ÷ {comparison.b}",
+            str(len(comparison.by_round)),
+            str(len(comparison.by_round) - 1) if comparison.method == "t" else text.MISSING,
+            METHODS[comparison.method],
+            _another_round(comparison),
+            _p(comparison.sign_flip_p),
+            _p(2.0 ** (1 - len(comparison.by_round))),
         ]
-        for it in compared
+        for comparison in compared
     ]
     heads: dict[str, doc.Kind] = {
         "ratio": "name",
@@ -81,8 +81,11 @@ def _p(p: float | None) -> str:
 
 def _rounds(compared: Sequence[Comparison]) -> doc.Facts:
     return [
-        (f"{it.a} ÷ {it.b}", ", ".join(text.significant(ratio, 3) for ratio in it.by_round))
-        for it in compared
+        (
+            f"{comparison.a} ÷ {comparison.b}",
+            ", ".join(text.significant(ratio, 3) for ratio in comparison.by_round),
+        )
+        for comparison in compared
     ]
 
 
@@ -97,7 +100,7 @@ def _design(point: PointView, compared: Sequence[Comparison]) -> Iterator[tuple[
         looks = "Stopping looks at the CI's width, never at significance."
         after = f"After round {data.measure.min_rounds} CIs are {wider} wider to allow for it."
         yield "Looks", f"{looks} {after}"
-    if compared and not any(it.worst_case for it in compared):
+    if compared and not any(comparison.worst_case for comparison in compared):
         yield "Worst case", "Nothing interfered: the worst-case CI is the sampling CI."
     yield "Adjusted", _adjusted(point, compared)
     yield "Unadjusted", "Other metrics: each CI holds at 95% by itself."

@@ -72,9 +72,14 @@ def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
     if gate.claims:
         endpoints = dict.fromkeys(claim.endpoint for claim in gate.claims)
         yield doc.Table(
-            columns=[doc.Column(it, kind, obvious=it == "what") for it, kind in COLUMNS.items()],
+            columns=[
+                doc.Column(heading, kind, obvious=heading == "what")
+                for heading, kind in COLUMNS.items()
+            ],
             groups=[
-                doc.RowGroup([_row(it) for it in gate.claims if it.endpoint == endpoint], endpoint)
+                doc.RowGroup(
+                    [_row(claim) for claim in gate.claims if claim.endpoint == endpoint], endpoint
+                )
                 for endpoint in endpoints
             ],
             style="listed",
@@ -189,7 +194,7 @@ def label(claim: GateClaim) -> str:
 
 def junit(gate: GateJudgement) -> str:
     """Give JUnit XML, a test case for each claim: an inconclusive claim is skipped, never red."""
-    failed, skipped, errors = (gate.of(it) for it in ("worse", "inconclusive", "invalid"))
+    failed, skipped, errors = (gate.of(answer) for answer in ("worse", "inconclusive", "invalid"))
     untold = len(skipped) + len(gate.of("not asked"))
     suite = Xml.Element(
         "testsuite",
@@ -245,9 +250,9 @@ def gitlab_load_performance(gate: GateJudgement) -> str:
     which a gate doesn't ask about); the other metrics are listed below them. Only one endpoint has
     a place in it: throughputs are added up, of times the longest is told.
     """
-    rates = [it.head for it in gate.claims if it.metric == "throughput_rps" and it.head]
-    times = [it.head for it in gate.claims if it.metric == "latency_p99_us" and it.head]
-    cpu = [it.head for it in gate.claims if it.metric == "server_cpu_us" and it.head]
+    rates = [claim.head for claim in gate.claims if claim.metric == "throughput_rps" and claim.head]
+    times = [claim.head for claim in gate.claims if claim.metric == "latency_p99_us" and claim.head]
+    cpu = [claim.head for claim in gate.claims if claim.metric == "server_cpu_us" and claim.head]
     fails = len(gate.of("worse")) + len(gate.of("invalid"))
     held = len(gate.of("not worse"))
     share = held / (held + fails) if held + fails else 1.0

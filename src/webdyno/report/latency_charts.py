@@ -134,9 +134,9 @@ def capacity_figure(point: PointView) -> Figure | None:
     """
     objectives = point.data.experiment.objectives
     found = {
-        it.variant: it.interval
-        for it in point.judgement.variants
-        if it.metric == CAPACITY and it.interval
+        variant.variant: variant.interval
+        for variant in point.judgement.variants
+        if variant.metric == CAPACITY and variant.interval
     }
     if not objectives or not found:
         return None
@@ -144,7 +144,7 @@ def capacity_figure(point: PointView) -> Figure | None:
     panels = [
         panel(
             f"capacity-{number}",
-            f"{'; '.join(str(it['told']) for it in spans)}.",
+            f"{'; '.join(str(span['told']) for span in spans)}.",
             _capacity_chart(list(point.data.experiment.variants), rows, spans, objective),
             heading=objective.text if len(objectives) > 1 else "",
             is_half=len(objectives) > 1,
@@ -158,8 +158,8 @@ def capacity_figure(point: PointView) -> Figure | None:
         name="capacity",
         title="Trials by arrival rate",
         caption="A mark for each trial; those below the dashed line keep "
-        f"{' and '.join(it.text for it in objectives)}. Upright lines: the capacities with their "
-        "95% CIs.",
+        f"{' and '.join(objective.text for objective in objectives)}. Upright lines: the "
+        "capacities with their 95% CIs.",
         panels=tuple(panels),
         by_variant=True,
     )
@@ -175,8 +175,8 @@ def _span(variant: str, found: Interval) -> dict[str, object]:
 
 
 def _near_capacities(rows: Rows, found: Mapping[str, Interval]) -> Rows:
-    lowest = min(it.low for it in found.values()) * SHOWN_BELOW
-    highest = max(it.high for it in found.values()) * SHOWN_ABOVE
+    lowest = min(interval.low for interval in found.values()) * SHOWN_BELOW
+    highest = max(interval.high for interval in found.values()) * SHOWN_ABOVE
     return [row for row in rows if lowest <= row["rate"] <= highest]
 
 

@@ -87,10 +87,10 @@ class _Shown(NamedTuple):
 
 
 PANELS = (
-    _Shown("throughput", "Throughput", "Throughput, req/s", lambda it: it.throughput_rps),
-    _Shown("p50", "Latency p50", "Latency, ms", lambda it: it.p50_us, 1e3),
-    _Shown("p99", "99% of the responses within", "Latency, ms", lambda it: it.p99_us, 1e3),
-    _Shown("cpu", "Servers' CPU per request", "µs", lambda it: it.server_cpu_us),
+    _Shown("throughput", "Throughput", "Throughput, req/s", lambda part: part.throughput_rps),
+    _Shown("p50", "Latency p50", "Latency, ms", lambda part: part.p50_us, 1e3),
+    _Shown("p99", "99% of the responses within", "Latency, ms", lambda part: part.p99_us, 1e3),
+    _Shown("cpu", "Servers' CPU per request", "µs", lambda part: part.server_cpu_us),
     _Shown("memory", "Memory of the servers", "MiB", _held, MIB),
 )
 
@@ -141,7 +141,7 @@ def _panel(shown: _Shown, looks: Sequence[LongLook], variants: Sequence[str]) ->
         return None
     for row in rows:
         row |= {end: float(f"{row[end] / shown.scale:.4g}") for end in ("low", "value", "high")}
-    breaks = [{"minute": it.at_s / MINUTE_S} for look in looks for it in look.breaks]
+    breaks = [{"minute": pause.at_s / MINUTE_S} for look in looks for pause in look.breaks]
     return panel(
         f"course-{shown.name}",
         f"{shown.heading} over time. {'; '.join(_ranges(rows, shown.axis))}.",

@@ -55,9 +55,11 @@ def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:
         only = len(found) == 1
         blocks = [
             doc.Folded(
-                f"{it.variant} against {it.other}: {it.file}", [doc.Code(it.diff)], is_open=only
+                f"{difference.variant} against {difference.other}: {difference.file}",
+                [doc.Code(difference.diff)],
+                is_open=only,
             )
-            for it in found
+            for difference in found
         ]
         yield doc.Section("How the configurations differ", blocks)
 

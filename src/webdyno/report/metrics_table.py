@@ -40,7 +40,7 @@ def metrics_table(point: PointView, deciding: MetricTable, *, tails: bool = Fals
 
     `tails`: where variants have columns also percentiles that are known of all slots alone.
     """
-    beside = [it for it in point.beside if it.metric.name in SHOWN]
+    beside = [table for table in point.beside if table.metric.name in SHOWN]
     if _has_rows(deciding):
         return _rows_of_variants(point, deciding, beside)
     return _columns_of_variants(point, [deciding, *beside], TAILS if tails else {})
@@ -73,7 +73,7 @@ def _columns_of_variants(
     variants = [row.variant for row in tables[0].rows]
     compared = bool(tables[0].rows[0].comparison)
     columns = [doc.Column("metric", "name", obvious=True)]
-    columns += [doc.Column(it, "value") for it in variants[:-1]]
+    columns += [doc.Column(variant, "value") for variant in variants[:-1]]
     columns.append(doc.Column(f"{variants[-1]} (baseline)" if compared else variants[-1], "value"))
     if compared:
         columns += [
@@ -93,7 +93,9 @@ def _columns_of_variants(
             name = doc.Cell(f"Latency {tail}", below="all slots")
             rows.append([name, *(percentile(all_, tail) for all_ in merged), *blank])
     if tables[0].metric.name != CAPACITY:  # the trials of a search fail by intent
-        rows.insert(1, ["Failed requests", *(_failed(point.data, it) for it in variants), *blank])
+        rows.insert(
+            1, ["Failed requests", *(_failed(point.data, variant) for variant in variants), *blank]
+        )
     return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
 
 
@@ -108,10 +110,10 @@ def _rows_of_variants(
         doc.Column("ratio", "ratio"),
         doc.Column(ci_heading(deciding), "range"),
         doc.Column("verdict", "verdict", obvious=True),
-        *(doc.Column(metric_title(it.metric), "value", spare=True) for it in beside),
+        *(doc.Column(metric_title(table.metric), "value", spare=True) for table in beside),
         doc.Column("Failed", "value"),
     ]
-    values = [{row.variant: row.value for row in it.rows} for it in beside]
+    values = [{row.variant: row.value for row in table.rows} for table in beside]
     rows = [
         [
             *([row.rank] if deciding.ranked else []),

@@ -15,7 +15,7 @@ def result_html(
     view: RunView, headline: str, rows: Sequence[Mapping[str, object]], charts: Sequence[str]
 ) -> str:
     """Show a run: its answer, the rows, and charts as SVG of our own."""
-    signs = " ".join(dict.fromkeys(SIGNS[it.judgement.verdict] for it in view.points))
+    signs = " ".join(dict.fromkeys(SIGNS[point.judgement.verdict] for point in view.points))
     drawn = "".join(charts)
     return f"{answer_html(f'{signs} {headline}', rows)}{drawn}"
 

@@ -34,7 +34,9 @@ def html(
     the `variants` has a colour of its own. `ends_with` is a template for the last section.
     """
     known = marks(variants)
-    anchors = [it.anchor for it in document.blocks if isinstance(it, Section) and it.anchor]
+    anchors = [
+        block.anchor for block in document.blocks if isinstance(block, Section) and block.anchor
+    ]
     return (
         _templates()
         .get_template("document.html")
@@ -64,7 +66,7 @@ def draw_blocks(blocks: Iterable[Block], known: Sequence[Mark] = ()) -> Markup:
         return made
 
     macros = _templates().get_template("blocks.html").make_module({"marks": known, "draw": draw})
-    together = groupby(blocks, key=lambda it: isinstance(it, Section | Headlines | Counts))
+    together = groupby(blocks, key=lambda block: isinstance(block, Section | Headlines | Counts))
     parts = (its if is_card else [Section("", list(its))] for is_card, its in together)
     return Markup("\n").join(map(draw, chain.from_iterable(parts)))
 

@@ -35,7 +35,7 @@ def latency_table(data: PointData) -> doc.Table | None:
     """
     if data.experiment.objectives:
         return None
-    merged = {it: merged_latency(data, it) for it in data.experiment.variants}
+    merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
         [variant, *(percentile(found, name) for name in BEYOND)]
         for variant, found in merged.items()

@@ -40,7 +40,9 @@ MOST_ENDPOINTS = 4
 def scope(experiment: Experiment) -> str:
     """Say in one line what was asked of the variants: `GET /a · 64 keep-alive connections`."""
     load = experiment.load_of_slots
-    asked = [request.label for request in experiment.asked] or [f"GET {it}" for it in load.paths]
+    asked = [request.label for request in experiment.asked] or [
+        f"GET {path}" for path in load.paths
+    ]
     varied = set(experiment.factors)
     if not varied:
         objectives = [text.listed(wanted.text for wanted in experiment.objectives)]
@@ -121,9 +123,9 @@ FACTS: list[Callable[[PointView], Iterable[tuple[str, str]]]] = [
 def _endpoints(judged: Judgement) -> str:
     """Say on how many endpoints the median latency differs, and on which."""
     different = [
-        f"{it.endpoint} {SIGNS[found.verdict]} {text.times(found.ratio)}"
-        for it in judged.endpoints
-        for found in it.comparisons
+        f"{endpoint.endpoint} {SIGNS[found.verdict]} {text.times(found.ratio)}"
+        for endpoint in judged.endpoints
+        for found in endpoint.comparisons
         if found.ratio and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
     ]
     said = f"{len(judged.endpoints)} measured"
@@ -201,7 +203,11 @@ def slots_excluded(point: PointView) -> str:
 
 def worst_interference(asked: Sequence[Comparison]) -> float:
     """Give how far interference can have shifted a ratio at most, as a share of it."""
-    bounded = ((it.ratio, it.worst_case) for it in asked if it.ratio and it.worst_case)
+    bounded = (
+        (comparison.ratio, comparison.worst_case)
+        for comparison in asked
+        if comparison.ratio and comparison.worst_case
+    )
     shifts = (
         max(worst.high / ratio.high, ratio.low / worst.low if worst.low > 0 else inf) - 1
         for ratio, worst in bounded

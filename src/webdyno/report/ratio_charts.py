@@ -53,7 +53,7 @@ def ratio_figure(table: MetricTable) -> Figure | None:
     reach = (
         " The thin line is the worst-case CI, which counts all interference; the verdict rests on "
         "it."
-        if any(it.worst_case for it in compared)
+        if any(comparison.worst_case for comparison in compared)
         else ""
     )
     return Figure(
@@ -61,8 +61,8 @@ def ratio_figure(table: MetricTable) -> Figure | None:
         title="",
         caption=f"Dot and bar: the ratio with its {confidence_words([table])} CI. Small dots: the "
         "rounds.",
-        note=f"{band_words(it.delta for it in compared)} A CI inside it means equivalent; one "
-        f"clear of 1 shows a difference; any other is inconclusive.{reach}",
+        note=f"{band_words(found.delta for found in compared)} A CI inside it means equivalent; "
+        f"one clear of 1 shows a difference; any other is inconclusive.{reach}",
         panels=(ratio_panel("ratios", [ratio_row(found) for found in compared], against),),
         by_variant=False,
     )

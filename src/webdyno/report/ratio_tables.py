@@ -73,7 +73,7 @@ def confidence_words(tables: Sequence[MetricTable]) -> str:
 
     It differs with several variants, where Holm's correction asks more of the clearer differences.
     """
-    ratios = [found.ratio for found in chain.from_iterable(it.compared for it in tables)]
+    ratios = [found.ratio for found in chain.from_iterable(table.compared for table in tables)]
     levels = {ratio.confidence for ratio in ratios if ratio}
     low, high = min(levels, default=0.95), max(levels, default=0.95)
     if low == high:

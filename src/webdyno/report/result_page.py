@@ -117,14 +117,14 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield replace(outcome(view), card=card(view))
     if view.gate:
         yield doc.Section("Checks", list(claimed(view.gate)))
-    grave = [it for it in view.warnings if it.tone is Verdict.INVALID]
+    grave = [warning for warning in view.warnings if warning.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)
     figures = _result_figures(view)
     of_point = [] if view.several else point_figures(view.points[0])
-    results = [it for it in of_point if it.name in RESULTS]
+    results = [figure for figure in of_point if figure.name in RESULTS]
     yield _deciding(view, [*figures[:1], *results])
-    if mild := [it for it in view.warnings if it not in grave]:
+    if mild := [warning for warning in view.warnings if warning not in grave]:
         yield doc.Section("Warnings to keep in mind" if grave else "Warnings", mild)
     yield from tuning(view, to_paste=True)
     yield from map(_alone, figures[1:])
@@ -132,7 +132,7 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
         points = [_folded(point) for point in view.points]
         yield doc.Section("Point by point", points, anchor="Points")
     else:
-        others = [it for it in of_point if it.name not in RESULTS]
+        others = [figure for figure in of_point if figure.name not in RESULTS]
         yield from _point(view.points[0], others)
     yield from sweeps_around(folder)
     if flames := flame_figure(folder, view.points[0]):
@@ -236,7 +236,7 @@ def _alone(figure: doc.Figure) -> doc.Section:
 
 
 def _counted(point: PointView, found: Mapping[str, Sequence[Cost]]) -> doc.Table:
-    groups = {name: [(it.what, it.by_variant) for it in its] for name, its in found.items()}
+    groups = {name: [(cost.what, cost.by_variant) for cost in its] for name, its in found.items()}
     return by_variant_table(point.data.experiment.variants, groups, "costs")
 
 

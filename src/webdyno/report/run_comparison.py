@@ -72,7 +72,7 @@ def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Itera
 
 def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
     """Give one table for all metrics, each under a heading, the deciding one first."""
-    levels = [it.change.confidence for it in changes if it.change]
+    levels = [change.change.confidence for change in changes if change.change]
     metrics = dict.fromkeys(change.metric for change in changes)
     return doc.Table(
         columns=[
@@ -84,9 +84,9 @@ def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
         groups=[
             doc.RowGroup(
                 [
-                    [it.subject, *ratio_cells(it.change), _verdict(it, decide_on)]
-                    for it in changes
-                    if it.metric == name
+                    [change.subject, *ratio_cells(change.change), _verdict(change, decide_on)]
+                    for change in changes
+                    if change.metric == name
                 ],
                 heading=metric_title(METRICS[name].metric),
             )
@@ -104,7 +104,7 @@ def _differences(differences: Sequence[Difference]) -> doc.Block:
     if not differences:
         said = "Machine, versions and settings of measuring are the same."
         return doc.Paragraph(said, look="soft")
-    rows = [[it.what, it.before, it.after] for it in differences]
+    rows = [[difference.what, difference.before, difference.after] for difference in differences]
     table = doc.simple_table({"": "words", "before": "words", "after": "words"}, rows)
     return doc.Section("What else differs, and may be the cause", [table])
 
@@ -122,9 +122,9 @@ def spread_document(
     experiment: Experiment, judged: Sequence[MachinePoint], points: int
 ) -> doc.Document:
     """Give each point with its machine; of so many `points` some may be missing."""
-    measured = [it.at for it in judged]
-    machines = text.count(len({it.machine for it in judged}), "machine")
-    verdicts = Counter(it.judgement.verdict for it in measured)
+    measured = [point.at for point in judged]
+    machines = text.count(len({point.machine for point in judged}), "machine")
+    verdicts = Counter(point.judgement.verdict for point in measured)
     title = metric_title(METRICS[experiment.measure.decide_on].metric)
     blocks: list[doc.Block] = [
         verdict_counts(verdicts, points_together(experiment, measured)),
@@ -150,10 +150,12 @@ def _points(experiment: Experiment, judged: Sequence[MachinePoint]) -> doc.Table
         ],
         groups=[
             doc.RowGroup(
-                _pairs([c for c in it.at.judgement.comparisons if c.metric == decide_on], it.run),
-                shared=[text.level(level) for level in it.at.point.levels.values()],
+                _pairs(
+                    [c for c in point.at.judgement.comparisons if c.metric == decide_on], point.run
+                ),
+                shared=[text.level(level) for level in point.at.point.levels.values()],
             )
-            for it in judged
+            for point in judged
         ],
     )
 

@@ -129,11 +129,11 @@ def _headlines(block: doc.Headlines, width: int) -> Iterator[RenderableType]:
     """Draw each verdict as a badge with its sentence beside it."""
     if block.about:
         yield Text(block.about, style="bold")
-    for it in block.headlines:
-        said = wrapped(f"{it.words}: {it.sentence}", width, "bold")
-        said.stylize(STYLES[it.tone], 0, len(it.words))
+    for headline in block.headlines:
+        said = wrapped(f"{headline.words}: {headline.sentence}", width, "bold")
+        said.stylize(STYLES[headline.tone], 0, len(headline.words))
         yield said
-        yield from (wrapped(line, width) for line in it.further)
+        yield from (wrapped(line, width) for line in headline.further)
 
 
 def _badge(tone: Verdict, words: str) -> Text:
@@ -181,24 +181,24 @@ class _Drawn(NamedTuple):
     def width(self, *, folded: bool = False) -> int:
         """Give how many columns of the terminal it takes, its heading folded or not."""
         words = self.heading.plain.split() if folded else [self.heading.plain]
-        return max(0, *map(cell_len, words), *(it.cell_len for it in self.cells))
+        return max(0, *map(cell_len, words), *(cell.cell_len for cell in self.cells))
 
 
 def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
     """Draw a table without what there is no room for, the headings of groups between its rows."""
     columns = list(_columns(table))
-    while _together([it.width() for it in columns]) > width:
-        spare = next((it for it in columns if it.column.spare), None)
+    while _together([column.width() for column in columns]) > width:
+        spare = next((column for column in columns if column.column.spare), None)
         if spare is None:
             break
         columns.remove(spare)
-    if table.style == "listed" and _together([it.width() for it in columns]) > width:
+    if table.style == "listed" and _together([column.width() for column in columns]) > width:
         yield from _listed(table, width)
         return
     widths = _fitting(columns, width)
-    if any(it.heading for it in columns):
-        yield _lined_up(columns, widths, [[it.heading for it in columns]])
-    rows = zip(*(it.cells for it in columns), strict=True)
+    if any(column.heading for column in columns):
+        yield _lined_up(columns, widths, [[column.heading for column in columns]])
+    rows = zip(*(column.cells for column in columns), strict=True)
     for group in table.groups:
         if group.heading:
             yield Text(group.heading, style="dim" if table.soft else "bold")
@@ -210,7 +210,7 @@ def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
     for group in table.groups:
         yield Text(group.heading, style="bold")
         for name, *figures, last in group.cells:
-            headings = (it.heading for it in table.columns[1:-1])
+            headings = (column.heading for column in table.columns[1:-1])
             said = (f"{what}: {it.text}" for what, it in zip(headings, figures, strict=True))
             yield _inside([wrapped(f"{name.text}: {last.text}", width - INDENT)])
             yield _inside([_inside([wrapped("; ".join(said), width - 2 * INDENT)])])
@@ -226,7 +226,7 @@ def _columns(table: doc.Table) -> Iterator[_Drawn]:
         heading = Text("" if column.obvious else column.heading, "dim")
         if table.soft:
             shown = (cell.below or cell.text if column.below else cell.text for cell in cells)
-            yield _Drawn(column, heading, [Text(it, "dim") for it in shown])
+            yield _Drawn(column, heading, [Text(text_, "dim") for text_ in shown])
         else:
             yield _Drawn(column, heading, [Text(cell.text, _style(cell)) for cell in cells])
 
@@ -244,9 +244,9 @@ def _style(cell: doc.Cell) -> str:
 
 def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
     """Give the columns' widths; where that is too much heads are folded, then the words."""
-    widths = [it.width() for it in columns]
+    widths = [column.width() for column in columns]
     if _together(widths) > width:
-        widths = [it.width(folded=True) for it in columns]
+        widths = [column.width(folded=True) for column in columns]
     words = [place for place, it in enumerate(columns) if it.column.kind in {"words", "name"}]
     while _together(widths) > width and words:
         widest = max(words, key=lambda place: widths[place])

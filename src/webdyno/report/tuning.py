@@ -33,7 +33,10 @@ def tuning_gains(point: PointView) -> Iterator[str]:
 def _of_pair(point: PointView, variant: str, other: str) -> Comparison | None:
     judgement, metric = point.judgement, point.data.measure.decide_on
     known = judgement.ranking.pairs if judgement.ranking else judgement.comparisons
-    return next((it for it in known if (it.metric, it.a, it.b) == (metric, variant, other)), None)
+    return next(
+        (found for found in known if (found.metric, found.a, found.b) == (metric, variant, other)),
+        None,
+    )
 
 
 def tuned_facts(tuned: TunedVariant) -> doc.Facts:
@@ -51,9 +54,9 @@ def tuned_facts(tuned: TunedVariant) -> doc.Facts:
 
 
 def _shares(tuned: TunedVariant) -> Iterator[str]:
-    for it in tuned.shares[:MOST_SHARES]:
-        ends = f"{text.percent(it.low)} to {text.percent(it.high)}"
-        yield f"{it.setting} {text.percent(it.share)} ({ends})"
+    for share in tuned.shares[:MOST_SHARES]:
+        ends = f"{text.percent(share.low)} to {text.percent(share.high)}"
+        yield f"{share.setting} {text.percent(share.share)} ({ends})"
 
 
 def _written(settings: dict[str, SettingValue]) -> str:

@@ -96,7 +96,7 @@ class RunView:
     def without_interference(self) -> bool:
         """Whether no rule fired, and nothing was there that could have moved what decides."""
         compared = chain.from_iterable(table.compared for table in self.deciding)
-        return not self.warnings and not any(it.biases or it.limited_by for it in compared)
+        return not self.warnings and not any(found.biases or found.limited_by for found in compared)
 
     @property
     def deciding(self) -> list[MetricTable]:
@@ -147,10 +147,13 @@ def _point(at: PointJudgement, data: PointData) -> PointView:
         data=data,
         judgement=at.judgement,
         deciding=next((table for table in tables if table.metric.name == decide_on), None),
-        beside=[it for it in tables if it.metric.name != decide_on and it.tells],
+        beside=[table for table in tables if table.metric.name != decide_on and table.tells],
         endpoints=[
-            MetricTable(it.metric, _rows(head, it.variants, it.comparisons, at.judgement.ranking))
-            for it in at.judgement.endpoints
+            MetricTable(
+                endpoint.metric,
+                _rows(head, endpoint.variants, endpoint.comparisons, at.judgement.ranking),
+            )
+            for endpoint in at.judgement.endpoints
         ],
     )
 
@@ -189,7 +192,7 @@ def _rows(
     value_of = {value.variant: value for value in values}
     comparison_of = {found.a: found for found in comparisons}
     if ranking is not None:
-        ranks = {it.variant: rank_words(it) for it in ranking.ranks}
+        ranks = {rank.variant: rank_words(rank) for rank in ranking.ranks}
         ranks |= dict.fromkeys(ranking.out, text.MISSING)
         return [
             Row(variant, value_of.get(variant), comparison_of.get(variant), rank if decides else "")
@@ -212,7 +215,11 @@ def _answers(point: PointView) -> Iterator[Headline]:
     """
     if point.judgement.ranking is not None:
         yield Headline(point.judgement.verdict, "RANKING", f"{point.judgement.headline}.")
-        told = {(it.verdict, it.why): None for it in _deciding(point) if it.ratio is None}
+        told = {
+            (comparison.verdict, comparison.why): None
+            for comparison in _deciding(point)
+            if comparison.ratio is None
+        }
         yield from (as_headline(verdict, why) for verdict, why in told)
         return
     if not point.judgement.comparisons:

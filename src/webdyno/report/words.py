@@ -86,7 +86,10 @@ def within_a_round(value: VariantValue | None) -> str:
     ranges = value.within_rounds if value else []
     if not ranges:
         return ""
-    low, high = (_middle(ends) for ends in zip(*((it.low, it.high) for it in ranges), strict=True))
+    low, high = (
+        _middle(ends)
+        for ends in zip(*((extent.low, extent.high) for extent in ranges), strict=True)
+    )
     if low is None or high is None:
         known = low if high is None else high
         side = "above" if high is None else "below"
@@ -127,7 +130,9 @@ def ratio_cells(ratio: Interval | None) -> list[Cell]:
 
 def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str]) -> Counts:
     """Give how often there is each verdict, and what they say together."""
-    return Counts([(it, f"{SIGNS[it]} {n} {it}") for it, n in counts.items()], sentences)
+    return Counts(
+        [(verdict, f"{SIGNS[verdict]} {n} {verdict}") for verdict, n in counts.items()], sentences
+    )
 
 
 def as_headline(verdict: Verdict, sentence: str) -> Headline:
@@ -205,7 +210,7 @@ def _matters(bias: Bias) -> bool:
 
 
 def _worst(bias: Bias) -> float:
-    return max(ENDLESS if it is None else it for it in (bias.too_low, bias.too_high))
+    return max(ENDLESS if factor is None else factor for factor in (bias.too_low, bias.too_high))
 
 
 def _cause(bias: Bias) -> str:

@@ -178,7 +178,10 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
     what = [
         *(FORMAT, str(repository.top), revision.built_from, recipe.build, str(recipe.folder)),
         sorted(recipe.environment.items()),
-        [(it.path, it.is_here) for it in repository.submodules(revision.commit)],
+        [
+            (submodule.path, submodule.is_here)
+            for submodule in repository.submodules(revision.commit)
+        ],
     ]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
 

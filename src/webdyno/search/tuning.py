@@ -77,8 +77,8 @@ def next_settings(
     """Give settings that weren't tried yet, as many as are wanted unless there are fewer."""
     if not tried:
         return _first_new(_spread(space, wanted, seed), [], wanted)
-    known: list[Settings] = [it.settings for it in tried]
-    best = max(tried, key=lambda it: it.gain).settings
+    known: list[Settings] = [settings.settings for settings in tried]
+    best = max(tried, key=lambda settings: settings.gain).settings
     near = _first_new(_near(space, best, wanted * ASKS, seed), known, wanted // 2)
     likely = _likely(space, tried, wanted * ASKS, seed)
     return near + _first_new(likely, [*known, *near], wanted - len(near))
@@ -103,7 +103,7 @@ def best_of(tried: Sequence[TriedSettings]) -> TriedSettings | None:
 
     Few rounds say little of their own noise, so that of all settings counts.
     """
-    spreads = [stdev(it.gains) for it in tried if len(it.gains) > 1]
+    spreads = [stdev(settings.gains) for settings in tried if len(settings.gains) > 1]
     noise = float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
 
     def surely(it: TriedSettings) -> float:
@@ -230,7 +230,7 @@ def _study(space: Space, tried: Sequence[TriedSettings], seed: int) -> "Study":
             seed=seed, n_startup_trials=1, multivariate=True, constant_liar=True
         )
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials([_trial(space, it) for it in tried])
+    study.add_trials([_trial(space, settings) for settings in tried])
     return study
 
 

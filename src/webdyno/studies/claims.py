@@ -88,15 +88,17 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
     """Give the variants' own values, but for those that a validity rule invalidates."""
     found, invalidated, limited = [], [], list[str]()
     for judgement in (at.judgement for at in judged):
-        compared = [it for it in judgement.comparisons if it.metric == claim.metric]
+        compared = [
+            comparison for comparison in judgement.comparisons if comparison.metric == claim.metric
+        ]
         limited += [variant for variant in _limited_in(compared) if variant in claim.variants]
         for value in judgement.variants:
             if value.metric != claim.metric or value.variant not in claim.variants:
                 continue
             whys = [
-                it.what
-                for it in judgement.warnings
-                if it.invalidates(value.metric, [value.variant])
+                warning.what
+                for warning in judgement.warnings
+                if warning.invalidates(value.metric, [value.variant])
             ]
             invalidated += whys
             if value.interval is not None and not whys:
@@ -116,7 +118,9 @@ def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
     Where both variants were client-limited, neither could show its throughput: then who needs
     less of the servers' CPU time for a request could have the higher one, by as much.
     """
-    known = {(it.metric, it.a): it for it in at.judgement.comparisons}
+    known = {
+        (comparison.metric, comparison.a): comparison for comparison in at.judgement.comparisons
+    }
     asked = [
         known[claim.metric, variant]
         for variant in claim.variants
@@ -196,7 +200,9 @@ def _ruled_out(cause: Sequence[Comparison]) -> str:
 
 def _limited_in(comparisons: Iterable[Comparison]) -> list[str]:
     """Name the variants whose values are known to be at least what was measured."""
-    return list(dict.fromkeys(variant for it in comparisons for variant in it.limited_by))
+    return list(
+        dict.fromkeys(variant for comparison in comparisons for variant in comparison.limited_by)
+    )
 
 
 def _limits(limited: Sequence[str]) -> str:
@@ -210,7 +216,7 @@ def _missing(claim: Claim, cause: Sequence[Comparison]) -> str:
     if fewest < FEWEST_ROUNDS:
         return f"only {count(fewest, 'valid round')}, {FEWEST_ROUNDS} are the fewest"
     ratios = [each.ratio for each in cause]
-    if all(it and (_inside(it, claim) or _outside(it, claim)) for it in ratios):
+    if all(ratio and (_inside(ratio, claim) or _outside(ratio, claim)) for ratio in ratios):
         causes = dict.fromkeys(bias.cause for each in cause for bias in each.biases)
         return f"it looks clear, but {', '.join(causes)} may explain it"
     return (

@@ -58,9 +58,9 @@ def next_batch(foreseen: Iterable[Further], left_s: float, done: Collection[Batc
     A batch at most doubles a point's rounds, and fits into what is left of the time; then all is
     foreseen again. None when nothing helps, or nothing but what was done already.
     """
-    cheapest_first = sorted(foreseen, key=lambda it: it.more * it.round_s)
-    batches = (_batch(it, left_s) for it in cheapest_first)
-    return next((it for it in batches if it.more > 0 and it not in done), None)
+    cheapest_first = sorted(foreseen, key=lambda further: further.more * further.round_s)
+    batches = (_batch(further, left_s) for further in cheapest_first)
+    return next((batch for batch in batches if batch.more > 0 and batch not in done), None)
 
 
 def _batch(further: Further, left_s: float) -> Batch:
@@ -87,7 +87,11 @@ def further_rounds(claim: Claim, run: RunData) -> list[Further]:
 
 
 def _took_s(point: int, run: RunData) -> list[float]:
-    return [it.took_s for it in run.records if isinstance(it, RoundRecord) and it.point == point]
+    return [
+        record.took_s
+        for record in run.records
+        if isinstance(record, RoundRecord) and record.point == point
+    ]
 
 
 def _by_point(
@@ -100,23 +104,27 @@ def _by_point(
     """
     lacking = {
         at.point.number: [
-            it for it in comparisons_of(claim, at) if outcome_at(claim, it) is Outcome.INCONCLUSIVE
+            comparison
+            for comparison in comparisons_of(claim, at)
+            if outcome_at(claim, comparison) is Outcome.INCONCLUSIVE
         ]
         for at in judged
     }
-    outcomes = {outcome_at(claim, it) for at in judged for it in comparisons_of(claim, at)}
+    outcomes = {
+        outcome_at(claim, comparison) for at in judged for comparison in comparisons_of(claim, at)
+    }
     if Outcome.FAILS in outcomes:
         return
     refuting = [
         (more, point)
         for point, comparisons in lacking.items()
-        for it in comparisons
-        if len(it.by_round) >= FEWEST_ROUNDS and seems_to_fail(claim, it)
-        if (more := rounds_to_decide(claim, it))
+        for comparison in comparisons
+        if len(comparison.by_round) >= FEWEST_ROUNDS and seems_to_fail(claim, comparison)
+        if (more := rounds_to_decide(claim, comparison))
     ]
     finished = {at.point.number: at.judgement.rounds for at in judged}
     for point, comparisons in lacking.items():
-        valid = min((len(it.by_round) for it in comparisons), default=FEWEST_ROUNDS)
+        valid = min((len(comparison.by_round) for comparison in comparisons), default=FEWEST_ROUNDS)
         if valid < FEWEST_ROUNDS:
             if valid or finished[point] < FEWEST_ROUNDS:
                 yield point, _lacking(valid, finished[point])
@@ -124,7 +132,7 @@ def _by_point(
             if point == min(refuting)[1]:
                 yield point, min(refuting)[0]
         elif decides and comparisons:
-            needed = [rounds_to_decide(claim, it) or 0 for it in comparisons]
+            needed = [rounds_to_decide(claim, comparison) or 0 for comparison in comparisons]
             if min(needed):
                 yield point, max(needed)
 

@@ -184,7 +184,7 @@ class _Pages:
         names = request.query_params.getlist("run")
         if len(names) != 2:
             raise UserError("choose two runs of the same experiment to compare them")
-        folders = sorted(map(self._runs.open, names), key=lambda it: it.head.started_at)
+        folders = sorted(map(self._runs.open, names), key=lambda name: name.head.started_at)
         found = await run_in_threadpool(_compared, folders)
         blocks = draw_blocks(found.blocks)
         return self._page("compare.html", folders=folders, found=found, drawn=blocks)
@@ -200,7 +200,9 @@ class _Pages:
         verdicts = list(dict.fromkeys(at.judgement.verdict for at in judged.points))
         return JSONResponse(
             {
-                "verdicts": [{"sign": SIGNS[it], "word": it.value} for it in verdicts],
+                "verdicts": [
+                    {"sign": SIGNS[verdict], "word": verdict.value} for verdict in verdicts
+                ],
                 "headline": " ".join(
                     judged.sentences[:1]
                     if len(judged.points) > 1
@@ -258,5 +260,5 @@ class _Pages:
 
 
 def _compared(folders: Sequence[RunFolder]) -> Document:
-    compared = compare_sweeps(*(it.data() for it in folders))
+    compared = compare_sweeps(*(folder.data() for folder in folders))
     return comparison_document(folders[1].head, compared)

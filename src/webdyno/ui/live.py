@@ -46,7 +46,7 @@ def _size(folder: RunFolder) -> int:
 def snapshot(folder: RunFolder) -> dict[str, Any]:
     """Say where a run is, and how narrow its intervals are; no verdict."""
     run = folder.data()
-    slots = [it for it in run.records if isinstance(it, SlotRecord)]
+    slots = [record for record in run.records if isinstance(record, SlotRecord)]
     last = slots[-1] if slots else None
     return {
         "points": [_point(data) for data in run.points],

@@ -78,7 +78,7 @@ class Runs:
                 yield Path(place)
             if depth >= DEEPEST:
                 folders.clear()
-            folders[:] = [it for it in folders if it not in {"rounds", "catalog"}]
+            folders[:] = [folder for folder in folders if folder not in {"rounds", "catalog"}]
 
     def open(self, name: str) -> RunFolder:
         """Open a run by its name; raise UserError where there is none inside the folder."""

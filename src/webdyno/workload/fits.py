@@ -145,7 +145,7 @@ def arrivals(time_s: Floats) -> Arrivals:
     return Arrivals(
         span_s=span_s,
         rate_per_s=(len(time_s) - 1) / span_s if span_s > 0 else 0.0,
-        hours=[min(float(it), 1.0) for it in hours],
+        hours=[min(float(hour), 1.0) for hour in hours],
         dispersion={name: value for name, value in windows.items() if value is not None},
     )
 

@@ -125,7 +125,7 @@ class LogBuilder:
     took_s: "array[float]" = field(default_factory=lambda: array("f"))
 
     def __post_init__(self) -> None:
-        self._methods = {it.encode() for it in self.wanted.methods}
+        self._methods = {method.encode() for method in self.wanted.methods}
         self._as_logged: dict[tuple[bytes, bytes, bytes, str], int | None] = {}
         self._asked: dict[RequestKey, int] = {}
         self._client_ids: dict[bytes, int] = {}
@@ -213,7 +213,8 @@ class LogBuilder:
         order = np.argsort(times, kind="stable")
         columns = (self.asked_ids, self.clients, self.sizes, self.statuses, self.connections)
         asked, clients, sizes, statuses, connections = (
-            np.frombuffer(it, dtype=it.typecode)[order].astype(np.int64) for it in columns
+            np.frombuffer(column, dtype=column.typecode)[order].astype(np.int64)
+            for column in columns
         )
         all_asked = list(self._asked)
         return Log(

@@ -288,7 +288,9 @@ def _started_s(entry: HarEntry, where: str, place: str) -> float:
 
 
 def _content_type(entry: HarEntry) -> str:
-    named = (it.value for it in entry.request.headers if it.name.lower() == "content-type")
+    named = (
+        header.value for header in entry.request.headers if header.name.lower() == "content-type"
+    )
     return next(named, entry.request.post_data.mime_type if entry.request.post_data else "")
 
 

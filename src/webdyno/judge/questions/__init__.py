@@ -35,7 +35,7 @@ IN_SLOTS = Loading()
 
 def question_of(experiment: Experiment) -> Question:
     """Find out what an experiment asks."""
-    asked = next(it for it in QUESTIONS if it.is_asked(experiment))
+    asked = next(question for question in QUESTIONS if question.is_asked(experiment))
     searched = experiment.capacity
     return asked(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
 

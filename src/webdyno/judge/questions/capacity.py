@@ -56,11 +56,11 @@ def held(slot: SlotRecord) -> bool:
 def _kept_alike(data: PointData) -> Iterable[ValidityWarning]:
     """Connections have to be kept as asked where the load can be carried."""
     passing = _only_held(data)
-    return [it for rule in keepalive.RULES for it in rule.warnings(passing)]
+    return [warning for rule in keepalive.RULES for warning in rule.warnings(passing)]
 
 
 def _only_held(data: PointData) -> PointData:
-    return data.without((it.round, it.slot) for it in data.slots if not held(it))
+    return data.without((slot.round, slot.slot) for slot in data.slots if not held(slot))
 
 
 def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
@@ -70,7 +70,7 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
         if not slots or any(map(held, slots)):
             continue
         objectives = _objectives(data)
-        lowest = min((it.trial for it in slots if it.trial), key=lambda it: it.rate_rps)
+        lowest = min((slot.trial for slot in slots if slot.trial), key=lambda it: it.rate_rps)
         late = lowest.client_limited
         yield ValidityWarning(
             rule="no-capacity",
@@ -92,8 +92,8 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
         trial = look.trial
         if trial is None or trial.holds:
             continue
-        timed = [it for it in data.experiment.objectives if it.within_s]
-        late = [it for it in timed if _stalls_break(look, it)]
+        timed = [objective for objective in data.experiment.objectives if objective.within_s]
+        late = [objective for objective in timed if _stalls_break(look, objective)]
         at = f"{number(round(trial.rate_rps))} req/s"
         if trial.client_limited:
             yield note(

@@ -202,8 +202,8 @@ def _claim(
         again=same.d,
         bound=Bound(
             "all",
-            down=sum(it.down for it in bounds) / 2,
-            up=sum(it.up for it in bounds) / 2,
+            down=sum(bound.down for bound in bounds) / 2,
+            up=sum(bound.up for bound in bounds) / 2,
         ),
         limited=limited,
         baseline=_mean(both),
@@ -223,22 +223,24 @@ def first_line(what: str) -> str:
 def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     """Say the answer in one sentence, with the claim that matters most."""
     if answer is GateAnswer.INVALID:
-        invalidated = next(it for it in claims if it.answer == "invalid")
+        invalidated = next(claim for claim in claims if claim.answer == "invalid")
         return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
-    asked = [it for it in claims if it.answer != "not asked"]
+    asked = [claim for claim in claims if claim.answer != "not asked"]
     if answer is GateAnswer.FAIL:
-        worse = sorted((it for it in asked if it.answer == "worse"), key=_least_worse, reverse=True)
+        worse = sorted(
+            (claim for claim in asked if claim.answer == "worse"), key=_least_worse, reverse=True
+        )
         return f"{len(worse)} of {count(len(asked), 'check')} worse: {_listed(worse)}"
-    known = [it for it in asked if it.worse]
+    known = [claim for claim in asked if claim.worse]
     if not known:
         return "not enough valid data for an answer"
     if answer is GateAnswer.INCONCLUSIVE:
-        open_ = [it for it in asked if it.answer == "inconclusive"]
+        open_ = [claim for claim in asked if claim.answer == "inconclusive"]
         return f"{len(open_)} of {count(len(asked), 'check')} inconclusive: {_listed(open_)}"
-    tightest = min(it.tolerance for it in known)
+    tightest = min(claim.tolerance for claim in known)
     nearest = max(
-        (it for it in known if it.tolerance == tightest),
-        key=lambda it: it.worse.high if it.worse else 0.0,
+        (claim for claim in known if claim.tolerance == tightest),
+        key=lambda claim: claim.worse.high if claim.worse else 0.0,
     )
     return f"{count(len(known), 'check')} within limits; closest: {_said(nearest)}"
 

@@ -264,7 +264,7 @@ class Question:
 
     def shows_when_interrupted(self, data: PointData) -> bool:
         """Whether an interrupted run has an answer that is worth to be shown."""
-        return sum(it.kind == "round" for it in data.records) >= self.fewest_rounds
+        return sum(record.kind == "round" for record in data.records) >= self.fewest_rounds
 
     def compare(self, data: PointData) -> list[Comparison]:
         """Compare on the deciding metric alone, with the verdicts of the whole judgement."""
@@ -277,7 +277,7 @@ class Question:
     def so_far(self, data: PointData) -> str:
         """Say in one short line what is known while a run goes on, or why nothing is."""
         compared = ratios_so_far(data)
-        valid = min(len(it.by_round) for it in compared)
+        valid = min(len(comparison.by_round) for comparison in compared)
         return ", ".join(ratio_words(compared)) or _why_none(data, valid)
 
 
@@ -296,7 +296,10 @@ class OneSidedQuestion(Question):
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         asked = compare_as_asked(valid)
-        answered = all(it.one_sided and it.one_sided.answer != "inconclusive" for it in asked)
+        answered = all(
+            comparison.one_sided and comparison.one_sided.answer != "inconclusive"
+            for comparison in asked
+        )
         why = f"the question is answered: {data.measure.question}"
         return Stop("question", why) if answered else None
 

@@ -130,7 +130,7 @@ class GateQuestion(Question):
     def answer_at(self, data: PointData) -> GateAnswer:
         """Answer at one of the points, validity left aside; another one may still fail."""
         answers = answer_claims(self._claims(data), data.measure, self._claims_in_all)
-        return gate_answer([it.answer for it in answers])
+        return gate_answer([answer.answer for answer in answers])
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
         answer = self.answer_at(data)
@@ -160,7 +160,7 @@ class GateQuestion(Question):
         invalidated: list[FoundAt | None] = []
         for data in run.points:
             endpoint = _endpoint(data)
-            found = [FoundAt(endpoint, it) for it in self.warnings(data)]
+            found = [FoundAt(endpoint, warning) for warning in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
             warnings += found
             claims += mine
@@ -186,7 +186,7 @@ class GateQuestion(Question):
                 *notes_on(causes, warnings, in_headline),
                 *fixes(
                     {it.claim.excluded_by for it in answered if it.found is None},
-                    [it for it in warnings if it not in causes],
+                    [warning for warning in warnings if warning not in causes],
                 ),
                 *_starts_that_differ(warnings),
                 *_other_statements(run),
@@ -261,13 +261,19 @@ def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
     It's why more of them help.
     """
     rule = START_RULES[0].name
-    seen = {it.warning.variant: it for it in reversed(warnings) if it.warning.rule == rule}
+    seen = {
+        warning.warning.variant: warning
+        for warning in reversed(warnings)
+        if warning.warning.rule == rule
+    }
     return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
 
 
 def _other_statements(run: RunData) -> list[str]:
     """Tell where a request of head takes other statements: what made it worse, perhaps."""
-    return [f"{_endpoint(it)}: {said}" for it in run.points for said in other_statements(it)]
+    return [
+        f"{_endpoint(point)}: {said}" for point in run.points for said in other_statements(point)
+    ]
 
 
 def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
@@ -282,7 +288,9 @@ def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
 
 def invalidating(found: Sequence[FoundAt], metric: str, variants: Sequence[str]) -> FoundAt | None:
     """Give the first that invalidates a metric of some variants."""
-    return next((it for it in found if it.warning.invalidates(metric, variants)), None)
+    return next(
+        (warning for warning in found if warning.warning.invalidates(metric, variants)), None
+    )
 
 
 def notes_on(
@@ -292,14 +300,21 @@ def notes_on(
 
     The headline's cause isn't told again, nor is what merely follows from a cause.
     """
-    rules = dict.fromkeys(it.warning.rule for it in invalidated)
-    broken = [it for it in found if it.warning.severity == "invalid"]
-    return [_note([it for it in broken if it.warning.rule == rule], headline) for rule in rules]
+    rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
+    broken = [warning for warning in found if warning.warning.severity == "invalid"]
+    return [
+        _note([warning for warning in broken if warning.warning.rule == rule], headline)
+        for rule in rules
+    ]
 
 
 def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
     """Give a note for each rule that left too few rounds: what it found, and what to do."""
-    by_rule = {it.warning.rule: it.warning for it in reversed(found) if it.warning.rule in rules}
+    by_rule = {
+        warning.warning.rule: warning.warning
+        for warning in reversed(found)
+        if warning.warning.rule in rules
+    }
     return [f"{_sentence(first_line(it.what))} {it.fix}" for it in by_rule.values()]
 
 
@@ -319,9 +334,11 @@ def _sentence(text: str) -> str:
 def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
     """Name the other variants and endpoints of which the same is found."""
     variants = {
-        it.warning.variant: None for it in those if it.warning.variant != first.warning.variant
+        warning.warning.variant: None
+        for warning in those
+        if warning.warning.variant != first.warning.variant
     }
-    endpoints = {it.endpoint: None for it in those if it.endpoint != first.endpoint}
+    endpoints = {warning.endpoint: None for warning in those if warning.endpoint != first.endpoint}
     of_variants = f" for {' and '.join(map(str, filter(None, variants)))}" if variants else ""
     at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
     also = ", and" if of_variants and at_endpoints else ""
@@ -353,11 +370,12 @@ def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
         return []
     if differing := machine_differences(before.machine, gate.machine):
         told = "; ".join(
-            f"{it.what.removeprefix('machine.')} was {it.before}, is {it.after}" for it in differing
+            f"{differs.what.removeprefix('machine.')} was {differs.before}, is {differs.after}"
+            for differs in differing
         )
         said = f"{name} was measured on another machine ({told})"
         return [f"{said}: ignored, as only ratios within one run count"]
-    known = {(it.endpoint, it.metric): it.value for it in before.figures}
+    known = {(figure.endpoint, figure.metric): figure.value for figure in before.figures}
     changes = [
         f"{claim.endpoint} {METRICS[claim.metric].metric.label} "
         f"{claim.head / known[claim.endpoint, claim.metric] - 1:+.1%}".replace("-", "−")

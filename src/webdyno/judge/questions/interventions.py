@@ -81,7 +81,7 @@ def _elasticity(ratio: Interval, share: float) -> Interval:
 
 def what_limits(found: Sequence[Elasticity]) -> Iterator[str]:
     """Say for each baseline what limits it, the strongest first."""
-    for variant, of_variant in groupby(found, key=lambda it: it.variant):
+    for variant, of_variant in groupby(found, key=lambda elasticity: elasticity.variant):
         ordered = sorted(of_variant, key=lambda it: -it.found.estimate)
         yield f"{variant}: {'; '.join(map(_clause, ordered))}."
 
@@ -156,14 +156,14 @@ def _effect(settings: Sequence[str], by_round: Logs, confidence: float) -> Effec
 
 def what_settings_do(found: Sequence[Effect]) -> Iterator[str]:
     """Say what each setting does that surely does something, then which of them do nothing."""
-    for it in found:
-        if it.is_sure:
-            words = " together with ".join(it.settings)
-            beyond = ", beyond what each does alone" if len(it.settings) > 1 else ""
-            yield f"{words}: {text.times(it.ratio)} ({text.ratio_range(it.ratio)}){beyond}"
-    unsure = [it for it in found if not it.is_sure and len(it.settings) == 1]
-    for it in unsure:
-        yield f"{it.settings[0]}: no difference is sure ({text.ratio_range(it.ratio)})"
+    for effect in found:
+        if effect.is_sure:
+            words = " together with ".join(effect.settings)
+            beyond = ", beyond what each does alone" if len(effect.settings) > 1 else ""
+            yield f"{words}: {text.times(effect.ratio)} ({text.ratio_range(effect.ratio)}){beyond}"
+    unsure = [effect for effect in found if not effect.is_sure and len(effect.settings) == 1]
+    for effect in unsure:
+        yield f"{effect.settings[0]}: no difference is sure ({text.ratio_range(effect.ratio)})"
 
 
 @dataclass(frozen=True)
@@ -204,16 +204,20 @@ def advice_evidence(data: PointData, variant: str) -> AdviceEvidence:
 def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gain]:
     """Give what each piece of advice was worth, where the variant and its baseline have a ratio."""
     decide_on = data.measure.decide_on
-    for it in comparisons:
-        advice = data.experiment.advice.get(it.a)
-        if advice is not None and it.metric == decide_on and it.decisive is not None:
-            fixed = _fixed_rounds(advice, it, data)
+    for comparison in comparisons:
+        advice = data.experiment.advice.get(comparison.a)
+        if (
+            advice is not None
+            and comparison.metric == decide_on
+            and comparison.decisive is not None
+        ):
+            fixed = _fixed_rounds(advice, comparison, data)
             yield Gain(
-                variant=it.b,
+                variant=comparison.b,
                 advice=advice,
-                is_sure=it.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
+                is_sure=comparison.verdict is Verdict.FASTER or fixed >= SURELY_FIXED,
                 fixed_rounds=fixed,
-                ratio=_of_goodness(it.decisive, decide_on),
+                ratio=_of_goodness(comparison.decisive, decide_on),
             )
 
 
@@ -241,7 +245,7 @@ def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
 
     Then which don't.
     """
-    for variant, of_variant in groupby(found, key=lambda it: it.variant):
+    for variant, of_variant in groupby(found, key=lambda gain: gain.variant):
         ordered = sorted(of_variant, key=lambda it: (-it.fixed_rounds, -it.ratio.estimate))
         for it in ordered:
             if it.is_sure:
@@ -284,7 +288,7 @@ def _setting(advice: Advice) -> str:
 
 
 def _listed(gains: Sequence[Gain]) -> str:
-    return ", ".join(f"{_setting(it.advice)} ({_between(it.ratio)})" for it in gains)
+    return ", ".join(f"{_setting(gain.advice)} ({_between(gain.ratio)})" for gain in gains)
 
 
 def _between(ratio: Interval) -> str:
@@ -302,7 +306,7 @@ class FormsQuestion(Question):
     def next_variants(self, data: PointData) -> list[str]:
         """Name the baseline, and of its other forms those that work: the rest mustn't end it."""
         baseline, *others = self.experiment.variants
-        out = {it.variant for it in data.incidents}.union(self.hopeless(data))
+        out = {incident.variant for incident in data.incidents}.union(self.hopeless(data))
         return [baseline, *(variant for variant in others if variant not in out)]
 
 

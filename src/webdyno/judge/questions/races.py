@@ -114,9 +114,11 @@ def standings(
     Variants whose servers failed are out, as are those `invalidated`, with the reason.
     """
     rule = METRICS[data.measure.decide_on]
-    out = {it.variant: it.what for it in data.incidents if it.variant is not None} | dict(
-        invalidated or {}
-    )
+    out = {
+        incident.variant: incident.what
+        for incident in data.incidents
+        if incident.variant is not None
+    } | dict(invalidated or {})
     looks = _looks(len(data.rounds), rounds_to_a_look(data.experiment), to_the_end=to_the_end)
     if looks:
         last = _valid(data, looks[-1], rule)
@@ -178,7 +180,7 @@ def judge_ranking(
         return ranking, [
             _without_rank(metric, variant, first, found.out[variant]) for variant in others
         ]
-    first, *others = (it.variant for it in ranks)
+    first, *others = (rank.variant for rank in ranks)
     compared = [found.against(variant, first) for variant in others]
     without = [_without_rank(metric, variant, first, why) for variant, why in found.out.items()]
     return ranking, compared + without
@@ -188,11 +190,11 @@ def verdict_on(ranking: Ranking, compared: Sequence[Comparison]) -> Verdict:
     """Say whether there is one that comes first; equal ones may do so together."""
     if len(ranking.ranks) < 2:
         return Verdict.INVALID
-    first = [it.variant for it in ranking.ranks if it.best == 1]
+    first = [rank.variant for rank in ranking.ranks if rank.best == 1]
     if len(first) == 1:
         return Verdict.FASTER
-    beside = [it for it in compared if it.a in first]
-    alike = all(it.verdict is Verdict.EQUIVALENT for it in beside)
+    beside = [comparison for comparison in compared if comparison.a in first]
+    alike = all(comparison.verdict is Verdict.EQUIVALENT for comparison in beside)
     return Verdict.EQUIVALENT if alike else Verdict.INCONCLUSIVE
 
 
@@ -256,7 +258,7 @@ class RaceQuestion(Question, ABC):
 
     def so_far(self, data: PointData) -> str:
         """Say how many variants were in the last round, and when it is first seen who leaves."""
-        rounds = [it for it in data.records if isinstance(it, RoundRecord)]
+        rounds = [record for record in data.records if isinstance(record, RoundRecord)]
         if len(rounds) < self.fewest_rounds:
             return f"who leaves the race is seen after round {self.fewest_rounds}"
         return f"{len(set(rounds[-1].order))} of {len(self.experiment.variants)} were in the race"
@@ -315,7 +317,7 @@ class RankingQuestion(RaceQuestion):
         others = (variant for variant in self.experiment.variants if variant != first)
         judged = judge_comparisons(data.among([first, *others]), warnings)
         decide_on = data.measure.decide_on
-        beside = [it for it in judged.comparisons if it.metric != decide_on]
+        beside = [comparison for comparison in judged.comparisons if comparison.metric != decide_on]
         return judged.replace(
             verdict=verdict_on(ranking, compared),
             headline=ranking_headline(ranking, decide_on),
@@ -362,7 +364,7 @@ def _better_halves(data: PointData) -> list[str]:
     All that was measured of a variant counts, against the baseline of the same rounds.
     """
     baseline, *others = data.experiment.variants
-    failed = {it.variant for it in data.incidents}
+    failed = {incident.variant for incident in data.incidents}
     racing = [variant for variant in others if variant not in failed]
     for rounds in range(1, len(data.rounds) + 1):
         gains = gains_on_baseline(data.first(rounds))

@@ -94,15 +94,19 @@ def without_consequences(
     That a run is short isn't worth a word where it has no verdict for another reason: more of it
     would show the same.
     """
-    causes = {(it.rule, it.variant) for it in warnings if it.severity == "invalid"}
-    told = {(it.rule, it.variant) for it in warnings}
-    invalidated = any(_invalidates(it, decide_on) for it in warnings)
+    causes = {
+        (warning.rule, warning.variant) for warning in warnings if warning.severity == "invalid"
+    }
+    told = {(warning.rule, warning.variant) for warning in warnings}
+    invalidated = any(_invalidates(warning, decide_on) for warning in warnings)
     return [
-        it
-        for it in warnings
-        if not (it.rule == SHORT_RUN and invalidated)
-        and not any((cause, it.variant) in causes for cause in FOLLOWS_FROM.get(it.rule, ()))
-        and (SAME_WITH_CAUSE.get(it.rule), it.variant) not in told
+        warning
+        for warning in warnings
+        if not (warning.rule == SHORT_RUN and invalidated)
+        and not any(
+            (cause, warning.variant) in causes for cause in FOLLOWS_FROM.get(warning.rule, ())
+        )
+        and (SAME_WITH_CAUSE.get(warning.rule), warning.variant) not in told
     ]
 
 
@@ -152,7 +156,7 @@ def excluded_words(data: PointData) -> str:
 def rule_of_most(excluded: Iterable[ExcludedSlot], metric: str = "") -> str:
     """Name the rule that left most slots out (of a metric); empty where none was."""
     rules = Counter(
-        it.rule for it in excluded if not metric or not it.metrics or metric in it.metrics
+        slot.rule for slot in excluded if not metric or not slot.metrics or metric in slot.metrics
     )
     return rules.most_common(1)[0][0] if rules else ""
 
@@ -178,9 +182,9 @@ def counting_share(points: Iterable[PointData]) -> float | None:
     """
     counted_s = took_s = 0.0
     for data in points:
-        broken = {(it.round, it.slot) for it in excluded_slots(data) if not it.metrics}
+        broken = {(slot.round, slot.slot) for slot in excluded_slots(data) if not slot.metrics}
         counted_s += sum(
-            it.load.measured_s for it in data.slots if (it.round, it.slot) not in broken
+            slot.load.measured_s for slot in data.slots if (slot.round, slot.slot) not in broken
         )
         took_s += used_s(data)
     return counted_s / took_s if took_s else None
@@ -188,4 +192,6 @@ def counting_share(points: Iterable[PointData]) -> float | None:
 
 def used_s(found: PointData | RunData) -> float:
     """Give how much of its time is used up: what pilots and finished rounds took."""
-    return sum(it.took_s for it in found.records if isinstance(it, RoundRecord | PilotRecord))
+    return sum(
+        record.took_s for record in found.records if isinstance(record, RoundRecord | PilotRecord)
+    )

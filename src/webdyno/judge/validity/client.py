@@ -223,7 +223,7 @@ def holds_stall(slot: SlotRecord, stall_s: float) -> bool:
     if len(windows) < FEWEST_WINDOWS:
         return False
     usual = median(window.completed / window.length_s for window in windows)
-    lacks_s = [it.length_s - it.completed / usual for it in windows] if usual else [0.0]
+    lacks_s = [window.length_s - window.completed / usual for window in windows] if usual else [0.0]
     most_s = max(sum(pair) for pair in pairwise([*lacks_s, 0.0]))
     return most_s >= stall_s / 2 and _elsewhere_s(slot) < EXCUSING_SHARE * most_s
 
@@ -245,7 +245,7 @@ def _elsewhere_s(slot: SlotRecord) -> float:
 
 def _waited_for_cpu_s(readings: Readings) -> float:
     """Give for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
-    waited = [it.waited_for_cpu_s for it in readings.services.values()]
+    waited = [service.waited_for_cpu_s for service in readings.services.values()]
     known = [it for it in waited if it is not None]
     return sum(known) if known and len(known) == len(waited) else inf
 

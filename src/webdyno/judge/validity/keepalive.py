@@ -139,7 +139,7 @@ class _KeptAlike(SlotRule):
             )
             for variant in shares
         ]
-        told = [it for it in super().warnings(data) if it.variant in closing]
+        told = [warning for warning in super().warnings(data) if warning.variant in closing]
         return [*told, *notes]
 
     def _alike(self, variants: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:

@@ -275,7 +275,7 @@ def _failing(data: PointData) -> Iterator[ValidityWarning]:
     for look in data.looks:
         end = gone(look.failing)
         if look.failing:
-            yield _of_failures(look, end or max(look.failing, key=lambda it: it.failed))
+            yield _of_failures(look, end or max(look.failing, key=lambda failure: failure.failed))
         if look.died:
             died = note(
                 "died-later",

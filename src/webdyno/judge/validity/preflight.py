@@ -133,7 +133,9 @@ def _unlike_tls(
 
 def _ran_before(preflights: Sequence[PreflightRecord]) -> Iterator[ValidityWarning]:
     """Note what is watched only: its rounds are no fresh starts, so that they are too alike."""
-    for variant in dict.fromkeys(variant for it in preflights for variant in it.ran_before):
+    for variant in dict.fromkeys(
+        variant for preflight in preflights for variant in preflight.ran_before
+    ):
         yield note(
             "ran-before",
             variant,

@@ -120,7 +120,7 @@ class SlotRule:
             self._warning(variant, bad, total=len(mine))
             for variant in data.experiment.variants
             if (mine := data.of_variant(variant))
-            and (bad := [it for it in mine if self.broken(it)])
+            and (bad := [slot for slot in mine if self.broken(slot)])
         ]
 
     def _warning(self, variant: str, bad: Sequence[SlotRecord], total: int) -> ValidityWarning:

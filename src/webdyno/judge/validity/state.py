@@ -43,7 +43,7 @@ def _grows(data: PointData) -> Iterator[ValidityWarning]:
 
 def _growth(slots: Sequence[SlotRecord]) -> tuple[int, int] | None:
     """Give what a variant's databases held when its first slot of a round began, and its last."""
-    held = [sum(it.bytes_before for it in uses) for slot in slots if (uses := _databases(slot))]
+    held = [sum(use.bytes_before for use in uses) for slot in slots if (uses := _databases(slot))]
     return (held[0], held[-1]) if len(held) > 1 else None
 
 
@@ -53,10 +53,10 @@ def _databases(slot: SlotRecord) -> list[DatabaseUse]:
 
 def _written(slots: Sequence[SlotRecord]) -> str:
     """Say how many rows a slot writes, and into which table most, where that is known."""
-    uses = [it for slot in slots for it in _databases(slot)]
-    rows = sum(it.rows_written or 0 for it in uses)
+    uses = [database for slot in slots for database in _databases(slot)]
+    rows = sum(use.rows_written or 0 for use in uses)
     grown: dict[str, int] = {}
-    for name, more in (pair for it in uses for pair in it.grown.items()):
+    for name, more in (pair for use in uses for pair in use.grown.items()):
         grown[name] = grown.get(name, 0) + more
     where = f", most of it in {max(grown, key=lambda it: grown[it])}" if grown else ""
     return f" ({number(rows / len(slots))} rows written in a slot{where})" if rows else ""
