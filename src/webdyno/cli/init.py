@@ -1,5 +1,6 @@
 """`webdyno init`: a webdyno.toml for the application in a folder."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -106,7 +107,8 @@ def init(
     tell(f"{target} written")
     branches = repository.branches() if repository else BRANCHES
     against = next((it for it in BRANCHES if it in branches), "HEAD")
-    tell(f"    {command('compare', 'rev:.', f'rev:{against}')}")
+    there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    tell(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
     return Exit.OK
 
 

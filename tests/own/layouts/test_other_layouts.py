@@ -63,7 +63,7 @@ CASES = {
         },
         "HTTP_PORT=$PORT TARGET_PORT=$((PORT + 32768)) bundle exec thrust bin/rails server",
         BUNDLE,
-        says=("`release` of Procfile runs before each start", "Thruster listens on HTTP_PORT"),
+        says=("`release` of Procfile runs before it starts", "Thruster listens on HTTP_PORT"),
         environment={"RAILS_ENV": "production"},
         others={"prepare": "bin/rails db:migrate"},
     ),

@@ -39,7 +39,7 @@ def find_in(folder: Path) -> FoundApp | None:
         app = replace(app, environment=ruby.rails_environment(), doubts=doubts)
     if app.prepare:
         prepare = in_venv(app.prepare, app.build)
-        app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before each start",))
+        app = replace(app, prepare=prepare, notes=("`release` of Procfile runs before it starts",))
     others = [name for name in lines if name not in {"web", "release"}]
     if others:
         unstarted = f"of Procfile only web is started, without {', '.join(others)}"
