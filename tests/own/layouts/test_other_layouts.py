@@ -203,7 +203,7 @@ CASES = {
             f"{SPRING}<artifactId>shop</artifactId><version>1.0</version></project>",
         },
         "java -jar target/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
-        f"sh mvnw {MAVEN} package",
+        f"sh ./mvnw {MAVEN} package",
         says=("a JVM gets faster for many seconds", "mvnw builds it"),
     ),
     "a war of Spring Boot in a module of Maven": Case(
@@ -224,7 +224,7 @@ CASES = {
             "build.gradle": "id 'org.springframework.boot' version '3'\nversion = '1.0'\n",
         },
         "java -jar build/libs/shop-1.0.jar --server.address=127.0.0.1 --server.port=$PORT",
-        "sh gradlew --quiet --no-daemon bootJar",
+        "sh ./gradlew --quiet --no-daemon bootJar",
     ),
     "Quarkus with Gradle": Case(
         {"build.gradle.kts": 'plugins { id("io.quarkus") }\n'},

@@ -119,13 +119,13 @@ def _notes(folder: Path, is_maven: bool) -> tuple[str, ...]:
 
 
 def _maven(folder: Path, module: _Module) -> str:
-    called = "sh mvnw" if (folder / "mvnw").is_file() else "mvn"
+    called = "sh ./mvnw" if (folder / "mvnw").is_file() else "mvn"
     of = f" --projects {module.inside} --also-make" if module.inside else ""
     return f"{called} --quiet --batch-mode -DskipTests{of} package"
 
 
 def _gradle(folder: Path, module: _Module, framework: str) -> str:
-    called = "sh gradlew" if (folder / "gradlew").is_file() else "gradle"
+    called = "sh ./gradlew" if (folder / "gradlew").is_file() else "gradle"
     usual = "shadowJar" if framework == MICRONAUT else "bootJar"
     task = BUILDS.get(framework, usual)
     inside = f":{module.inside.replace('/', ':')}:" if module.inside else ""
