@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
+from webdyno.model.format import count
 
 
 def traffic(
@@ -63,6 +64,10 @@ def traffic(
         Literal["hash", "keep"],
         Parameter(help="HOW: hash or keep what looks like e-mail addresses, tokens, numbers."),
     ] = "hash",
+    flow: Annotated[
+        bool,
+        Parameter(help="HAR only: one user's login and requests in their order, tokens found."),
+    ] = False,
     force: Annotated[bool, Parameter(help="Write over a file that is there.")] = False,
 ) -> Exit:
     """Make a load of the traffic in an access log or HAR file.
@@ -79,6 +84,8 @@ def traffic(
         webdyno traffic access.log --twin copy
 
         webdyno compare nginx node --catalog copy --site twin --traffic traffic.toml
+
+        webdyno traffic login.har --flow -o shop.toml
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
@@ -103,6 +110,8 @@ def traffic(
     for written in (output, replay):
         if written is not None and written.exists() and not force:
             raise UserError(f"{written} is there already; --force writes over it")
+    if flow:
+        return _flow(logs, output)
     if replay is not None and loop == "closed":
         raise UserError("--replay: a timetable is an open loop's; omit --loop closed")
     if not SLOWEST <= speed <= FASTEST:
@@ -141,6 +150,28 @@ def traffic(
     if replay is not None:
         both = "--vary load.arrivals=poisson,replay"
         tell(f"{replay} has the log's own timetable; to measure with both: {compare} {both}")
+    return Exit.OK
+
+
+def _flow(recordings: Sequence[Path], output: Path) -> Exit:
+    """Write what one user did in a browser as a login and a flow."""
+    import tomli_w
+
+    from webdyno.definitions.recording import read_recording
+    from webdyno.report.console import tell
+
+    if len(recordings) != 1 or recordings[0].suffix != ".har":
+        raise UserError("--flow: takes one HAR file, which a browser saves with its responses")
+    found = read_recording(recordings[0])
+    login = {"login": found.login} if found.login else {}
+    _write(output, [tomli_w.dumps({**login, "requests": found.requests})])
+    for told in found.told:
+        tell(told)
+    tell(
+        f"{output} has {count(len(found.login), 'login step')} and "
+        f"{count(len(found.requests), 'request')} of a flow; look it over, then "
+        f"{command('compare', 'A', 'B', '--traffic', str(output))}"
+    )
     return Exit.OK
 
 

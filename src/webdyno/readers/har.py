@@ -47,12 +47,15 @@ class Content(Foreign):
 
     size: int = 0
     mime_type: str = Field(default="", alias="mimeType")
+    text: str = ""
+    """As text; empty where the browser didn't keep it."""
 
 
 class HarResponse(Foreign):
     """What it was answered."""
 
     status: int = 0
+    headers: list[HarHeader] = []
     body_bytes: int = Field(default=-1, alias="bodySize")
     """As sent; -1 where the browser doesn't know."""
     content: Content = Content()
