@@ -7,7 +7,7 @@ import pytest
 
 from own.layouts.laid_out import Case, Files, check, choices
 
-NPM = "npm install --silent"
+NPM = "npm install --no-audit --no-fund --loglevel=error"
 LISTENS = "app.get('/a', f)\napp.get('/b/:id', f)\napp.listen(process.env.PORT)\n"
 PRODUCTION = "NODE_ENV=production"
 

@@ -165,6 +165,11 @@ CASES = {
         "go build -o server .",
         others={"heeds_port": True, "doubts": ()},
     ),
+    "Go next to a folder named like its program": Case(
+        {"go.mod": "module m\n", "main.go": GO, "server/http.go": "package server\n"},
+        "./program",
+        "go build -o program .",
+    ),
     "Go that reads an address": Case(
         {
             "go.mod": "module m\n",

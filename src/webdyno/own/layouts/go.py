@@ -27,6 +27,8 @@ FLAG_NAMES = (
     *("listen", "listen-addr", "addr", "address", "bind", "http", "http-addr", "port", "p"),
 )
 """Of flags that say where clients ask, the most telling first."""
+OUTPUTS = ("server", "program", "server.out")
+"""Names for what is built, the first that is no folder."""
 NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")
 """Of folders whose program serves, the likeliest first."""
 
@@ -39,7 +41,8 @@ def find_in(folder: Path) -> FoundApp | None:
     folders = sorted({path.parent.relative_to(folder).as_posix() for path in mains})
     if not folders:
         return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
-    programs = {it: _program(it, _text(folder / it)) for it in folders}
+    out = next(it for it in OUTPUTS if not (folder / it).is_dir())
+    programs = {it: _program(it, _text(folder / it), out) for it in folders}
     if len(folders) == 1:
         return programs[folders[0]]
     texts = {it: _text(folder / it) for it in folders}
@@ -56,15 +59,15 @@ def find_in(folder: Path) -> FoundApp | None:
     return FoundApp("go.mod", several="go.mod has several programs", choices=choices)
 
 
-def _program(folder: str, text: str) -> FoundApp:
+def _program(folder: str, text: str, out: str) -> FoundApp:
     package = "." if folder == "." else f"./{folder}"
-    build = f"go build -o server {package}"
+    build = f"go build -o {out} {package}"
     flags = {} if '"PORT"' in text else dict(_flags(text))
     asked = next((name for name in FLAG_NAMES if name in flags), None)
     if asked is None:
-        return FoundApp("go.mod", "./server", build, heeds_port=bool(GIN.search(text)))
+        return FoundApp("go.mod", f"./{out}", build, heeds_port=bool(GIN.search(text)))
     address = "$PORT" if flags[asked].isdecimal() else "127.0.0.1:$PORT"
-    start, doubts = ["./server", f"-{asked} {address}"], []
+    start, doubts = [f"./{out}", f"-{asked} {address}"], []
     for name, usual in flags.items():
         if name != asked and ADDRESS.fullmatch(usual):
             start.append(f"-{name} 127.0.0.1:0")

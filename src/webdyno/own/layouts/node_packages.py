@@ -12,7 +12,7 @@ from webdyno.own.layouts.found import first_of, matching, read_text, table
 PACKAGE = "package.json"
 INSTALLS = {
     # Not "npm ci": it fails in revisions without a lock file, which this one minds as well.
-    "npm": "install --silent",
+    "npm": "install --no-audit --no-fund --loglevel=error",
     "pnpm": "install --prefer-frozen-lockfile",
     "yarn": "install",
     "bun": "install",
