@@ -61,7 +61,7 @@ def test_equal_variants_are_equivalent_within_delta() -> None:
 
 
 def test_inconclusive_says_what_is_still_needed() -> None:
-    found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.04)
+    found = judged({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=6, noise=0.02)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert re.search(
         r"any difference is below [\d.]+%; about \d+ more rounds \(\d+ minutes?\) should decide$",

@@ -9,8 +9,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from builders import SimulatedRun
+from judge.validity.broken import readings_with
 from report import runs
 from report.approved import assert_as_approved
+from webdyno.model.records import SlotRecord
 from webdyno.report.brief import brief, next_steps
 from webdyno.report.terminal import print_document
 
@@ -100,3 +102,18 @@ def test_inconclusive_says_what_would_decide() -> None:
 def test_one_cause_is_said_once() -> None:
     assert printed(runs.no_round()).count("needs at least 6") == 1
     assert printed(runs.invalid()).count("expected") == 1
+
+
+def test_what_holds_of_several_variants_is_said_once() -> None:
+    run = runs.decided()
+    stolen = readings_with(host={"servers": {"steal_s": 0.1}})
+    records = [stolen(it) if isinstance(it, SlotRecord) else it for it in run.records]
+    told = " ".join(printed(SimulatedRun(run.head, records)).split())
+    assert told.count("the hypervisor gave") == 1
+    assert "; nginx likewise" in told
+
+
+def test_a_run_that_is_too_short_names_the_command_that_continues_it() -> None:
+    told = printed(runs.one_round())
+    assert "few-rounds" not in told
+    assert f"Continue  webdyno resume {RUN}" in told

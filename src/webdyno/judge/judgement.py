@@ -12,7 +12,7 @@ from webdyno.judge.comparison import (
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
-from webdyno.judge.sentences import headline, with_verdict
+from webdyno.judge.sentences import headline, plainly
 from webdyno.judge.time_spent import explanations, waiting
 from webdyno.judge.validity import (
     excluded_slots,
@@ -173,7 +173,7 @@ def _with_clear_one(
         and METRICS[it.metric].kind in WORK
         and it.verdict in CLEAR
     )
-    said = next(map(with_verdict, clear), None)
+    said = next(map(plainly, clear), None)
     return comparison.replace(clear_beside=said and f"clear is that {said}")
 
 

@@ -20,6 +20,8 @@ from webdyno.model.metrics import METRICS
 
 MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
+MOST_MINUTES = 60.0
+"""So long it may take to decide, for anybody to be told to."""
 OF_SPEED = {"throughput", "latency"}
 """Kinds of metrics on which who is better is faster; less memory isn't faster."""
 
@@ -124,6 +126,13 @@ def _interval(comparison: Comparison) -> str:
     return ratio_range(comparison.ratio) if comparison.ratio else ""
 
 
+def plainly(comparison: Comparison) -> str:
+    """Say the comparison in one sentence that begins with its subject."""
+    if _is_better_or_worse(comparison):
+        return with_verdict(comparison)
+    return f"{sentence(comparison)}, {comparison.verdict}"
+
+
 def further(comparison: Comparison) -> Iterator[str]:
     """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
     parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
@@ -167,8 +176,9 @@ def _needed(comparison: Comparison) -> Iterator[str]:
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
         yield f"looks {word}, but interference could explain all of it"
-    elif comparison.more_rounds is None:
+    elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
         yield "too close to call in reasonable time"
+        return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
         yield f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"

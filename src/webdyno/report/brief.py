@@ -3,14 +3,17 @@
 The verdict first, then one table with names in columns, and a line each for why, limit and trust.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
 from webdyno.judge.comparison import asked_about
+from webdyno.judge.sentences import MOST_MINUTES
 from webdyno.judge.validity import SHORT_RUN
 from webdyno.model.command import command
+from webdyno.model.format import listed
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
@@ -33,6 +36,9 @@ from webdyno.report.result import (
     tuning,
 )
 from webdyno.report.view import PointView, RunView
+
+VARIANT = re.compile(r"variant (.+?): ")
+"""How a warning begins that is about one."""
 
 
 def brief(view: RunView) -> doc.Document:
@@ -100,13 +106,14 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
     """Give the commands that are worth a thought after this answer."""
     if view.gate:
         return list(_after_gate(view.gate, run, view.head.experiment.measure.max_rounds))
-    if Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}:
+    incomplete = Verdict.INCOMPLETE in {*view.counts, *(answer.tone for answer in view.answers)}
+    if incomplete or any(found.name == SHORT_RUN for found in view.warnings):
         return [("Continue", command("resume", run))]
     asked = asked_about([found for table in view.deciding for found in table.compared])
     if view.several or not asked or _is_invalid(view):
         return []
     lacking = [found.more_minutes for found in asked if found.more_minutes]
-    if lacking:
+    if lacking and max(lacking) <= MOST_MINUTES:
         return [("Next", command("resume", run, "--time", f"{ceil(max(lacking))}m"))]
     return [("Next", command("explain", run)), ("Details", command("report", run, "--verbose"))]
 
@@ -136,15 +143,43 @@ def _wrong_responses(point: PointView) -> Iterator[doc.Section]:
         yield doc.Section(wrong[0].about, [table])
 
 
+FROM_OTHER_PROGRAMS = {"client-cpu-starved", "client-stalled"}
+"""Warnings that programs on this machine cause, which `other-work` tells."""
+OTHER_PROGRAMS = "other-work"
+
+
 def _callouts(view: RunView) -> Iterator[doc.Block]:
-    """Give the warnings; of one that the headline has said only what to do."""
+    """Give the warnings once for variants that are alike; what has a cause is named with it.
+
+    Of one that the headline has said there is only what to do; of a run that is too short what to
+    do is the next step.
+    """
     said = " ".join(answer.sentence for answer in view.answers).casefold()
-    incomplete = any(answer.tone is Verdict.INCOMPLETE for answer in view.answers)
+    follow = _following(view.warnings)
     for found in view.warnings:
+        if found.name == SHORT_RUN or found.name in follow:
+            continue
         told = [line for line in found.told if not _is_in(said, line.casefold().rstrip("."))]
-        if incomplete and found.name == SHORT_RUN:
-            continue  # how to continue is the next step
-        yield replace(found, told=told) if told else doc.FactList([("Fix", found.fix)])
+        if not told:
+            yield doc.FactList([("Fix", found.fix)])
+            continue
+        also = [f"From the same cause: {listed(follow)}."] * (found.name == OTHER_PROGRAMS)
+        yield replace(found, told=[*_of_variants_together(told), *(also if follow else [])])
+
+
+def _following(warnings: Sequence[doc.Callout]) -> list[str]:
+    """Name the warnings whose cause is another one that is shown."""
+    mild = [found.name for found in warnings if found.tone is not Verdict.INVALID]
+    return [name for name in mild if name in FROM_OTHER_PROGRAMS and OTHER_PROGRAMS in mild]
+
+
+def _of_variants_together(told: Sequence[str]) -> list[str]:
+    """Say what was found of several variants once: the first one's figures, and who is alike."""
+    about = [VARIANT.match(line) for line in told]
+    if len(told) < 2 or not all(about) or any("\n" in line for line in told):
+        return list(told)
+    names = [found[1] for found in about if found]
+    return [f"{told[0]}; {listed(names[1:])} likewise"]
 
 
 def _is_in(said: str, line: str) -> bool:

@@ -25,6 +25,8 @@ INDENT = 2
 GAP = 2
 NO_BREAK = "\xa0"
 """Where lines are broken by textwrap, which heeds it; rich doesn't."""
+FEWEST_OF_NAMES = 20
+"""Columns that are left to the names of rows, for these to be in a table."""
 FEWEST_OF_WORDS = 9
 """Columns that are left to words before figures, however little room there is."""
 
@@ -192,7 +194,7 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
         if spare is None:
             break
         columns.remove(spare)
-    if table.style == "listed" and _together([column.width() for column in columns]) > width:
+    if table.style == "listed" and _together(list(map(_narrowest, columns))) > width:
         yield from _listed(table, width)
         return
     widths = _fitting(columns, width)
@@ -203,6 +205,12 @@ def _table(table: doc.Table, width: int) -> Iterator[RenderableType]:
         if group.heading:
             yield Text(group.heading, style="dim" if table.soft else "bold")
         yield _lined_up(columns, widths, islice(rows, len(group.rows)))
+
+
+def _narrowest(column: _Drawn) -> int:
+    """Give how narrow a column can be with its heading and its names in several lines."""
+    narrow = column.width(folded=True)
+    return min(narrow, FEWEST_OF_NAMES) if column.column.kind == "name" else narrow
 
 
 def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:

@@ -274,7 +274,7 @@ def change_range(claim: GateClaim) -> str:
     if claim.answer == "invalid":
         return "invalid"
     if claim.worse is None:
-        return "too few valid rounds"
+        return "too few rounds"
     rises = METRICS[claim.metric].metric.better == "lower"
     low, high = claim.worse.low, claim.worse.high
     if low < 1 / KNOWN_WITHIN or high > KNOWN_WITHIN:
