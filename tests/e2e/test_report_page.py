@@ -120,6 +120,21 @@ def check_page(visit: Visit, page: Path, kind: str) -> None:
     visit.page.context.close()
 
 
+SCROLLS = """() => [...document.querySelectorAll(".scroll, .chart, pre")]
+    .filter(it => it.checkVisibility() && it.scrollWidth > it.clientWidth + 1)
+    .map(it => it.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("kind", ["ranking", *map(further, ("capacities", "gated", "two_factors"))])
+def test_nothing_has_to_be_scrolled_sideways_on_a_phone(
+    browser: Browser, pages: Pages, kind: str
+) -> None:
+    visit = Visit(browser, pages[kind], 390, "light")
+    visit.page.evaluate("document.querySelectorAll('details').forEach(it => it.open = true)")
+    assert visit.page.evaluate(SCROLLS) == []
+    visit.page.context.close()
+
+
 @pytest.mark.parametrize("scheme", WIDTHS)
 def test_the_page_of_a_study_is_whole_quiet_and_fits_and_shuts_nobody_out(
     browser: Browser, tmp_path: Path, scheme: Scheme

@@ -40,6 +40,13 @@ def test_a_difference_in_cpu_time_is_told_as_a_number_of_cpus(
     assert told == said
 
 
+def test_a_difference_in_capacity_is_told_as_a_number_of_servers() -> None:
+    (told,) = in_practice(point_of(runs.capacities))
+    assert told == (
+        "One nginx takes the load of about 3.3 apache-event within p99<50ms and failures<0.1%."
+    )
+
+
 @pytest.mark.parametrize("make", [runs.inconclusive, runs.several_variants, runs.ranking])
 def test_in_practice_is_about_two_variants_that_are_decided(make: runs.Make) -> None:
     assert not [*in_practice(point_of(make))]

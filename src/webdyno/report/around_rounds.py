@@ -58,7 +58,7 @@ def pilot_sections(data: PointData) -> Iterator[doc.Section]:
 def _table(found: Sequence[PilotRecord], what: str, told: Sequence[tuple[str, Tell]]) -> doc.Table:
     rows = [[pilot.variant, *(_seconds(tell(pilot)) for _, tell in told)] for pilot in found]
     heads = [doc.Column(what, "name"), *(doc.Column(name, "value") for name, _ in told)]
-    return doc.Table(heads, [doc.RowGroup(rows)])
+    return doc.Table(heads, [doc.RowGroup(rows)], style="brief")
 
 
 def _why(pilot: PilotRecord) -> str:

@@ -55,9 +55,13 @@ def _only_point(view: RunView) -> PointView | None:
 def in_practice(point: PointView) -> Iterator[str]:
     """Say what a difference in servers' CPU per request means for the number of CPUs.
 
-    Of two variants only, and only where both it and the answer are decided.
+    Of two variants only, and only where both it and the answer are decided. What a difference in
+    capacity means for the number of servers is said in its place.
     """
     judged, data = point.judgement, point.data
+    if data.measure.decide_on == CAPACITY:
+        yield from _of_capacity(point)
+        return
     found = [
         comparison
         for comparison in judged.comparisons
@@ -70,6 +74,23 @@ def in_practice(point: PointView) -> Iterator[str]:
             yield f"{_in_cpus(only, only.ratio)} for {_requests(data.experiment)}."
 
 
+def _of_capacity(point: PointView) -> Iterator[str]:
+    asked = [found for found in _asked(point) if found.verdict in DECIDED and found.ratio]
+    if len(point.data.experiment.variants) == 2 and len(asked) == 1:
+        kept = text.listed([aim.text for aim in point.data.experiment.objectives])
+        yield f"{_in_servers(asked[0])} within {kept}."
+
+
+def _in_servers(found: Comparison) -> str:
+    if found.verdict is Verdict.EQUIVALENT or not found.ratio:
+        return f"{found.a} and {found.b} take the same load"
+    more, fewer = (found.a, found.b) if found.ratio.estimate > 1 else (found.b, found.a)
+    times = max(found.ratio.estimate, 1 / found.ratio.estimate)
+    if times < LEAST_WORTH_TIMES:
+        return f"{more} takes about {text.percent(times - 1)} more load than {fewer}"
+    return f"One {more} takes the load of about {_number(times)} {fewer}"
+
+
 def _in_cpus(found: Comparison, ratio: Interval) -> str:
     if found.verdict is Verdict.EQUIVALENT:
         return f"{found.a} and {found.b} need the same server CPU"
@@ -77,10 +98,10 @@ def _in_cpus(found: Comparison, ratio: Interval) -> str:
     times = max(ratio.estimate, 1 / ratio.estimate)
     if times < LEAST_WORTH_TIMES:
         return f"{costly} needs about {text.percent(times - 1)} more server CPU than {cheap}"
-    return f"One CPU of {cheap} does the work of about {_cpus(times)} CPUs of {costly}"
+    return f"One CPU of {cheap} does the work of about {_number(times)} CPUs of {costly}"
 
 
-def _cpus(times: float) -> str:
+def _number(times: float) -> str:
     whole = round(times)
     if 2 <= whole < len(NUMBERS) + 2 and abs(times - whole) <= WHOLE * times:
         return NUMBERS[whole - 2]

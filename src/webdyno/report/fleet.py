@@ -130,7 +130,7 @@ def _table(found: AcrossMachines) -> doc.Table:
             [average, *ratio_cells(found.mean), verdict_cell(found.verdict)],
             [ANOTHER, "", text.ratio_bounds(found.another), ""],
         ]
-    return doc.simple_table({"machine": "name", **RATIOS}, rows)
+    return doc.simple_table({"machine": "name", **RATIOS}, rows, "brief")
 
 
 def _excluded(found: AcrossMachines, *, many: bool) -> Iterator[doc.Paragraph]:
@@ -154,7 +154,7 @@ def _each_machine(found: AcrossMachines, reports: Mapping[str, str]) -> doc.Fold
         ]
         for replicate in found.replicates
     ]
-    table = doc.simple_table({"machine": "name", "rounds": "value", **RATIOS}, rows)
+    table = doc.simple_table({"machine": "name", "rounds": "value", **RATIOS}, rows, "brief")
     return doc.Folded(f"All {text.count(len(rows), 'machine')}", [table])
 
 

@@ -59,12 +59,12 @@ def _tests(compared: Sequence[Comparison]) -> doc.Table:
         "ratio": "name",
         "n (paired rounds)": "value",
         "df": "value",
-        "CI": "words",
+        "CI by": "words",
         "95% prediction interval (one more round)": "range",
         "p (exact sign-flip test)": "value",
         "smallest p for n": "value",
     }
-    return doc.simple_table(heads, rows, style="beside")
+    return doc.simple_table(heads, rows, style="brief")
 
 
 def _another_round(found: Comparison) -> str:

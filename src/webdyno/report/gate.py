@@ -40,6 +40,13 @@ ANSWERS = {
     "not asked": "– not evaluated",
     "invalid": "✕ invalid",
 }
+TONES = {
+    "not worse": Verdict.FASTER,
+    "worse": Verdict.SLOWER,
+    "inconclusive": Verdict.INCONCLUSIVE,
+    "invalid": Verdict.INVALID,
+}
+"""The verdict that has the same color."""
 LEVELS = {
     GateAnswer.PASS: "notice",
     GateAnswer.FAIL: "error",
@@ -78,7 +85,7 @@ def claimed(gate: GateJudgement) -> Iterator[doc.Block]:
             ],
             groups=[
                 doc.RowGroup(
-                    [_row(claim) for claim in gate.claims if claim.endpoint == endpoint], endpoint
+                    [_cells(claim) for claim in gate.claims if claim.endpoint == endpoint], endpoint
                 )
                 for endpoint in endpoints
             ],
@@ -92,6 +99,11 @@ def _row(claim: GateClaim) -> list[str]:
     title = metric_title(METRICS[claim.metric].metric)
     values = (_figure(claim.metric, value) for value in (claim.baseline, claim.head))
     return [title, *values, change_range(claim), limit_words(claim), ANSWERS[claim.answer]]
+
+
+def _cells(claim: GateClaim) -> list[doc.Cell | str]:
+    *figures, answer = _row(claim)
+    return [*figures, doc.Cell(answer, TONES.get(claim.answer))]
 
 
 def _figure(metric: str, value: float | None) -> str:
