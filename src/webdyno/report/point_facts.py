@@ -5,7 +5,7 @@ Terminal and page say it in the same words.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from math import inf, isfinite
+from math import inf
 from statistics import median
 
 from webdyno.judge.databases import cpu_apart, other_statements
@@ -33,6 +33,8 @@ MOST_NAMED = 2
 """Variants whose CPUs are told one by one."""
 LEAST_WORTH_SAYING = 0.02
 """Shift of a metric next to the deciding one that is told."""
+MOST_WORTH_SAYING = 2.0
+"""Shift beyond which its size says nothing any more."""
 MOST_ENDPOINTS = 4
 """Endpoints on which variants differ that are named."""
 
@@ -237,5 +239,5 @@ def _shifted_further(beside: Sequence[Comparison], least: float) -> Iterator[str
         by_metric.setdefault(found.metric, []).append(found)
     for metric, compared in by_metric.items():
         if (most := worst_interference(compared)) > least:
-            bounded = text.percent(most) if isfinite(most) else "without bound"
-            yield f"{METRICS[metric].metric.label}: {bounded}"
+            bounded = text.percent(most) if most <= MOST_WORTH_SAYING else "too wide"
+            yield f"{METRICS[metric].metric.label} {bounded}"
