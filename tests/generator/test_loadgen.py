@@ -116,7 +116,7 @@ def test_an_engine_that_dies_is_told(url: str) -> None:
 
 
 def test_a_refused_order_is_told() -> None:
-    with Loadgen([CPU]) as loadgen, pytest.raises(GeneratorError, match="refused slot a slot"):
+    with Loadgen([CPU]) as loadgen, pytest.raises(GeneratorError, match="refused a slot"):
         loadgen.slot(order("http://127.0.0.1:99999/"))
 
 

@@ -32,6 +32,8 @@ from webdyno.model.testbed import is_in_own_network
 PATIENCE_S = 15.0
 """How long the engine may overstay a slot's duration and its time-out before it counts as hung."""
 
+LOGIN = "login of user"
+"""How the engine begins when a server didn't let a user in."""
 LOGIN_PATIENCE_S = 600.0
 """How long all users together may take to log in: checking passwords takes servers long on purpose.
 """
@@ -163,7 +165,8 @@ class Loadgen:
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
         if "error" in found:
-            raise GeneratorError(f"the load engine refused slot {order.id}: {found['error']}")
+            refused = "" if str(found["error"]).startswith(LOGIN) else "the load engine refused "
+            raise GeneratorError(f"{refused}{order.id}: {found['error']}")
         return found
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:

@@ -4,8 +4,8 @@ All that goes in and out are values, and variants go by their names, so that a h
 process or another machine. `local_backend.py` does the work on the host itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -212,12 +212,18 @@ class PointTestbed:
         """Have all there before any counter is read: what a login costs is none of the load's."""
         self.clients.get_ready(variant)
         if order.users is not None:
-            self.clients.log_in(variant, order)
+            with self._explained(variant):
+                self.clients.log_in(variant, order)
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
-        """Load a variant; the death of its servers explains a failure, and is raised instead."""
-        try:
+        with self._explained(variant):
             return self.clients.load(variant, order)
+
+    @contextmanager
+    def _explained(self, variant: str) -> Iterator[None]:
+        """The death of a variant's servers explains a failure, and is raised instead."""
+        try:
+            yield
         except GeneratorError:
             self.servers.check_alive(variant)
             raise
