@@ -1,5 +1,6 @@
 """Configurations of proxies, measured without the rest of their world."""
 
+import os
 import re
 import shlex
 import socket
@@ -89,6 +90,18 @@ def test_a_proxy_is_compared_with_what_stands_behind_it(home: Path) -> None:
     (home / "nginx.conf").write_text(PROXIES["nginx"])
     flags = (f"--backend=shop-app={APP}", *FEW)
     run_rounds(1, "compare", "conf:nginx.conf", APP, *flags, folder=home)
+    assert statuses(home) == {"200"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces everywhere")
+@pytest.mark.parametrize(
+    "server", ["lighttpd", *(further(it) for it in PROXIES if it != "lighttpd")]
+)
+def test_a_proxy_and_its_backend_are_in_a_network_of_their_own(home: Path, server: str) -> None:
+    (home / "proxy.conf").write_text(PROXIES[server])
+    system = f"conf:{server}:proxy.conf"
+    flags = ("--testbed=netns", f"--backend=shop-app={APP}", *FEW)
+    run_rounds(1, "compare", system, system, *flags, folder=home)
     assert statuses(home) == {"200"}
 
 

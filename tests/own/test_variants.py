@@ -201,6 +201,39 @@ def _checked(folder: Path, variants: dict[str, Any]) -> None:
     draft.checked(catalogue)
 
 
+def test_backends_are_services_of_their_own_for_each_variant(tmp_path: Path) -> None:
+    (tmp_path / "nginx.conf").write_text("server { listen 80; proxy_pass http://app:3000; }")
+    conf: dict[str, Any] = {"stack": "conf:nginx.conf"}
+    variants = {
+        "a": {**conf, "backends": {"app": CMD}},
+        "b": {**conf, "backends": {"app:3000": f"{CMD} --other"}, "environment": {"X": "1"}},
+    }
+    draft, catalogue = resolved(tmp_path, variants)
+    experiment = draft.checked(catalogue)
+    first, second = (catalogue.stack(variant.stack) for variant in experiment.variants.values())
+    assert list(first.services) == ["web", "app"]
+    assert first.services["app"].service.start[-1] == CMD.removeprefix("cmd:")
+    backend = second.services["app-3000"].service
+    assert backend.start[-1].endswith("--other")
+    assert backend.environment["X"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        ({"stack": CMD, "backends": {"app": CMD}}, "backends are for a configuration"),
+        ({"backends": {"other": CMD, "app": CMD}}, "nothing passes requests on to other; .*: app"),
+        ({"backends": {"app": "nginx"}}, "a backend is a command"),
+    ],
+)
+def test_a_backend_that_makes_no_sense_is_told(
+    tmp_path: Path, variant: dict[str, Any], says: str
+) -> None:
+    (tmp_path / "nginx.conf").write_text("server { listen 80; proxy_pass http://app:3000; }")
+    with pytest.raises(UserError, match=says):
+        resolved(tmp_path, {"a": {"stack": "conf:nginx.conf", **variant}, "b": {"stack": CMD}})
+
+
 def test_services_of_the_catalogue_stand_behind_a_command(tmp_path: Path) -> None:
     services, prepare = {"db": "mariadb", "my-cache": "redis"}, "fill $DB_NAME"
     variants = {

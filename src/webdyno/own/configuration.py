@@ -19,6 +19,7 @@ from webdyno.own.config_files import ConfigFiles
 from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,
+    HOST,
     KEY,
     KEY_AND_CERTIFICATE,
     MODULES,
@@ -50,6 +51,12 @@ READ_BY_THEMSELVES = {"lighttpd", "caddy"}
 """Servers whose own program reads a configuration before it is moved."""
 
 SETTING_PLACE = re.compile(r"\$\{settings\.([^}\s]+)\}")
+
+AT_HOST = {
+    f"{HOST}:{PORT}": "{{ server.host }}:{{ server.port }}",
+    f'server.bind = "{HOST}"': 'server.bind = "{{ server.host }}"',
+}
+"""Where a configuration listens, which isn't 127.0.0.1 in a network of its own."""
 
 NEEDED = ("binary", "modules")
 """Of what the catalogue's services need."""
@@ -183,6 +190,7 @@ def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) 
     """Turn the text into a template in which only our own marks and settings are filled in."""
     marks = {mark: it for each in backends.used.values() for mark, it in each.templates.items()}
     marks |= _places_of_settings(relocated.text, spec) | {
+        **AT_HOST,
         FOLDER: "{{ server.folder }}",
         PORT: "{{ server.port }}",
         MODULES: "{{ needs.modules }}",

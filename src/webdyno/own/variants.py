@@ -302,4 +302,9 @@ class _Resolver:
         keys = OwnKeys(environment=spec.keys.environment)
         behind = replace(spec, written=system, text=text.strip(), keys=keys, settings={})
         made = self._make(kind, replace(behind, protocol="http", host=""))
+        if made.backends:
+            raise UserError(
+                f"{spec.place}: the backend {system} has backends of its own; name one that stands "
+                "alone, such as cmd:COMMAND"
+            )
         return self.generated.service(word, text, made), made.behind
