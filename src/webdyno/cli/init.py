@@ -182,8 +182,8 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
     for name, value in trial.headers.items():
         yield f"asked with {name}: {value}, since it leads to https without"
     for it in trial.valid:
-        took = latency(it.took_s * 1e6)
-        yield f"{it.path}: {it.status}, {count(it.size_bytes, 'byte')}, {took}, {it.content_type}"
+        size, took = count(it.size_bytes, "byte"), latency(it.took_s * 1e6)
+        yield ", ".join(filter(None, [f"{it.path}: {it.status}", size, took, it.content_type]))
     for why, what in trial.excluded.items():
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
 
