@@ -308,7 +308,9 @@ GET {{host}}/login
 POST {{host}}/login
 Content-Type: application/x-www-form-urlencoded
 
-name={{user.name}}&password={{$processEnv PW}}&csrf={{csrf}}
+name={{user.name}}
+&password={{$processEnv PW}}%26
+&csrf={{csrf}}
 
 ### list
 # @flow buy
@@ -339,7 +341,7 @@ def test_logins_and_flows_are_annotations(tmp_path: Path) -> None:
             "login": True,
             "status": 302,
             "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-            "body": "name={{user.name}}&password=${env:PW}&csrf={{csrf}}",
+            "form": {"name": "{{user.name}}", "password": "${env:PW}&", "csrf": "{{csrf}}"},
         },
         {
             "path": "/items?page={{user.page}}&q=%C3%A9",

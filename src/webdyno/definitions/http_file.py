@@ -4,6 +4,7 @@ import re
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from webdyno.definitions.entries import (
     MOST_BODY_BYTES,
@@ -15,6 +16,7 @@ from webdyno.definitions.entries import (
 )
 from webdyno.model.errors import UserError
 from webdyno.model.files import read_named
+from webdyno.model.request import FORM_TYPE, header
 from webdyno.model.session import PLACE
 
 _SEPARATOR = re.compile(r"###(.*)")
@@ -93,7 +95,17 @@ def _request(block: _Block, title: str) -> list[Entry]:
     entry = {"path": _path(url, place, block), "method": method, **entry}
     if headers := {**headers_of(pairs), **host_header(pairs)}:
         entry["headers"] = headers
+    kind = header(headers, "content-type") or ""
+    if block.has_users and body and kind.startswith(FORM_TYPE):
+        return [_with_form(entry, body)]
     return [with_body(entry, body)]
+
+
+def _with_form(entry: Entry, body: bytes) -> Entry:
+    """Give a form by its fields, so that whatever fills them is encoded."""
+    pairs = parse_qsl(re.sub(rb"\s*\n\s*", b"", body).decode(), keep_blank_values=True)
+    is_table = len(dict(pairs)) == len(pairs) > 0
+    return {**entry, "form": dict(pairs)} if is_table else with_body(entry, body)
 
 
 def _path(url: str, place: str, block: _Block) -> str:
