@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webdyno.judge.long_look import look_at
+from webdyno.model.capacity import Objective
 from webdyno.model.experiment import Experiment
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import LongLook
@@ -149,6 +150,11 @@ class PointData:
     def measure(self) -> Measure:
         """How it is measured."""
         return self.experiment.measure
+
+    @property
+    def objectives(self) -> list[Objective]:
+        """What a capacity has to keep; none where no capacity is searched for."""
+        return self.experiment.objectives
 
     def under(self, experiment: Experiment) -> Self:
         """Give what was measured as a part of another experiment."""

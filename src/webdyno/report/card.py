@@ -77,7 +77,7 @@ def in_practice(point: PointView) -> Iterator[str]:
 def _of_capacity(point: PointView) -> Iterator[str]:
     asked = [found for found in _asked(point) if found.verdict in DECIDED and found.ratio]
     if len(point.data.experiment.variants) == 2 and len(asked) == 1:
-        kept = text.listed([aim.text for aim in point.data.experiment.objectives])
+        kept = text.listed([aim.text for aim in point.data.objectives])
         yield f"{_in_servers(asked[0])} within {kept}."
 
 

@@ -40,7 +40,7 @@ PERCENTILE = "'p' + format(100 * (1 - datum.value), '.8~g')"
 
 def latency_figure(point: PointView) -> Figure | None:
     """Percentile curves of the latency, all slots of a variant merged; not of a search."""
-    if point.data.experiment.objectives:
+    if point.data.objectives:
         return None
     variants = list(point.data.experiment.variants)
     rows = latency_rows(point.data, variants)
@@ -132,7 +132,7 @@ def capacity_figure(point: PointView) -> Figure | None:
 
     A panel per objective.
     """
-    objectives = point.data.experiment.objectives
+    objectives = point.data.objectives
     found = {
         variant.variant: variant.interval
         for variant in point.judgement.variants

@@ -33,7 +33,7 @@ def latency_table(data: PointData) -> doc.Table | None:
 
     The trials of a search have arrival rates of their own, so that their sum means nothing.
     """
-    if data.experiment.objectives:
+    if data.objectives:
         return None
     merged = {variant: merged_latency(data, variant) for variant in data.experiment.variants}
     rows = [
