@@ -73,15 +73,15 @@ def _check(head: str | None) -> Exit:
     with cluster_hosts(head) as hosts:
         looked = checked_hosts(hosts)
         measure_links(looked)
-    fit = [it for it in looked if not it.why_not]
+    fit = [host for host in looked if not host.why_not]
     console = plain_console()
     print_table(COLUMNS, map(_row, looked))
-    for it in looked:
-        if it.why_not:
-            console.print(it.why_not, soft_wrap=True)
-        for differs in it.differs:
+    for host in looked:
+        if host.why_not:
+            console.print(host.why_not, soft_wrap=True)
+        for differs in host.differs:
             console.print(
-                f"{differs.what} is {differs.after} on {it.host.name}, {differs.before} on the "
+                f"{differs.what} is {differs.after} on {host.host.name}, {differs.before} on the "
                 "first host",
                 soft_wrap=True,
             )
@@ -100,10 +100,10 @@ def _up(hosts: Sequence["SshHost"], port: int) -> Exit:
     down = command("cluster", "down", *(host.name for host in hosts))
     up = 0
     try:
-        for it in start_cluster(addresses, port, token):
+        for launched in start_cluster(addresses, port, token):
             role = "node" if up else "head"
-            tell(f"{it.host.name}: {role} up" if it.answer else f"{it.failure}")
-            up += it.answer is not None
+            tell(f"{launched.host.name}: {role} up" if launched.answer else f"{launched.failure}")
+            up += launched.answer is not None
     except KeyboardInterrupt:
         tell(f"\ninterrupted; some nodes may be up, and one on its way: {down}")
         return Exit.INTERRUPTED

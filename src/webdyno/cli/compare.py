@@ -60,7 +60,7 @@ def compare(
         if named:
             raise UserError(f"--all: names every stack; omit {', '.join(named)}")
         served = known.site(asked.site or USUAL_SITE)
-        named = [it.name for it in known.stacks.values() if served in known.sites_for(it)]
+        named = [stack.name for stack in known.stacks.values() if served in known.sites_for(stack)]
         asked = replace(asked, site=served.name)
     _refuse_too_few(named)
     more = race_of(named)
@@ -79,7 +79,7 @@ def _refuse_too_few(systems: Sequence[str]) -> None:
     """Raise UserError for what can't be compared, with the command that was meant."""
     from webdyno.run.folder import HEAD_FILE
 
-    runs = [it for it in systems if (Path(it) / HEAD_FILE).exists()]
+    runs = [system for system in systems if (Path(system) / HEAD_FILE).exists()]
     if len(runs) == 2 == len(systems):
         diff = command("diff", *runs)
         raise UserError(f"{' and '.join(runs)} are runs: compare them with {diff}")

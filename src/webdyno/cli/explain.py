@@ -168,8 +168,9 @@ def _tells_without_samples(found: "RunFolder") -> bool:
         return False
     tell(f"no samples: {fault}. What the kernel counted of the run goes without:")
     _print(
-        explanation_sentence(it) or f"{it.a} and {it.b}: no difference is sure"
-        for it in judge(found.data().points[0]).explanations
+        explanation_sentence(explanation)
+        or f"{explanation.a} and {explanation.b}: no difference is sure"
+        for explanation in judge(found.data().points[0]).explanations
     )
     return True
 

@@ -89,10 +89,14 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
             default_parameter=app.default_parameter, parse_docstring=False
         )
     )
-    given = [it for it in arguments if it.parameter.show is not False and it.children == []]
+    given = [
+        argument
+        for argument in arguments
+        if argument.parameter.show is not False and argument.children == []
+    ]
     positional = [it for it in given if it.index is not None]
     flags = [it for it in given if it.index is None]
-    chosen = [it for it in flags if everything or _is_first(it)]
+    chosen = [flag for flag in flags if everything or _is_first(flag)]
     yield from _filled("", says[0])
     yield ""
     words = "".join(f" {_usage(it)}" for it in positional)
@@ -112,8 +116,8 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
     for group, members in _grouped(chosen):
         yield ""
         yield group
-        for it in members:
-            yield from _lines_of(it)
+        for member in members:
+            yield from _lines_of(member)
     if not everything:
         yield from _examples(examples)
         if len(chosen) < len(flags):
@@ -148,7 +152,7 @@ def _examples(lines: Sequence[str]) -> Iterator[str]:
 def _grouped(flags: Sequence[Argument]) -> Iterator[tuple[str, list[Argument]]]:
     for group, names in GROUPS.items():
         order = names.split()
-        members = [it for it in flags if _group_of(it) == group]
+        members = [flag for flag in flags if _group_of(flag) == group]
         if members:
             members.sort(key=lambda it, order=order: order.index(_flag(it)) if order else 0)  # type: ignore[misc]
             yield group, members

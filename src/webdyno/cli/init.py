@@ -106,7 +106,7 @@ def init(
     target.write_text(project_text(app, requests), encoding="utf-8")
     tell(f"{target} written")
     branches = repository.branches() if repository else BRANCHES
-    against = next((it for it in BRANCHES if it in branches), "HEAD")
+    against = next((branch for branch in BRANCHES if branch in branches), "HEAD")
     there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     tell(f"    {there}{command('compare', 'rev:.', f'rev:{against}')}")
     return Exit.OK
@@ -162,7 +162,7 @@ def _tried(
 def _why_not(app: "FoundApp", folder: Path, said: str) -> str:
     from webdyno.own.layouts.remedies import remedies
 
-    what = "".join(f"\n→ {it}" for it in remedies(said, app, folder))
+    what = "".join(f"\n→ {remedy}" for remedy in remedies(said, app, folder))
     return (
         f"{said}\nit doesn't start as found; nothing was written.{what}\n"
         f"→ --start, --build and --env correct it; {command('init', UNTRIED)} writes {FILE} as it "

@@ -51,7 +51,9 @@ def list_known(
 def _list_stacks(catalogue: "Catalogue") -> None:
     from webdyno.report.console import plain_console, print_table
 
-    rows = [(it.name, it.title, _sites(catalogue, it)) for it in catalogue.stacks.values()]
+    rows = [
+        (stack.name, stack.title, _sites(catalogue, stack)) for stack in catalogue.stacks.values()
+    ]
     print_table(("stack", "what it is", "sites"), rows)
     said = f"\n'{command('list', 'NAME')}' shows a stack's settings."
     plain_console().print(said, style="dim")
@@ -61,9 +63,13 @@ def _list_sites(catalogue: "Catalogue") -> None:
     from webdyno.report.console import print_table
 
     rows = [
-        (site.name, site.title, ", ".join(it.name for it in fitting))
+        (site.name, site.title, ", ".join(stack.name for stack in fitting))
         for site in catalogue.sites.values()
-        if (fitting := [it for it in catalogue.stacks.values() if site in catalogue.sites_for(it)])
+        if (
+            fitting := [
+                stack for stack in catalogue.stacks.values() if site in catalogue.sites_for(stack)
+            ]
+        )
     ]
     print_table(("site", "what it is", "stacks"), rows)
 
@@ -84,8 +90,8 @@ def _list_studies() -> None:
     from webdyno.report.console import plain_console, print_table
 
     rows = [
-        (it.name, it.title, str(len(it.claims)), ", ".join(it.experiments))
-        for it in read_studies().values()
+        (study.name, study.title, str(len(study.claims)), ", ".join(study.experiments))
+        for study in read_studies().values()
     ]
     print_table(("study", "what it is", "claims", "experiments"), rows)
     said = f"\n'{command('run', 'study:NAME')}' repeats one."

@@ -41,10 +41,12 @@ def look_at_machine(catalogue: Catalogue, *, as_json: bool) -> None:
         *_package_checks(catalogue),
     ]
     if as_json:
-        print(dumps([it._asdict() for it in checks], indent=2))  # noqa: T201
+        print(dumps([check._asdict() for check in checks], indent=2))  # noqa: T201
         return
     good, bad = Text("ok", "green"), Text("!", "yellow")
-    rows = [(good if it.good else bad, it.what, it.found, it.meaning) for it in checks]
+    rows = [
+        (good if check.good else bad, check.what, check.found, check.meaning) for check in checks
+    ]
     print_table(("", "what", "found", "what that means"), rows)
 
 

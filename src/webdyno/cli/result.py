@@ -158,13 +158,17 @@ def show_result(
 
 
 def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
-    if any(it.verdict is Verdict.INVALID for it in judged):
+    if any(judgement.verdict is Verdict.INVALID for judgement in judged):
         return Exit.INVALID
     found = limit_answers(fail_if, judged)
-    for it in found:
-        words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[it.holds]
-        tell(f"--fail-if '{it.limit.text}' {words}{f': {it.ratio}' if it.ratio else ''}")
-    held = {it.holds for it in found}
+    for answer in found:
+        words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[
+            answer.holds
+        ]
+        tell(
+            f"--fail-if '{answer.limit.text}' {words}{f': {answer.ratio}' if answer.ratio else ''}"
+        )
+    held = {answer.holds for answer in found}
     return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
 
 

@@ -38,7 +38,10 @@ def print_found(found: Workload) -> None:
     for name, said in _facts(found):
         facts.add_row(name, said)
     agrees = {True: "agree", False: "differ", None: "inconclusive"}
-    rows = [(it.what, _value(it.log), _value(it.load), agrees[it.agrees]) for it in found.fidelity]
+    rows = [
+        (agreement.what, _value(agreement.log), _value(agreement.load), agrees[agreement.agrees])
+        for agreement in found.fidelity
+    ]
     console = plain_console()
     console.print(facts)
     console.print("\nHow well the load agrees with the log")

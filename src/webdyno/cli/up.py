@@ -131,7 +131,7 @@ def up(
                 )
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
-                gets = [it for it in asked if it.method == "GET"][:MOST_ASKED]
+                gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
                 for response in ask_all(running.url, gets, found.load, testbed.client_socket):
                     console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
             console.print(

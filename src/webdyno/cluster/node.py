@@ -129,7 +129,7 @@ def _all_of_it(address: str) -> set[psutil.Process]:
         for process in psutil.process_iter()
         if process.pid != os.getpid()
     }
-    marked = {it for it in sessions if _is_marked(it, address)}
+    marked = {session for session in sessions if _is_marked(session, address)}
     theirs = {sessions[process] for process in marked} - {None, HIDDEN_SESSION}
     return {
         it

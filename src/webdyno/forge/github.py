@@ -65,10 +65,10 @@ class PullRequest:
 
     def own_comment(self, marker: str) -> Posted | None:
         """Find an earlier comment of an app's, or of somebody who may write here."""
-        for it in self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments"):
-            trusted = it["user"]["type"] == "Bot" or it.get("author_association") in COLLEAGUES
-            if trusted and it["body"].startswith(marker):
-                return Posted(it["id"], it["html_url"])
+        for page in self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments"):
+            trusted = page["user"]["type"] == "Bot" or page.get("author_association") in COLLEAGUES
+            if trusted and page["body"].startswith(marker):
+                return Posted(page["id"], page["html_url"])
         return None
 
     def add(self, body: str) -> str:

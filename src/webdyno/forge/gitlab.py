@@ -37,9 +37,9 @@ class MergeRequest:
 
     def own_comment(self, marker: str) -> Posted | None:
         """Find an earlier note by the same user."""
-        for it in self.api.pages(self.where):
-            if it["author"]["id"] == self.own and it["body"].startswith(marker):
-                return Posted(it["id"], self._address(it["id"]))
+        for page in self.api.pages(self.where):
+            if page["author"]["id"] == self.own and page["body"].startswith(marker):
+                return Posted(page["id"], self._address(page["id"]))
         return None
 
     def add(self, body: str) -> str:

@@ -190,9 +190,9 @@ def _times(parts: Sequence[Times]) -> Times:
     """Give the distribution of all times; without histograms only its ends are known."""
     from webdyno.model.histogram import Histogram, add_encoded  # numpy takes a while to import
 
-    shortest = _of_all(min, (it.min for it in parts))
-    longest = _of_all(max, (it.max for it in parts))
-    encoded = [it.histogram for it in parts if it.histogram is not None]
+    shortest = _of_all(min, (part.min for part in parts))
+    longest = _of_all(max, (part.max for part in parts))
+    encoded = [part.histogram for part in parts if part.histogram is not None]
     if len(encoded) < len(parts):
         return Times(min=shortest, max=longest)
     counts = [Histogram.decode(each).total for each in encoded]
@@ -209,7 +209,7 @@ def _times(parts: Sequence[Times]) -> Times:
 
     return Times(
         min=shortest,
-        mean=_of_all(lambda means: fmean(means, counts), (it.mean for it in parts)),
+        mean=_of_all(lambda means: fmean(means, counts), (part.mean for part in parts)),
         p50=at_most(500),
         p90=at_most(900),
         p99=at_most(990),

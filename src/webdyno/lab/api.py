@@ -329,7 +329,7 @@ def _caller(options: Mapping[str, Any]) -> Caller:
 def _traffic(options: Mapping[str, Any], caller: Caller) -> AskedTraffic:
     given = options.get("traffic", ())
     sources = [given] if isinstance(given, str | Path) else given
-    return AskedTraffic([str(it) for it in sources], caller.by_keyword)
+    return AskedTraffic([str(source) for source in sources], caller.by_keyword)
 
 
 def _to_standard_error(text: str) -> None:

@@ -79,7 +79,9 @@ class Bisection:
 def bisection_document(found: Bisection) -> doc.Document:
     """Give the answer, and each commit that was measured."""
     head = doc.Headline(*HEADLINES[found.answer], found.headline)
-    suspects = [doc.Paragraph(it.name) for it in found.suspects if len(found.suspects) > 1]
+    suspects = [
+        doc.Paragraph(suspect.name) for suspect in found.suspects if len(found.suspects) > 1
+    ]
     table = doc.Table(
         columns=[doc.Column("commit", "name"), doc.Column("answer", "verdict")],
         groups=[doc.RowGroup([[it.commit.name, str(it.answer)] for it in found.tried])],

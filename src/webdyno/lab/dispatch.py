@@ -202,10 +202,10 @@ def fit_hosts(hosts: Sequence["Host"], caller: Caller) -> list["Host"]:
     from webdyno.cluster.host import checked_hosts
 
     looked = checked_hosts(hosts)
-    for it in looked:
-        if it.why_not:
-            caller.tell(f"{it.why_not}; it is excluded")
-    return [it.host for it in looked if not it.why_not]
+    for host in looked:
+        if host.why_not:
+            caller.tell(f"{host.why_not}; it is excluded")
+    return [host.host for host in looked if not host.why_not]
 
 
 class RoundNews:
@@ -242,7 +242,7 @@ class RoundNews:
         told = ""
         if rounds.bit_length() > max(before, 1).bit_length():
             points = RunFolder.open(run).data().points
-            told = f": {'; '.join(question_of(it.experiment).so_far(it) for it in points)}"
+            told = f": {'; '.join(question_of(point.experiment).so_far(point) for point in points)}"
         self._tell(f"{host}, round {rounds}{told}")
 
     def _count(self, host: str, rounds: int) -> None:
@@ -308,9 +308,9 @@ def read_head(kind: type[Head], file: Path) -> Head:
 def tell_of_failures(runs: Sequence["HostRun"], caller: Caller) -> None:
     """Tell which hosts were lost, and which couldn't measure: of many points the last one's why."""
     failed: dict[str, list[HostRun]] = defaultdict(list)
-    for it in runs:
-        if it.lost is not None or it.came_to_nothing:
-            failed[it.host].append(it)
+    for run in runs:
+        if run.lost is not None or run.came_to_nothing:
+            failed[run.host].append(run)
     for several in list(failed.values())[:TOLD_APART]:
         last, labels = several[-1], "; ".join(it.label for it in several)
         if last.ended is None:

@@ -40,7 +40,7 @@ class AskedExplanation:
         from webdyno.run.repeat import kept_catalogue
 
         run = RunFolder.open(path)
-        named = [named_variant(run.head.experiment, it) for it in variants]
+        named = [named_variant(run.head.experiment, variant) for variant in variants]
         return cls(run, named, kept_catalogue(path), output or path / EXPLAIN, time_s)
 
     def experiment(self, runs: int = 1) -> Experiment:
@@ -138,7 +138,7 @@ def named_variant(experiment: Experiment, asked: str) -> str:
     having = (
         [asked]
         if asked in experiment.variants
-        else [it for it in experiment.variants if asked in it]
+        else [variant for variant in experiment.variants if asked in variant]
     )
     if len(having) == 1:
         return having[0]

@@ -71,7 +71,7 @@ class Seen(NamedTuple):
         if self.status is None:
             return self.error
         if self.status in REDIRECTS:
-            is_login = any(it in self.leads_to.lower() for it in LOGINS)
+            is_login = any(login in self.leads_to.lower() for login in LOGINS)
             return f"leads to {self.leads_to}" + (f": {NEEDS_LOGIN}" if is_login else "")
         return NEEDS_LOGIN if self.status in DENIED else f"answers {self.status}"
 

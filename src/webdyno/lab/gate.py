@@ -254,7 +254,7 @@ def _endpoints(asked: Sequence[Override], project: "Project | None") -> list[str
 
     Raise UserError, with the flag or the line, where that isn't right.
     """
-    given = next((it for it in asked if it.key == (REQUESTS,)), None)
+    given = next((setting for setting in asked if setting.key == (REQUESTS,)), None)
     if given is not None:
         return _names(given.value, lambda _: given.flag)
     if project is None:

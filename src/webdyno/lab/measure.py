@@ -136,9 +136,9 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
         return
     (point,) = judge_sweep(found.data()).points
     capacities_rps = [
-        it.interval.estimate
-        for it in point.judgement.variants
-        if it.metric == CAPACITY and it.interval
+        variant.interval.estimate
+        for variant in point.judgement.variants
+        if variant.metric == CAPACITY and variant.interval
     ]
     caller.tell(f"\nsweeps around the capacities, for {duration(sweep_s)}:")
     for name, sweep in capacity_sweeps(found.head.experiment, capacities_rps):
@@ -183,7 +183,7 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
 
     Containers begin again in each round, and `prepare` is taken to put things back.
     """
-    writing = [it.label for it in experiment.requests if it.method not in READING]
+    writing = [request.label for request in experiment.requests if request.method not in READING]
     if not writing or experiment.state.before_round:
         return None
     lasting = [

@@ -41,11 +41,11 @@ def variant_names(systems: Sequence[NamedSystem]) -> list[str]:
     Systems that are the same, or too much alike, are told apart by letters: `nginx (A)`. Raise
     UserError where two were given one name.
     """
-    given = [it.name for it in systems if it.name]
+    given = [system.name for system in systems if system.name]
     for name in given:
         if given.count(name) > 1:
             raise UserError(f"{name}={systems[-1].system}: {name} is the name of another one")
-    ways = [_ways(it, [other.system for other in systems]) for it in systems]
+    ways = [_ways(system, [other.system for other in systems]) for system in systems]
     chosen = [0] * len(systems)
     while crowded := [at for at in _alike(ways, chosen) if chosen[at] + 1 < len(ways[at])]:
         for at in crowded:
@@ -78,7 +78,7 @@ def _ways(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
     if not colon:
         return [asked.system]
     if kind == "cmd":
-        others = [it.partition(":")[2] for it in systems if it.startswith("cmd:")]
+        others = [system.partition(":")[2] for system in systems if system.startswith("cmd:")]
         found = _of_command(text, others)
     elif kind in of_kind:
         found = of_kind[kind](text)
@@ -118,7 +118,7 @@ def _of_command(text: str, commands: Sequence[str]) -> Iterator[str]:
     """Give its program, then also the words that other commands of that program lack."""
     program = _program(text)
     yield program
-    others = [_words(it) for it in commands if _program(it) == program]
+    others = [_words(command) for command in commands if _program(command) == program]
     words = _words(text)
     own = [at for at, word in enumerate(words) if not all(word in other for other in others)]
     flags = {at - 1 for at in own if at and _is_value(words[at], words[at - 1])}

@@ -160,7 +160,7 @@ class Result:
     @property
     def warnings(self) -> list[ValidityWarning]:
         """Interference with the run, what makes it invalid, and what can be done."""
-        return [it for judged in self.points for it in judged.warnings]
+        return [warning for judged in self.points for warning in judged.warnings]
 
     @property
     def scope(self) -> str:
@@ -199,7 +199,7 @@ class Result:
         return Rows(
             levels | _value_row(value, units)
             for levels, judged in self._at_points()
-            for units in [{it.name: it.unit for it in judged.metrics}]
+            for units in [{metric.name: metric.unit for metric in judged.metrics}]
             for value in judged.variants
         )
 
@@ -210,7 +210,7 @@ class Result:
         """
         from webdyno.run.parquet import flat_slots
 
-        slots = [it for it in self._folder.records() if isinstance(it, SlotRecord)]
+        slots = [record for record in self._folder.records() if isinstance(record, SlotRecord)]
         rows = flat_slots(slots)
         keys = dict.fromkeys(key for row in rows for key in row)
         return Rows({key: row.get(key) for key in keys} for row in rows)
@@ -281,9 +281,9 @@ class CapacityResult(Result):
         Variants of fewer than two rounds lack.
         """
         return {
-            it.variant: it.interval
-            for it in self.judgement.variants
-            if it.metric == CAPACITY and it.interval is not None
+            variant.variant: variant.interval
+            for variant in self.judgement.variants
+            if variant.metric == CAPACITY and variant.interval is not None
         }
 
 

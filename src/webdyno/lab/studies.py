@@ -57,7 +57,9 @@ def plans_of(study: Publication, catalogue: Catalogue, folder: Path) -> Iterator
             continue
         experiment = catalogue.experiment(name)
         first = levels_first(study, name, experiment)
-        has_verdict = any(it.experiment == name and not it.is_figure for it in study.claims)
+        has_verdict = any(
+            claim.experiment == name and not claim.is_figure for claim in study.claims
+        )
         rounds = question_of(experiment).fewest_rounds if has_verdict else FIGURE_ROUNDS
         need = need_s(experiment, catalogue, first, rounds)
         yield Plan(name, run, begun, first, rounds, need)
@@ -165,5 +167,5 @@ class Repetition:
         from webdyno.studies.further import further_rounds
 
         run = RunFolder.open(self.folder / name).data()
-        about = [it for study in wanted for it in study.claims if it.experiment == name]
-        return [it for claim in about for it in further_rounds(claim, run)]
+        about = [claim for study in wanted for claim in study.claims if claim.experiment == name]
+        return [further for claim in about for further in further_rounds(claim, run)]

@@ -64,7 +64,9 @@ class AskedSystems:
 
     def without_time(self) -> "AskedSystems":
         """Give it without a time to measure."""
-        return replace(self, overrides=[it for it in self.overrides if it.key != TIME])
+        return replace(
+            self, overrides=[override for override in self.overrides if override.key != TIME]
+        )
 
 
 def checked_with_own(
@@ -179,7 +181,7 @@ def arranged(
             f"{caller.spelled('--path', asked.paths[0])}: {asked.traffic} says what is requested; "
             "leave one of them out"
         )
-    named = [NamedSystem.of(it) for it in systems]
+    named = [NamedSystem.of(system) for system in systems]
     given = [it.system for it in named]
     variants = [{"stack": name, **understood(asked.own, name, given)} for name in given]
     if asked.own and not any(map(is_own, given)):

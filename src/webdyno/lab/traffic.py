@@ -30,7 +30,7 @@ class AskedTraffic:
     @property
     def words(self) -> str:
         """How it was given; of curl commands, which may hold secrets, that they are ones."""
-        shown = ["curl …" if is_curl(it) else it for it in self.sources]
+        shown = ["curl …" if is_curl(source) else source for source in self.sources]
         return " ".join(self._spelled(it) for it in dict.fromkeys(shown))
 
     def _spelled(self, source: str) -> str:
@@ -63,7 +63,11 @@ class AskedTraffic:
         yield Override(("requests",), entries, self.words)
         if login:
             yield Override(("login",), login, self.words)
-        yield from (it for it in beside if it.key[0] != "load" or it.sets not in set_here)
+        yield from (
+            setting
+            for setting in beside
+            if setting.key[0] != "load" or setting.sets not in set_here
+        )
 
     @staticmethod
     def _beside(traffic: dict[str, Any], flag: str) -> Iterator[Override]:

@@ -72,7 +72,7 @@ def answer_of(result: Result) -> Answer:
         may_say=_may_say(answer),
         not_tested=result.scope,
         rows=(gate.claims() if gate else result.ratios()) or result.values(),
-        warnings=[Warned(what=it.what, fix=it.fix) for it in result.warnings],
+        warnings=[Warned(what=warning.what, fix=warning.fix) for warning in result.warnings],
         text=result.text(),
         run=str(result.path),
         report=str(page) if page.is_file() else "",
@@ -91,7 +91,7 @@ def answer_without_run(headline: str) -> Answer:
 def runs_below(folder: Path) -> list[Path]:
     """Give the runs in a folder, itself included, the first made first."""
     heads = sorted(folder.rglob("run.json"), key=lambda it: it.stat().st_mtime)
-    return [it.parent for it in heads]
+    return [head.parent for head in heads]
 
 
 def _verdict(result: Result) -> Verdict | None:

@@ -106,7 +106,7 @@ def make_server() -> MCPServer:
         """Find the bottleneck of a run: measure each variant again with less of one resource."""
         given = {"folder": run, "time": time}
         folder, _ = await measuring.measure("explain", given, context)
-        return [_read(it) for it in runs_below(folder)]
+        return [_read(path) for path in runs_below(folder)]
 
     @server.tool(annotations=READS)
     def report(run: Annotated[str, Field(description="Folder of a run")]) -> Answer:

@@ -81,7 +81,7 @@ def read(said: str) -> DatabaseCounts:
 
 def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
     """Give what was done between two readings."""
-    before = {it.text: it for it in then.statements}
+    before = {statement.text: statement for statement in then.statements}
     done = [it for now_ in now.statements if (it := _since(now_, before.get(now_.text))).calls]
     times = [it.time_s for it in done if it.time_s is not None]
     written = [it.rows for it in done if it.rows is not None and it.text.startswith(WRITES)]
@@ -109,9 +109,9 @@ def _since(now: StatementCounts, then: StatementCounts | None) -> StatementUse:
 
 
 def _most(done: list[StatementUse]) -> list[StatementUse]:
-    frequent = sorted(done, key=lambda it: -it.calls)[:MOST_STATEMENTS]
-    slow = sorted(done, key=lambda it: -(it.time_s or 0.0))[:MOST_STATEMENTS]
-    return frequent + [it for it in slow if it not in frequent]
+    frequent = sorted(done, key=lambda use: -use.calls)[:MOST_STATEMENTS]
+    slow = sorted(done, key=lambda use: -(use.time_s or 0.0))[:MOST_STATEMENTS]
+    return frequent + [use for use in slow if use not in frequent]
 
 
 def _grown(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:

@@ -130,7 +130,9 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
 
 def overrun_warning(experiments: Sequence[Experiment], first_round_s: float) -> str | None:
     """Say after the first round of all points that a verdict takes longer than the budget."""
-    needed_s = first_round_s * sum(question_of(it).fewest_rounds for it in experiments)
+    needed_s = first_round_s * sum(
+        question_of(experiment).fewest_rounds for experiment in experiments
+    )
     budget_s = sum(experiment.measure.budget_s for experiment in experiments)
     if needed_s <= budget_s * (1 + TOLERANCE):
         return None

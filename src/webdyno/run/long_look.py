@@ -74,7 +74,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> None:
         point.testbed.clients.get_ready(variant.name)
         while not parts or parts[-1].ended_by is None:
             left = left_s(parts, point.experiment)
-            part = sum(it.stretch == stretch for it in parts)
+            part = sum(record.stretch == stretch for record in parts)
             measured = _part(running, variant, min(longest_s, left), len(parts), is_fresh=not part)
             placed = measured.replace(
                 stretch=stretch,
@@ -194,4 +194,6 @@ def _client_pauses(load: LoadResult) -> list[Stall]:
 
 def _after(course: Sequence[ServerSample], begin_s: float) -> list[ServerSample]:
     """Give what was read from a moment on, with times counted from there."""
-    return [it.replace(at_s=it.at_s - begin_s) for it in course if it.at_s >= begin_s]
+    return [
+        sample.replace(at_s=sample.at_s - begin_s) for sample in course if sample.at_s >= begin_s
+    ]

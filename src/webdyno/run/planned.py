@@ -249,7 +249,9 @@ class PlannedVariant:
 
 def first_request(asked: Sequence[PlannedRequest], load: Load) -> FirstRequest | None:
     """Give what shows that a system is ready that is asked so: its first GET, if there is one."""
-    first = next((it for it in asked if it.method == "GET" and "{{" not in it.path), None)
+    first = next(
+        (request for request in asked if request.method == "GET" and "{{" not in request.path), None
+    )
     if first is None:
         return None
     wanted = first.expect.status

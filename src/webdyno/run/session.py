@@ -85,7 +85,10 @@ def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
     head = folder.head
     here = _session(head.experiment, kept_catalogue(path), backend)
     if changed := surroundings(head, here):
-        lines = "\n".join(f"    {it.what}: {it.before} before, {it.after} now" for it in changed)
+        lines = "\n".join(
+            f"    {difference.what}: {difference.before} before, {difference.after} now"
+            for difference in changed
+        )
         raise UserError(
             f"{path} can't go on here, as one verdict would rest on unequal things:\n{lines}"
             f"\nTo measure the same experiment again: {head.repeat_command(path)}"

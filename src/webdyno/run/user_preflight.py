@@ -84,7 +84,9 @@ def _response(
     if not said.status:
         return told.replace(error=_without_address(said.failure or "there was no response", url))
     lines = said.head.split("\r\n")
-    pairs = [(name, value.strip()) for name, _, value in (it.partition(":") for it in lines[1:])]
+    pairs = [
+        (name, value.strip()) for name, _, value in (line.partition(":") for line in lines[1:])
+    ]
     headers = [
         (name, f"{value.partition('=')[0]}={HIDDEN}" if name.lower() == "set-cookie" else value)
         for name, value in pairs

@@ -34,7 +34,7 @@ def sent_form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
 
 def _sent_value(text: str, environment: Mapping[str, str]) -> str:
     parts = PLACE.split(text)
-    parts[::2] = [quote(with_secrets(it, environment), safe="") for it in parts[::2]]
+    parts[::2] = [quote(with_secrets(part, environment), safe="") for part in parts[::2]]
     parts[1::2] = [f"{{{{{name}}}}}" for name in parts[1::2]]
     return "".join(parts)
 
