@@ -181,7 +181,8 @@ def what_is_kept(folder: RunFolder) -> str:
 def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None:
     """Say that what requests write is there in the next round; None where nothing is known to be.
 
-    Containers begin again in each round, and `prepare` is taken to put things back.
+    Containers begin again in each round, and so do databases among a program's services; `prepare`
+    is taken to put things back.
     """
     writing = [request.label for request in experiment.requests if request.method not in READING]
     if not writing or experiment.state.before_round:
@@ -203,7 +204,8 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
 def _keeps_state(catalogue: Catalogue, name: str) -> bool:
     stack = catalogue.stack(name)
     front = stack.services[stack.front].service
-    return bool(front.own and front.own.container_port is None and not front.initialise)
+    begins_again = front.initialise or any(it.service.data for it in stack.services.values())
+    return bool(front.own and front.own.container_port is None and not begins_again)
 
 
 @contextmanager
