@@ -11,7 +11,6 @@ from cyclopts import Parameter
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.model.format import count
 
 
 def traffic(
@@ -158,6 +157,7 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
     import tomli_w
 
     from webdyno.definitions.recording import read_recording
+    from webdyno.model.format import count
     from webdyno.report.console import tell
 
     if len(recordings) != 1 or recordings[0].suffix != ".har":
