@@ -128,7 +128,7 @@ def test_a_damaged_configuration_is_moved_or_refused(
             files = moved(open_folder, f"{server}:{name}", random, keys, "shop.example")
         if files is not None:
             accepted += 1
-            there = {"server": defaultdict(str, port="18000", folder="/run")}
+            there = {"server": defaultdict(str, host="127.0.0.1", port="18000", folder="/run")}
             text_there = jinja2.Template(files[name]).render(there)
             stays_here(server, text_there, Origins.model_validate_json(files[ORIGINS]))
 

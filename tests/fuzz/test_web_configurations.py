@@ -182,7 +182,7 @@ def test_a_damaged_configuration_is_moved_or_refused(
             return
         accepted += 1
         name = next(it for it in files if it.endswith((".conf", "caddy.json")))
-        there = {"port": "18000", "folder": "/run-of-mine"}
+        there = {"host": "127.0.0.1", "port": "18000", "folder": "/run-of-mine"}
         stays_here(server, jinja2.Template(files[name]).render(server=there, needs={}))
 
     each_case(seed, cases, check)

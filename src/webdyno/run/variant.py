@@ -105,9 +105,11 @@ class RunningRound:
         url = self.up[variant.name].url
         point = self.point
         rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
-        # Sessions are a part of what is put back.
-        start = self._starts[variant.name] + (name if variant.resets else "")
-        users = variant.users.sent_to(url, variant.load, start) if variant.users else None
+        users = None
+        if variant.users:
+            # Sessions are a part of what is put back.
+            start = self._starts[variant.name] + (name if variant.resets else "")
+            users = variant.users.sent_to(url, variant.load, start)
         return LoadOrder(
             id=name,
             requests=tuple(asked.sent_to(url, variant.load) for asked in variant.asked),
