@@ -7,6 +7,7 @@ from builders import SimulatedRun, run_head
 from judge.searches import Variant, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide, judge
+from webdyno.judge.sentences import sentence
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Verdict
@@ -167,3 +168,20 @@ def test_a_client_that_was_late_confirms_nothing_and_that_is_told() -> None:
 def test_a_confirmed_capacity_stands() -> None:
     run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     assert judge(confirmed(run, Truth(looked_s=30.0), 5).data).verdict is Verdict.FASTER
+
+
+def test_a_capacity_that_ended_with_the_connections_leaves_the_ratio_one_end() -> None:
+    crowded = Variant(50_000, latency_us=1_250)
+    (found,) = judge(searched(apache=Variant(15_000), nginx=crowded).data).comparisons
+    assert found.verdict is Verdict.FASTER
+    assert found.limited_by == {"nginx": "load"}
+    assert "at least 3.3" in sentence(found)
+    assert "(95% CI from 3.2" in sentence(found)
+    (turned,) = judge(searched(nginx=crowded, apache=Variant(15_000)).data).comparisons
+    assert "at most 0.3" in sentence(turned)
+
+
+def test_of_two_such_capacities_neither_end_is_known() -> None:
+    crowded = Variant(50_000, latency_us=1_250)
+    judged = judge(searched(apache=crowded, nginx=crowded).data)
+    assert "both nginx and apache were load-limited: each can take at least" in judged.headline

@@ -159,7 +159,7 @@ def test_an_interval_that_says_nothing_is_not_shown(low: float, high: float, sai
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
-    [(0.00003, 0.84, "at most 0.840×"), (1.2, 900, "at least 1.20×"), (0.01, 90, "unknown")],
+    [(0.00003, 0.84, "up to 0.840×"), (1.2, 900, "from 1.20×"), (0.01, 90, "unknown")],
 )
 def test_of_a_wide_interval_the_end_is_told_that_says_something(
     low: float, high: float, said: str

@@ -43,8 +43,8 @@ def test_both_intervals_and_the_causes_are_told() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (3.05, 1e200, "at least 3.05×"),
-        (1e-200, 0.312, "at most 0.312×"),
+        (3.05, 1e200, "from 3.05×"),
+        (1e-200, 0.312, "up to 0.312×"),
         (1e-200, 1e200, "unknown"),
         (3.05, 3.21, "3.05–3.21×"),
     ],

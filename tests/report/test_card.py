@@ -43,7 +43,7 @@ def test_a_difference_in_cpu_time_is_told_as_a_number_of_cpus(
 def test_a_difference_in_capacity_is_told_as_a_number_of_servers() -> None:
     (told,) = in_practice(point_of(runs.capacities))
     assert told == (
-        "One nginx takes the load of about 3.3 apache-event within p99<50ms and failures<0.1%."
+        "One nginx takes the load of at least 3.3 apache-event within p99<50ms and failures<0.1%."
     )
 
 

@@ -1,6 +1,7 @@
 """The whole judgement of a run: comparisons on every metric, warnings, one sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import exp
 from statistics import median
 
 from webdyno.judge.comparison import (
@@ -10,6 +11,7 @@ from webdyno.judge.comparison import (
     variant_value,
 )
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
+from webdyno.judge.interval import LARGEST_LOG
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, plainly
@@ -34,7 +36,7 @@ from webdyno.model.judgement import (
     VariantValue,
     Verdict,
 )
-from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule, metrics_told_by
+from webdyno.model.metrics import CAPACITY, CPU_TIME, METRICS, MetricRule, metrics_told_by
 
 WEIGHT = (
     Verdict.INVALID,
@@ -45,6 +47,8 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several variants the run's verdict is the first of these that any comparison has."""
+LEAST_RATIO, LARGEST_RATIO = exp(-LARGEST_LOG), exp(LARGEST_LOG)
+"""The ends of an interval that nothing bounds."""
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
@@ -64,8 +68,11 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     warnings += same_variant_warnings(comparisons)
+    full = list(saturation(data, variants))
+    bounds = {each.variant for each in full if each.is_lower_bound}
     comparisons = [
-        _with_clear_one(comparison, comparisons, decide_on) for comparison in comparisons
+        _limited_by_load(_with_clear_one(comparison, comparisons, decide_on), bounds)
+        for comparison in comparisons
     ]
     asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
@@ -89,7 +96,7 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         endpoints=[_endpoint_unless_invalid(judgement, warnings) for judgement in apart],
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
-        saturation=list(saturation(data, variants)),
+        saturation=full,
         stopped_because=data.stop.why if data.stop else None,
         rounds=len(data.rounds),
     )
@@ -134,14 +141,15 @@ def decisive(comparisons: Sequence[Comparison], decide_on: str) -> list[Comparis
 
 
 def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> Comparison:
-    """Where both variants were client-limited, give the comparison by CPU time instead.
+    """Where client or load limited both variants, give the comparison by CPU time instead.
 
     It is what the client's speed doesn't enter; its reason says so. A search for the capacity has
     none, and more of it would show no more.
     """
     if not comparison.is_beyond_client:
         return comparison
-    both = f"both {comparison.a} and {comparison.b} were client-limited"
+    by = " and ".join(dict.fromkeys(f"{limit}-limited" for limit in comparison.limited_by.values()))
+    both = f"both {comparison.a} and {comparison.b} were {by}"
     by_cpu = f"{both}, so that neither could show its throughput; judged by server CPU per request"
     beyond = f"{both}: each can take at least what was found"
     return next(
@@ -175,6 +183,23 @@ def _with_clear_one(
     )
     said = next(map(plainly, clear), None)
     return comparison.replace(clear_beside=said and f"clear is that {said}")
+
+
+def _limited_by_load(comparison: Comparison, bounds: Collection[str]) -> Comparison:
+    """Leave the ratio of capacities one end where one of both is only a lower bound.
+
+    Where both are, the ratio tells nothing: the headline says so.
+    """
+    a, b = comparison.a, comparison.b
+    limited = [variant for variant in (a, b) if variant in bounds]
+    wide = comparison.decisive
+    if comparison.metric != CAPACITY or not limited or wide is None:
+        return comparison
+    limits = dict.fromkeys(limited, "load") | comparison.limited_by
+    if len(limits) == 2:
+        return comparison.replace(limited_by=limits)
+    one_sided = wide.replace(high=LARGEST_RATIO) if a in limits else wide.replace(low=LEAST_RATIO)
+    return comparison.replace(limited_by=limits, worst_case=one_sided, rules_out=None)
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:

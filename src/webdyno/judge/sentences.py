@@ -1,6 +1,7 @@
 """What a comparison says, in sentences: for the headline, and beside a verdict's name."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from webdyno.judge.verdict import MOST_EQUAL
 from webdyno.model.format import (
@@ -16,7 +17,7 @@ from webdyno.model.format import (
     upper_first,
 )
 from webdyno.model.judgement import Comparison, Rank, Ranking, Verdict
-from webdyno.model.metrics import METRICS
+from webdyno.model.metrics import CAPACITY, METRICS
 
 MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
@@ -106,7 +107,15 @@ def sentence(comparison: Comparison) -> str:
         return comparison.why
     subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} has "
     of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
-    return f"{subject}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
+    bound = f"{side} " if (side := bound_of(comparison)) else ""
+    return f"{subject}{bound}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
+
+
+def bound_of(comparison: Comparison) -> Literal["at least", "at most", ""]:
+    """Say which bound the ratio is where one variant was limited, and may be faster."""
+    if set(comparison.limited_by) == {comparison.a}:
+        return "at least"
+    return "at most" if set(comparison.limited_by) == {comparison.b} else ""
 
 
 def _is_better_or_worse(comparison: Comparison) -> bool:
@@ -163,7 +172,12 @@ def _at_least(comparison: Comparison) -> str | None:
     """Say of a ratio that it is a bound, where its better variant could have been faster still."""
     better = comparison.a if comparison.verdict is Verdict.FASTER else comparison.b
     limit = comparison.limited_by.get(better)
-    return f"the {limit} limited {better}, which may be faster than measured" if limit else None
+    return f"the {limit} limited {better}, which may {what_may_be(comparison)}" if limit else None
+
+
+def what_may_be(comparison: Comparison) -> str:
+    """Say what a variant may do that was limited."""
+    return "take more than found" if comparison.metric == CAPACITY else "be faster than measured"
 
 
 def _asked(comparison: Comparison) -> str | None:

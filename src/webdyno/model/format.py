@@ -105,7 +105,7 @@ def ratio_range(interval: Interval) -> str:
 
 
 def ci(interval: Interval) -> str:
-    """Give any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI at least 3.05×`."""
+    """Give any interval of a ratio with its level: `95% CI 1.87–1.97×`, `95% CI from 3.05×`."""
     return f"{ci_level(interval.confidence)} {between(interval)}"
 
 
@@ -128,12 +128,12 @@ def is_constant(interval: Interval) -> bool:
 
 
 def between(interval: Interval) -> str:
-    """Say where a ratio lies: `3.05–3.21×`, or `at least 3.05×` where nothing bounds it above."""
+    """Say where a ratio lies: `3.05–3.21×`, or `from 3.05×` where nothing bounds it above."""
     wide = not is_useful(interval)
     if interval.low < 1 / ENDLESS or (wide and interval.high < 1):
-        return "unknown" if interval.high > ENDLESS else f"at most {_end(interval.high)}"
+        return "unknown" if interval.high > ENDLESS else f"up to {_end(interval.high)}"
     if interval.high > ENDLESS or (wide and interval.low > 1):
-        return f"at least {_end(interval.low)}"
+        return f"from {_end(interval.low)}"
     return "unknown" if wide else DASH.join(_ratio_ends(interval)) + TIMES
 
 

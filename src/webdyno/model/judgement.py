@@ -56,8 +56,8 @@ class VariantValue(Model):
     """For percentiles, by round: by the order statistics of its responses."""
 
 
-LimitedBy = Literal["client", "link"]
-"""What kept a variant from being faster."""
+LimitedBy = Literal["client", "link", "load"]
+"""What kept a variant from being faster; of a capacity `load`: its connections were used up."""
 
 
 class Bias(Model):
@@ -126,7 +126,7 @@ class Comparison(Model):
     one_sided: OneSidedAnswer | None = None
     """Where a question in one direction was asked of this metric."""
     limited_by: dict[str, LimitedBy] = {}
-    """By variant: what its throughput was limited by; it is at least what was measured."""
+    """By variant: what limited its throughput or capacity, which is at least what was measured."""
     reason: str | None = None
     """What held both variants back alike, where that is known, such as a full link."""
     later: str | None = None
@@ -147,8 +147,8 @@ class Comparison(Model):
 
     @property
     def is_beyond_client(self) -> bool:
-        """Whether both were client-limited: neither shows what it can do."""
-        return list(self.limited_by.values()) == ["client", "client"]
+        """Whether client or load limited both: neither shows what it can do."""
+        return len(self.limited_by) == 2 and "link" not in self.limited_by.values()
 
 
 class ValidityWarning(Model):

@@ -86,9 +86,10 @@ def _in_servers(found: Comparison) -> str:
         return f"{found.a} and {found.b} take the same load"
     more, fewer = (found.a, found.b) if found.ratio.estimate > 1 else (found.b, found.a)
     times = max(found.ratio.estimate, 1 / found.ratio.estimate)
+    about = "at least" if more in found.limited_by else "about"
     if times < LEAST_WORTH_TIMES:
-        return f"{more} takes about {text.percent(times - 1)} more load than {fewer}"
-    return f"One {more} takes the load of about {_number(times)} {fewer}"
+        return f"{more} takes {about} {text.percent(times - 1)} more load than {fewer}"
+    return f"One {more} takes the load of {about} {_number(times)} {fewer}"
 
 
 def _in_cpus(found: Comparison, ratio: Interval) -> str:

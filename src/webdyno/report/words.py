@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from webdyno.judge.sentences import further, sentence, verdict_title, verdict_word
+from webdyno.judge.sentences import (
+    bound_of,
+    further,
+    sentence,
+    verdict_title,
+    verdict_word,
+    what_may_be,
+)
 from webdyno.model import format as text
 from webdyno.model.base import ENDLESS, Interval
 from webdyno.model.judgement import Bias, Comparison, Metric, VariantValue, Verdict
@@ -173,14 +180,12 @@ def bias_sentences(found: Comparison) -> Iterator[str]:
         said = "; ".join(map(_cause, causes[:MOST_TOLD]))
         yield f"Bias bounds: {said}{f'; and {more} more' if more > 0 else ''}."
     for variant, limit in found.limited_by.items():
-        yield f"{variant} was {limit}-limited, and may be faster than measured."
+        yield f"{variant} was {limit}-limited, and may {what_may_be(found)}."
 
 
 def bound_sign(found: Comparison) -> str:
     """Mark a ratio that is only a bound: `≥ ` where the variant itself was limited."""
-    if set(found.limited_by) == {found.a}:
-        return "≥ "
-    return "≤ " if set(found.limited_by) == {found.b} else ""
+    return {"at least": "≥ ", "at most": "≤ ", "": ""}[bound_of(found)]
 
 
 def sure_bounds(found: Comparison) -> str:
