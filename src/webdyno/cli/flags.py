@@ -63,10 +63,12 @@ ExplainToo = Annotated[
     Parameter(name="--explain", help="Find the bottleneck of each afterwards."),
 ]
 Paths = Annotated[
-    Sequence[str], Parameter(name="--path", help="PATH: what is requested [default: first of site, or /]")
+    Sequence[str],
+    Parameter(name="--path", help="PATH: what is requested [default: first of site, or /]"),
 ]
 Variables = Annotated[
-    Sequence[str], Parameter(name="--env", help="NAME=VALUE: a variable for commands and conf: templates.")
+    Sequence[str],
+    Parameter(name="--env", help="NAME=VALUE: a variable for commands and conf: templates."),
 ]
 TEXT, JSON = "text", "json"
 STUDY = "study:"
