@@ -118,7 +118,7 @@ def _rows_of_variants(
         [
             *([row.rank] if deciding.ranked else []),
             row.variant,
-            _bound(point, deciding, row) + _value(deciding.metric, row.value),
+            _bound(point, deciding, row) + _value(deciding.metric, _believed(row)),
             *_compared(row.comparison, decides=True),
             *(
                 _value(it.metric, known.get(row.variant))
@@ -129,6 +129,12 @@ def _rows_of_variants(
         for row in deciding.rows
     ]
     return doc.Table(columns, [doc.RowGroup(rows)], style="brief")
+
+
+def _believed(row: Row) -> VariantValue | None:
+    """Give a variant's value; none where a rule says that it can't be believed."""
+    is_invalid = row.comparison is not None and row.comparison.verdict is Verdict.INVALID
+    return None if is_invalid else row.value
 
 
 def _bound(point: PointView, table: MetricTable, row: Row) -> str:
