@@ -143,13 +143,14 @@ def _bisect(
     from webdyno.cli.result import exit_of_gate
     from webdyno.lab.bisect import FLAG, bisect, bisection_document
     from webdyno.lab.gate import measured_gate
+    from webdyno.model.run import folder_under_runs
     from webdyno.report.console import plain_console
     from webdyno.report.terminal import print_document
     from webdyno.revisions.repository import Repository
 
     if (asked.base, asked.head) != (ORIGIN, WORKING_TREE):
         raise UserError(f"{FLAG} {between}: names both ends; omit --base and --head")
-    below = output or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-bisect"
+    below = output or folder_under_runs("bisect", datetime.now().astimezone())
 
     def ask(good: str, head: str) -> "GateJudgement":
         one = replace(asked, base=good, head=head)

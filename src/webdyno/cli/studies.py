@@ -19,7 +19,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.files import write_whole
 from webdyno.model.format import count, duration
-from webdyno.model.run import PAGE_FILE, RunHead
+from webdyno.model.run import PAGE_FILE, RunHead, folder_under_runs
 from webdyno.model.study import Publication
 from webdyno.report.console import plain_console, tell
 from webdyno.run.folder import RunFolder
@@ -42,7 +42,7 @@ def run_studies(asked: str, time_s: float | None, out: Path | None, how: RunFlag
     names = list(known) if asked == ALL else list(dict.fromkeys(asked.split(",")))
     if unknown := [name for name in names if name not in known]:
         raise UserError(f"there is no study named {unknown[0]!r}; {nearest(unknown[0], known)}")
-    folder = out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-studies"
+    folder = out or folder_under_runs("studies", datetime.now().astimezone())
     return _repeat([known[name] for name in names], time_s or USUAL_TIME_S, folder, how)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from webdyno.definitions.validation import first_fault
-from webdyno.forge.api import Api, Discussion
+from webdyno.forge.api import Discussion
 from webdyno.forge.github import github_discussion
 from webdyno.forge.gitlab import gitlab_discussion
 from webdyno.model.errors import UserError
@@ -82,9 +82,9 @@ def _cut(body: str) -> str:
 def _discussion(environment: Mapping[str, str]) -> Discussion | str:
     """Find the pull request; or say why there is none to comment."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        return github_discussion(environment, Api)
+        return github_discussion(environment)
     if environment.get("GITLAB_CI") == "true":
-        return gitlab_discussion(environment, Api)
+        return gitlab_discussion(environment)
     raise UserError(
         "--comment: this is no job of GitHub Actions or GitLab CI; elsewhere post the file gate.md "
         "by your CI's own means"

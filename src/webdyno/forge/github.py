@@ -6,7 +6,7 @@ may: https://securitylab.github.com/resources/github-actions-preventing-pwn-requ
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,9 @@ from webdyno.model.files import read_named
 
 MOST_EVENT_BYTES = 16 * 2**20
 COLLEAGUES = {"OWNER", "MEMBER", "COLLABORATOR"}
-Connect = Callable[[str, Mapping[str, str], str], Api]
 
 
-def github_discussion(environment: Mapping[str, str], connect: Connect) -> "PullRequest | str":
+def github_discussion(environment: Mapping[str, str]) -> "PullRequest | str":
     """Give the pull request of a job; or say why none is commented."""
     event = _event(environment)
     repository = environment.get("GITHUB_REPOSITORY", "")
@@ -34,7 +33,7 @@ def github_discussion(environment: Mapping[str, str], connect: Connect) -> "Pull
     token = environment.get("GITHUB_TOKEN", "")
     if not token:
         raise UserError("--comment: GITHUB_TOKEN isn't set; give it to this step by `env:`")
-    api = connect(
+    api = Api(
         environment.get("GITHUB_API_URL", "https://api.github.com"),
         {
             "Accept": "application/vnd.github+json",
@@ -56,7 +55,7 @@ def github_discussion(environment: Mapping[str, str], connect: Connect) -> "Pull
 
 @dataclass(frozen=True)
 class PullRequest:
-    """A pull request's conversation."""
+    """A pull request's comments."""
 
     api: Api
     repository: str

@@ -1,15 +1,14 @@
 """Merge requests on GitLab, by https://docs.gitlab.com/api/notes/."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from webdyno.forge.api import Api, Posted
 
 TOKEN = "WEBDYNO_GITLAB_TOKEN"  # noqa: S105 (a variable's name)
-Connect = Callable[[str, Mapping[str, str], str], Api]
 
 
-def gitlab_discussion(environment: Mapping[str, str], connect: Connect) -> "MergeRequest | str":
+def gitlab_discussion(environment: Mapping[str, str]) -> "MergeRequest | str":
     """Give the merge request of a job; or say why none is commented."""
     number = environment.get("CI_MERGE_REQUEST_IID", "")
     if not number:
@@ -17,7 +16,7 @@ def gitlab_discussion(environment: Mapping[str, str], connect: Connect) -> "Merg
     token = environment.get(TOKEN, "")
     if not token:
         return f"{TOKEN} isn't set (a project access token with the scope `api`)"
-    api = connect(environment["CI_API_V4_URL"], {"PRIVATE-TOKEN": token}, TOKEN)
+    api = Api(environment["CI_API_V4_URL"], {"PRIVATE-TOKEN": token}, TOKEN)
     where = f"/projects/{environment['CI_PROJECT_ID']}/merge_requests/{number}/notes"
     page = f"{environment.get('CI_PROJECT_URL', '')}/-/merge_requests/{number}"
     own = int(api.call("GET", "/user")["id"])

@@ -109,7 +109,7 @@ def spread_in(folder: Path) -> Experiment:
 
 
 def _folder(asked: Arranged, out: Path | None) -> Path:
-    from webdyno.run.session import folder_under_runs
+    from webdyno.model.run import folder_under_runs
 
     return out or folder_under_runs(asked.name, datetime.now().astimezone())
 

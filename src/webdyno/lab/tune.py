@@ -18,6 +18,7 @@ from webdyno.lab.systems import AskedSystems, arranged
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, duration, percent
+from webdyno.model.run import folder_under_runs
 from webdyno.model.setting import TunedVariant
 from webdyno.run.folder import HEAD_FILE, RunFolder
 
@@ -85,9 +86,7 @@ class Tuning:
         if experiment.factors:
             vary = caller.named("--vary")
             raise UserError(f"{vary}: settings are tuned for one load at a time; leave it out")
-        folder = (
-            output or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-tune-{name}"
-        )
+        folder = output or folder_under_runs(f"tune-{name}", datetime.now().astimezone())
         variants = experiment.variants
         contenders = [Contender(each, variants[each], experiment, known, folder) for each in names]
         for contender in contenders:

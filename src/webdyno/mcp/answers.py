@@ -14,6 +14,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
 from webdyno.model.run import PAGE_FILE
+from webdyno.run.folder import HEAD_FILE
 
 MAY_SAY = {
     Verdict.FASTER: "A difference is shown. Quote the ratio with its interval.",
@@ -90,7 +91,7 @@ def answer_without_run(headline: str) -> Answer:
 
 def runs_below(folder: Path) -> list[Path]:
     """Give the runs in a folder, itself included, the first made first."""
-    heads = sorted(folder.rglob("run.json"), key=lambda it: it.stat().st_mtime)
+    heads = sorted(folder.rglob(HEAD_FILE), key=lambda it: it.stat().st_mtime)
     return [head.parent for head in heads]
 
 

@@ -15,9 +15,9 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 from webdyno.host.children import ending_with_us
+from webdyno.model.run import folder_under_runs
 from webdyno.run.child import words_of
 
-RUNS = Path("runs")
 ENDS_WITHIN_S = 30.0
 LINES_OF_FAULT = 12
 
@@ -29,7 +29,7 @@ class Measuring:
         self._busy = anyio.Lock()
 
     async def measure(
-        self, call: str, arguments: Mapping[str, object], context: Context
+        self, call: str, time: str | None, asked: Mapping[str, object], context: Context
     ) -> tuple[Path, list[str]]:
         """Make one call of the Python API; give the folder, and the headlines that it printed.
 
@@ -40,9 +40,10 @@ class Measuring:
         if self._busy.locked():
             raise ToolError("another measurement is in progress; two at once distort each other")
         async with self._busy:
-            folder = _new_folder(call)
-            given = {key: value for key, value in arguments.items() if value not in (None, [], {})}
-            words = words_of(call, {**given, "output": folder, "report": True})
+            folder = folder_under_runs(call, datetime.now().astimezone())
+            given = {**asked, "time": time, "output": folder, "report": True}
+            known = {key: value for key, value in given.items() if value not in (None, [], {})}
+            words = words_of(call, known)
             process = await anyio.open_process(
                 [*ending_with_us("TERM"), *words],
                 stdin=DEVNULL,
@@ -91,8 +92,3 @@ async def _ended(process: Process) -> None:
         await process.wait()
         return
     process.kill()
-
-
-def _new_folder(call: str) -> Path:
-    name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
-    return RUNS / name

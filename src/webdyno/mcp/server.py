@@ -59,9 +59,8 @@ def make_server() -> MCPServer:
         settings: Settings = None,
     ) -> Answer:
         """Compare a system with a baseline under the same load: throughput, latency, CPU."""
-        asked = {"system": system, "baseline": baseline, "paths": paths}
-        given = {**asked, "time": time, "settings": settings}
-        folder, _ = await measuring.measure("compare", given, context)
+        asked = {"system": system, "baseline": baseline, "paths": paths, "settings": settings}
+        folder, _ = await measuring.measure("compare", time, asked, context)
         return _read(folder)
 
     @server.tool(annotations=MEASURES)
@@ -76,8 +75,8 @@ def make_server() -> MCPServer:
         time: Time = None,
     ) -> Answer:
         """Tell whether a revision is worse than its baseline by more than the limits allow."""
-        given = {"base": base, "head": head, "fail_if": fail_if, "paths": paths, "time": time}
-        folder, printed = await measuring.measure("gate", given, context)
+        asked = {"base": base, "head": head, "fail_if": fail_if, "paths": paths}
+        folder, printed = await measuring.measure("gate", time, asked, context)
         return _read(folder) if runs_below(folder) else answer_without_run(" ".join(printed))
 
     @server.tool(annotations=MEASURES)
@@ -92,9 +91,8 @@ def make_server() -> MCPServer:
         time: Time = None,
     ) -> Answer:
         """Find the highest load that one or two systems carry while objectives hold."""
-        asked = {"system": system, "baseline": baseline, "slo": slo}
-        given = {**asked, "paths": paths, "time": time}
-        folder, _ = await measuring.measure("capacity", given, context)
+        asked = {"system": system, "baseline": baseline, "slo": slo, "paths": paths}
+        folder, _ = await measuring.measure("capacity", time, asked, context)
         return _read(folder)
 
     @server.tool(annotations=MEASURES)
@@ -104,8 +102,7 @@ def make_server() -> MCPServer:
         time: Time = None,
     ) -> list[Answer]:
         """Find the bottleneck of a run: measure each variant again with less of one resource."""
-        given = {"folder": run, "time": time}
-        folder, _ = await measuring.measure("explain", given, context)
+        folder, _ = await measuring.measure("explain", time, {"folder": run}, context)
         return [_read(path) for path in runs_below(folder)]
 
     @server.tool(annotations=READS)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from webdyno.model.machine import Calibration, Machine
 FORMAT: Literal[3] = 3
 
 EXPERIMENT_FILE = "experiment.toml"
+RUNS_FOLDER = Path("runs")
 PAGE_FILE = "report.html"
 SUMMARY_FILE = "summary.csv"
 SWEEPS = {"rates": "latency against arrival rate", "connections": "throughput against connections"}
@@ -28,6 +30,11 @@ ROUNDS_FOLDER = "rounds"
 def round_path(folder: Path, point: int, round_number: int) -> Path:
     """Give the folder of a round: what its servers were started with, and what they said."""
     return folder / ROUNDS_FOLDER / f"{point:03d}-{round_number:03d}"
+
+
+def folder_under_runs(name: str, began: datetime) -> Path:
+    """Name the folder of what nobody gave one, by when it began."""
+    return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
 def variant_folder(variant: str) -> str:

@@ -23,7 +23,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Calibration
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
-from webdyno.model.run import ROUNDS_FOLDER, RunHead
+from webdyno.model.run import ROUNDS_FOLDER, RunHead, folder_under_runs
 from webdyno.run.backend import Backend, HostLost, LinkCut
 from webdyno.run.budget import overrun_warning
 from webdyno.run.first_look import look_first
@@ -37,7 +37,6 @@ from webdyno.run.redact import hide_in_files
 from webdyno.run.repeat import keep_for_repeating, kept_catalogue
 from webdyno.run.round import run_round
 
-RUNS_FOLDER = Path("runs")
 MOST_CUTS = 3
 """Most attempts in a row to repeat a round because the network between hosts was cut."""
 LOCAL = LocalBackend()
@@ -69,10 +68,6 @@ def begin_run(
     keep_for_repeating(folder.path, resolved, catalogue)
     folder.append(here)
     return folder
-
-
-def folder_under_runs(name: str, began: datetime) -> Path:
-    return RUNS_FOLDER / f"{began:%Y-%m-%d-%H%M%S}-{name}"
 
 
 def resume_run(path: Path, backend: Backend = LOCAL) -> RunFolder:
