@@ -17,6 +17,7 @@ from sentences import sentences
 from webdyno.model.app import App
 from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateJudgement
+from webdyno.model.history import PastGate
 from webdyno.model.point import SweepJudgement
 from webdyno.model.records import RECORD
 from webdyno.model.run import RunHead
@@ -29,8 +30,9 @@ FILES: dict[str, TypeAdapter[Any]] = {
     "gate": TypeAdapter(GateJudgement),
     "run": TypeAdapter(RunHead),
     "slots": RECORD,
+    "history": TypeAdapter(PastGate),
 }
-"""`report --format json`, a gate's gate.json, run.json, and a line of slots.jsonl."""
+"""`report --format json`, a gate's gate.json, run.json, a line of slots.jsonl and of a history."""
 
 
 FILES_NAMED = {"Load": "replay_file", "Request": "body_file"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.histories import history_of
 from webdyno.cli import run_command_line
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
@@ -143,34 +144,6 @@ def test_outside_of_a_repository_there_are_no_revisions(
     assert "is in no Git repository" in capsys.readouterr().err
 
 
-def test_a_file_that_is_no_baseline_is_refused(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (repository / "old.json").write_text('{"format": 1}')
-    assert run_command_line(["gate", "--base", "main", "--history", "old.json"]) == Exit.USER_ERROR
-    assert "old.json: is no baseline that webdyno kept" in capsys.readouterr().err
-
-
-@pytest.mark.timeout(60)
-def test_a_pipe_or_folder_is_no_baseline(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(repository / "pipe")
-    for name in ("pipe", "."):
-        assert run_command_line(["gate", "--base", "main", "--history", name]) == Exit.USER_ERROR
-        assert "is not a regular file" in capsys.readouterr().err
-
-
-def test_a_baseline_that_is_not_there_yet_is_told(
-    repository: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert repository.exists()
-    assert run_command_line(["gate", "--base", "main", "--history", "none.json"]) == Exit.OK
-    said = capsys.readouterr()
-    assert "--history none.json: there is no such file yet" in said.err
-    assert "PASS" in said.out
-
-
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
@@ -211,3 +184,43 @@ def test_a_file_of_requests_says_which_endpoints_there_are(
     assert [it.path for it in seen[1].requests] == ["/three"]
     assert run_command_line([*asked, "--traffic=new.http", "--path=/"]) == Exit.USER_ERROR
     assert "leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.timeout(60)
+def test_a_file_that_is_no_history_is_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.json").write_text('{"format": 1}')
+    os.mkfifo(tmp_path / "pipe")
+    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
+    for name, said in (
+        ("old.json", "old.json:1: is no gate that webdyno added"),
+        ("pipe", "--history: pipe is not a regular file"),
+        (".", "--history: . is not a regular file"),
+    ):
+        assert run_command_line([*asked, "--history", name]) == Exit.USER_ERROR
+        assert said in capsys.readouterr().err
+    assert run_command_line(["gate", "--bisect=a..b", "--history=new.jsonl"]) == Exit.USER_ERROR
+    assert "omit it" in capsys.readouterr().err
+
+
+def test_a_history_is_shown_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("ruptures")
+    monkeypatch.chdir(tmp_path)
+    gates = history_of({("/", "server_cpu_us"): [1.0, 1.01, 0.99, 1.0, 1.2, 1.21, 1.19]})
+    lines = "".join(gate.model_dump_json() + "\n" for gate in gates)
+    (tmp_path / "performance.jsonl").write_text(lines)
+    assert run_command_line(["report", "performance.jsonl", "--format", "html"]) == Exit.OK
+    said = capsys.readouterr()
+    assert "1 CHANGE" in said.out
+    assert "written: performance.html" in said.err
+    assert "History" in (tmp_path / "performance.html").read_text()
+    for more, fault in (
+        (["performance.jsonl"], "give it alone"),
+        (["--format", "pdf"], "--format pdf: a history is written as html"),
+    ):
+        assert run_command_line(["report", "performance.jsonl", *more]) == Exit.USER_ERROR
+        assert fault in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
+from webdyno.lab.history import read_history
 from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
@@ -88,13 +89,17 @@ def _commit(folder: Path, tag: str) -> None:
 def test_the_endpoint_that_became_slower_is_named(repository: Path) -> None:
     # Its other endpoint would take as long again; several are told apart in judge/test_gate.py.
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--output=run")
-    done = webdyno(*asked, *QUICK, "--fail-if=cpu > +20%", folder=repository)
+    history = "--history=ci/gates.jsonl"
+    done = webdyno(*asked, *QUICK, history, "--fail-if=cpu > +20%", folder=repository)
     assert done.returncode == Exit.WORSE, done.stdout + done.stderr
     told = " ".join(done.stdout.split())
     assert re.search(r"FAIL: (\d) of \1 checks? worse: .*/slow server CPU per request", told), told
     answer = json.loads((repository / "run/gate.json").read_text())
     worse = {it["endpoint"] for it in answer["claims"] if it["answer"] == "worse"}
     assert worse == {"/slow"}
+    (kept,) = read_history(repository / "ci/gates.jsonl")
+    assert (kept.reference[:7], kept.head[:8]) == ("start (", "slower (")
+    assert kept.ratios[0].ratio.low > 1.2
     assert left_behind(repository) == []
 
 

@@ -19,6 +19,7 @@ from fuzz import nasty, test_configurations, test_logs, test_web_configurations
 from fuzz.child import typed
 from fuzz.driver import check_end, each_case, sweep
 from fuzz.moving import damaged
+from judge.histories import history_of
 
 PROJECT = """
 title = "t"
@@ -190,6 +191,20 @@ def audit(folder: Path, random: Random) -> list[str]:
     return ["audit", "mine.txt", *random.choice([[], ["--format=json"]])]
 
 
+def history(folder: Path, random: Random) -> list[str]:
+    """A history of gates."""
+    curves = {("/", "server_cpu_us"): [1.0, 1.1] * 4, ("/a", "throughput_rps"): [0.9] * 8}
+    gates = [json.loads(gate.model_dump_json()) for gate in history_of(curves)]
+    for _ in range(random.choice([0, 1, 2])):
+        nasty.changed(random.choice(gates), random, ["ratios", "head", "machine", "measured_at"])
+    text = "\n".join(map(json.dumps, gates))
+    if random.random() < 0.3:
+        text = nasty.bent(text, random)
+    (folder / "mine.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
+    _perhaps_no_file(folder / "mine.jsonl", random)
+    return ["report", "mine.jsonl"]
+
+
 def project(folder: Path, random: Random) -> list[str]:
     """A webdyno.toml."""
     data: dict[str, Any] = tomllib.loads(PROJECT)
@@ -233,7 +248,7 @@ def _perhaps_no_file(path: Path, random: Random, *, pipes: bool = True) -> None:
 
 
 @sweep(quick=0, whole=80)
-@pytest.mark.parametrize("make", [conf, har, log, audit, project])
+@pytest.mark.parametrize("make", [conf, har, log, audit, history, project])
 def test_a_file_is_read_or_refused(
     tmp_path: Path,
     open_folder: Path,

@@ -1,18 +1,15 @@
 """What CI reads of a gate: each format as its reader takes it."""
 
 import json
-from datetime import UTC, datetime
 from xml.etree import ElementTree as Xml
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import machine
 from webdyno.judge.questions.claims import gate_answer, gate_headline
-from webdyno.judge.questions.gate import baseline_of, since_baseline
 from webdyno.model.base import Interval
-from webdyno.model.gate import Baseline, ClaimAnswer, GateAnswer, GateClaim, GateJudgement
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement
 from webdyno.report.gate import (
     annotations,
     as_json,
@@ -21,8 +18,6 @@ from webdyno.report.gate import (
     gitlab_load_performance,
     junit,
 )
-
-TODAY = datetime(2026, 3, 14, tzinfo=UTC)
 
 
 def claim(
@@ -140,26 +135,3 @@ def test_no_name_breaks_a_format(name: str, answer: GateAnswer) -> None:
     rows = [line for line in gate_markdown(found).split("\n") if line.startswith("| ")]
     assert len(rows) >= 1
     json.loads(bencher(found))
-
-
-def test_a_baseline_comes_back_and_is_told_beside_the_answer() -> None:
-    kept = baseline_of(PASS, TODAY)
-    assert kept
-    again = Baseline.model_validate_json(kept.model_dump_json())
-    (said,) = since_baseline(again, gate(claim(), claim(metric="throughput_rps")))
-    assert "on this machine (not judged): / server CPU per request +0.0%" in said
-
-
-def test_another_machine_is_said_and_nothing_compared() -> None:
-    kept = baseline_of(PASS, TODAY)
-    assert kept
-    other = PASS.model_copy(update={"machine": machine().model_copy(update={"kernel": "6.8"})})
-    (said,) = since_baseline(kept, other)
-    assert "another machine (kernel was 6.1.0-18-amd64, is 6.8)" in said
-    assert "only ratios within one run count" in said
-
-
-@pytest.mark.parametrize("metric", ["server_cpu_us", "throughput_rps"])
-def test_what_was_not_measured_makes_no_baseline(metric: str) -> None:
-    nothing = gate(claim("inconclusive", metric).model_copy(update={"head": None}))
-    assert baseline_of(nothing, TODAY) is None

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,28 +27,11 @@ if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.definitions import Catalogue
     from webdyno.lab.caller import Caller
     from webdyno.lab.gate import AskedGate
-    from webdyno.model.gate import Baseline, GateJudgement
+    from webdyno.model.gate import GateJudgement
     from webdyno.run.folder import RunFolder
 
 ORIGIN, WORKING_TREE = "origin/main", "."
-MOST_BASELINE_BYTES = 4 * 2**20
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class CiFlags:
-    """Figures that gates leave to later ones."""
-
-    history: Annotated[
-        Path | None,
-        Parameter(help="FILE: figures of an earlier gate, shown with the answer."),
-    ] = None
-    keep_history: Annotated[
-        Path | None, Parameter(help="FILE: write head's figures for a later --history.")
-    ] = None
-
-
-NOTHING = CiFlags()
+HISTORY = "--history"
 
 
 def gate(
@@ -63,6 +46,10 @@ def gate(
         str | None,
         Parameter(help="RANGE: find the first commit of GOOD..BAD that is worse than GOOD."),
     ] = None,
+    history: Annotated[
+        Path | None,
+        Parameter(help="FILE: add how head compares with base, which always is the same."),
+    ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
     site: Annotated[
@@ -70,7 +57,6 @@ def gate(
     ] = None,
     time: TimeFlag = USUAL_TIME,
     setup: SetupFlags = AS_SET_UP,
-    ci: CiFlags = NOTHING,
     output: Output = None,
     catalog: CatalogDirs = (),
     run: RunFlags = PLAIN_RUN,
@@ -90,6 +76,8 @@ def gate(
         webdyno gate --traffic shop.http -o results     # with gate.md, junit.xml and others
 
         webdyno gate --bisect v1.2..HEAD --path /search
+
+        webdyno gate --base v1.2 --history performance.jsonl
     """
     from webdyno.cli.progress import at_terminal
     from webdyno.cli.result import exit_of_gate, show_measured, show_result
@@ -109,29 +97,28 @@ def gate(
         site=site,
         traffic=setup.traffic.read().words,
         overrides=[*time.overrides(), *setup.overrides()],
+        history=history,
     )
-    earlier = read_baseline(ci.history) if ci.history else None
     caller = at_terminal(run)
     if bisect is not None:
+        if history is not None:
+            raise UserError(f"{HISTORY} {history}: takes one gate, and --bisect asks many; omit it")
         return _bisect(bisect, asked, Catalogue.load(catalog), caller, output)
     found = asked_gate(asked, Catalogue.load(catalog), caller)
     if isinstance(found, GateJudgement):
-        leave_behind(found, ci, output)
+        leave_behind(found, output)
         print_document(plain_console(), gate_document(found))
         return exit_of_gate(found.answer)
 
     def show(folder: "RunFolder") -> Exit:
-        from webdyno.judge.questions.gate import since_baseline
         from webdyno.report.view import see
 
         seen = see(folder.data())
         code = show_result(folder, report=run.report, verbose=run.verbosity.verbose, seen=seen)
         if answer := seen.view.gate:
-            beside = since_baseline(earlier, answer) if earlier else []
-            for said in beside:
-                plain_console().print(said)
-            noted = answer.replace(notes=[*answer.notes, *beside])
-            leave_behind(noted, ci, folder.path)
+            leave_behind(answer, folder.path)
+            if history is not None:
+                _add_to_history(history, answer)
         return code
 
     return show_measured(measure_anew(*found, output, caller), show)
@@ -161,9 +148,19 @@ def _bisect(
     return exit_of_gate(found.answer)
 
 
-def leave_behind(answer: "GateJudgement", ci: CiFlags, folder: Path | None) -> None:
+def _add_to_history(file: Path, answer: "GateJudgement") -> None:
+    from webdyno.lab.history import add_to_history
+    from webdyno.model.command import command
+    from webdyno.report.console import tell
+
+    if add_to_history(file, answer):
+        tell(f"added to {file}; see it by: {command('report', file)}")
+    else:
+        tell(f"{HISTORY} {file}: nothing was added, as no ratio is known well enough")
+
+
+def leave_behind(answer: "GateJudgement", folder: Path | None) -> None:
     """Leave behind what CI reads, and what GitHub's runner does where it is one."""
-    from webdyno.judge.questions.gate import baseline_of
     from webdyno.report.gate import annotations, gate_markdown
 
     if folder is not None:
@@ -173,13 +170,11 @@ def leave_behind(answer: "GateJudgement", ci: CiFlags, folder: Path | None) -> N
             file.write(gate_markdown(answer))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         sys.stdout.write(annotations(answer))
-    if ci.keep_history and (kept := baseline_of(answer, datetime.now(UTC))):
-        ci.keep_history.parent.mkdir(parents=True, exist_ok=True)
-        ci.keep_history.write_text(kept.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def write_files(answer: "GateJudgement", folder: Path) -> None:
     """Write an answer into a run's folder, in all forms that CI reads."""
+    from webdyno.model.gate import GATE_FILE
     from webdyno.report.gate import as_json, bencher, gate_markdown, gitlab_load_performance, junit
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -187,37 +182,9 @@ def write_files(answer: "GateJudgement", folder: Path) -> None:
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     for name, made in {
         "gate.md": gate_markdown,
-        "gate.json": as_json,
+        GATE_FILE: as_json,
         "junit.xml": junit,
         "bencher.json": bencher,
         "load-performance.json": gitlab_load_performance,
     }.items():
         (folder / name).write_text(made(answer), encoding="utf-8")
-
-
-def read_baseline(path: Path) -> "Baseline | None":
-    """Read a baseline; None, which is told, where none was kept yet, as at the first time.
-
-    Raise UserError for what is no baseline.
-    """
-    from pydantic import ValidationError
-
-    from webdyno.definitions.validation import first_fault
-    from webdyno.model.files import read_given, unreadable
-    from webdyno.model.gate import Baseline
-    from webdyno.report.console import tell
-
-    try:
-        content = read_given(path, MOST_BASELINE_BYTES, follow=True)
-    except FileNotFoundError:
-        tell(
-            f"--history {path}: there is no such file yet (--keep-history writes one), so that "
-            "nothing is shown with the answer"
-        )
-        return None
-    except OSError as error:
-        raise unreadable(f"--history {path}", error) from None
-    try:
-        return Baseline.model_validate_json(content)
-    except ValidationError as error:
-        raise UserError(f"{path}: is no baseline that webdyno kept: {first_fault(error)}") from None

@@ -31,12 +31,16 @@ FORMATS = {
 """What a run is written as, and the name of the file; `charts` is a folder of SVG and PNG."""
 OF_SEVERAL = ("html", "json")
 """Forms that several machines together have."""
+OF_HISTORY = ("html",)
 
 
 def report(
     *runs: Annotated[
         Path,
-        Parameter(help="RUN: folder of a run; several: one experiment on several machines."),
+        Parameter(
+            help="RUN: folder of a run, several: one experiment on several machines; or the file "
+            "of gate --history."
+        ),
     ],
     format_: Annotated[
         str,
@@ -78,6 +82,8 @@ def report(
         webdyno report machine-a machine-b machine-c --format html -o fleet.html
 
         webdyno report gate-results --comment performance
+
+        webdyno report performance.jsonl --format html
     """
     from webdyno.cli.machines import show_spread
     from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
@@ -90,6 +96,8 @@ def report(
     formats = _formats(format_)
     if output is not None and not formats:
         raise UserError(f"-o {output}: say with --format what is written, such as --format html")
+    if runs[0].is_file():
+        return _of_history(runs, formats, output)
     if len(runs) > 1 or (runs[0] / FLEET_FILE).exists():
         return _of_machines(runs, formats, output)
     if (runs[0] / SPREAD_FILE).exists():
@@ -115,6 +123,30 @@ def _formats(given: str) -> list[str]:
         if name not in FORMATS:
             raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
     return list(dict.fromkeys(formats))
+
+
+def _of_history(files: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
+    from webdyno.judge.history import curves_of
+    from webdyno.lab.history import read_history
+    from webdyno.model.files import write_whole
+    from webdyno.report.console import plain_console, tell
+    from webdyno.report.history import history_document, history_page
+    from webdyno.report.terminal import print_document
+
+    file = files[0]
+    if len(files) > 1:
+        raise UserError(f"{file}: is the history of one program; give it alone")
+    if unable := [it for it in formats if it not in OF_HISTORY]:
+        raise UserError(f"--format {unable[0]}: a history is written as {' or '.join(OF_HISTORY)}")
+    history = read_history(file)
+    found = curves_of(history)
+    print_document(plain_console(), history_document(history, found))
+    if formats:
+        page = output or file.with_suffix(".html")
+        again = command("report", file, "--format", "html", "-o", page)
+        write_whole(page, history_page(history, found, again))
+        tell(f"written: {page}")
+    return Exit.OK
 
 
 def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:

@@ -16,11 +16,10 @@ from webdyno.forge.github import github_discussion
 from webdyno.forge.gitlab import gitlab_discussion
 from webdyno.model.errors import UserError
 from webdyno.model.files import read_given, unreadable
-from webdyno.model.gate import GateJudgement
+from webdyno.model.gate import GATE_FILE, GateJudgement
 from webdyno.report.gate import details_markdown, gate_markdown
 from webdyno.report.markdown import unmarked
 
-GATE_FILE = "gate.json"
 MOST_GATE_BYTES = 4 * 2**20
 MOST_LETTERS = 60_000
 """GitHub takes 65,536: https://docs.github.com/rest/issues/comments."""

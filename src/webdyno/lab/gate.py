@@ -13,6 +13,7 @@ from webdyno.definitions.experiment import Source
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
+from webdyno.lab.history import check_history
 from webdyno.lab.systems import Arranged, checked_with_own, common_site
 from webdyno.model.errors import UserError
 from webdyno.model.gate import (
@@ -53,6 +54,8 @@ class AskedGate:
     traffic: str = ""
     """The flags that give requests, if any do."""
     overrides: Sequence[Override] = ()
+    history: Path | None = None
+    """The file that the ratios will be added to."""
 
 
 def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arranged | GateJudgement:
@@ -73,6 +76,8 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
         if lacking := new.files.repository.excluded_from(new.asked):
             caller.tell(f"{new.flag} {new.asked} {lacking}")
         return GateJudgement(answer=GateAnswer.PASS, headline=why, baseline=old.name, head=new.name)
+    if asked.history is not None:
+        check_history(asked.history, old.name, caller.named("--history"))
     served = asked.site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
     endpoints = _endpoints(asked.overrides, None if asked.paths else project)

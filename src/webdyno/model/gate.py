@@ -1,7 +1,6 @@
 """The gate: whether a revision is worse than another one by more than is tolerated."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
@@ -15,6 +14,8 @@ from webdyno.model.text import OneLine
 
 BASELINE, BASELINE_AGAIN, HEAD = "baseline", "baseline again", "head"
 """The variants of a gate, in their order."""
+GATE_FILE = "gate.json"
+"""The answer, in the run's folder."""
 
 Tolerance = Annotated[float, Quantity(SHARE, 0.001, 10)]
 
@@ -108,21 +109,3 @@ class GateJudgement(Model):
     def of(self, answer: ClaimAnswer) -> list[GateClaim]:
         """Give the claims with an answer."""
         return [claim for claim in self.claims if claim.answer == answer]
-
-
-class BaselineFigure(Model):
-    """One metric of one endpoint, as a gate found it of its head."""
-
-    endpoint: str
-    metric: str
-    value: float
-
-
-class Baseline(Model):
-    """What a gate found of its head, kept as a file, and the machine it was found on."""
-
-    format: Literal[1] = 1
-    revision: str
-    measured_at: datetime
-    machine: Machine
-    figures: list[BaselineFigure]

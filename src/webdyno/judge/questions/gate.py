@@ -5,7 +5,6 @@ Its answer is put together from claims (`claims.py`), with what a reader should 
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from math import expm1, log
 from typing import ClassVar
@@ -13,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from webdyno.judge.databases import other_statements
-from webdyno.judge.differences import machine_differences
 from webdyno.judge.one_sided import RISK
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData, RunData
@@ -34,8 +32,6 @@ from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, level, percent
 from webdyno.model.gate import (
-    Baseline,
-    BaselineFigure,
     ClaimAnswer,
     GateAnswer,
     GateClaim,
@@ -44,7 +40,6 @@ from webdyno.model.gate import (
 )
 from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds tell two states that lie 20% apart well enough for a tolerance of 5%
@@ -343,45 +338,3 @@ def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
     at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
     also = ", and" if of_variants and at_endpoints else ""
     return f"The same holds{of_variants}{also}{at_endpoints}." if variants or endpoints else ""
-
-
-def baseline_of(gate: GateJudgement, measured_at: datetime) -> Baseline | None:
-    """Make the baseline of what was found of head; None where nothing was measured."""
-    figures = [
-        BaselineFigure(endpoint=claim.endpoint, metric=claim.metric, value=claim.head)
-        for claim in gate.claims
-        if claim.head is not None
-    ]
-    if gate.machine is None or not figures:
-        return None
-    return Baseline(
-        revision=gate.head, measured_at=measured_at, machine=gate.machine, figures=figures
-    )
-
-
-def since_baseline(before: Baseline, gate: GateJudgement) -> list[str]:
-    """Say how head's figures compare with the baseline's, or why that would mean nothing.
-
-    Told, never judged: two runs have no rounds in common, so that nothing in them takes out what
-    changed between the days. A gate's answer rests on ratios within one run only.
-    """
-    name = f"the baseline ({before.revision}, {before.measured_at:%Y-%m-%d})"
-    if gate.machine is None:
-        return []
-    if differing := machine_differences(before.machine, gate.machine):
-        told = "; ".join(
-            f"{differs.what.removeprefix('machine.')} was {differs.before}, is {differs.after}"
-            for differs in differing
-        )
-        said = f"{name} was measured on another machine ({told})"
-        return [f"{said}: ignored, as only ratios within one run count"]
-    known = {(figure.endpoint, figure.metric): figure.value for figure in before.figures}
-    changes = [
-        f"{claim.endpoint} {METRICS[claim.metric].metric.label} "
-        f"{claim.head / known[claim.endpoint, claim.metric] - 1:+.1%}".replace("-", "−")
-        for claim in gate.claims
-        if claim.head is not None and known.get((claim.endpoint, claim.metric))
-    ]
-    if not changes:
-        return [f"{name} has no endpoint in common with this gate"]
-    return [f"since {name}, on this machine (not judged): {', '.join(changes)}"]
