@@ -56,6 +56,15 @@ def test_links_start_first_and_defaults_follow_the_cpus() -> None:
     assert not web.by_socket
 
 
+def test_a_default_may_be_twice_the_cpus_and_one_more() -> None:
+    many = {**WORKERS, "default": "2 * server-cpus + 1"}
+    web = service("web", settings={"workers": many})
+    (role,) = resolve_stack(
+        stack(services={"web": {"service": web}}), None, {}, server_cpus=3
+    ).roles
+    assert role.settings == {"workers": 7}
+
+
 def test_a_name_that_two_services_share_is_the_fronts() -> None:
     assert set(stack().exposed_settings()) == {"workers", "backend_workers", "listen"}
     backend, web = resolve_stack(

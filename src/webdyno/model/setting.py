@@ -10,8 +10,17 @@ from webdyno.model.base import Amount, Count, Model
 SettingValue = bool | int | float | str
 """A setting's value as it stands in a TOML file."""
 
-SERVER_CPUS = "server-cpus"
-"""Default of a whole-number setting that follows the number of CPUs which the servers get."""
+FOLLOWING_CPUS = {"server-cpus": (1, 0), "2 * server-cpus + 1": (2, 1)}
+"""Values of whole-number settings that follow the number of CPUs which the servers get: times what,
+and plus what."""
+
+
+def in_figures(value: SettingValue, server_cpus: int) -> SettingValue:
+    """Give the number that a value stands for which follows the CPUs; any other as it is."""
+    if isinstance(value, str) and value in FOLLOWING_CPUS:
+        factor, more = FOLLOWING_CPUS[value]
+        return factor * server_cpus + more
+    return value
 
 
 class Tuned(Model):
@@ -103,7 +112,7 @@ class NumberSetting(_Setting):
     type: Literal["whole", "real"]
     min: int | float
     max: int | float
-    default: int | float | Literal["server-cpus"]
+    default: int | float | Literal["server-cpus", "2 * server-cpus + 1"]
 
     @property
     def tuned_range(self) -> tuple[float, float]:
@@ -121,7 +130,7 @@ class NumberSetting(_Setting):
 
     def fault(self, value: SettingValue) -> str | None:
         """What is wrong with a value, in words that follow its name; None if nothing is."""
-        if value == SERVER_CPUS and self.type == "whole":
+        if value in FOLLOWING_CPUS and self.type == "whole":
             return None
         if isinstance(value, bool | str) or (self.type == "whole" and not _is_whole(value)):
             number = "whole number" if self.type == "whole" else "number"

@@ -18,7 +18,7 @@ from webdyno.model.explain import Advice, Intervention, Resource
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
-from webdyno.model.setting import FACTORS, SERVER_CPUS, Setting, SettingValue
+from webdyno.model.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
 from webdyno.stack.service_graph import resolve_stack
 
 REMAINING, REMAINING_OF_SCARCE = 0.7, 0.8
@@ -248,8 +248,8 @@ def _tried(
     better: SettingValue, now: SettingValue, setting: Setting, cpus: int
 ) -> SettingValue | None:
     """Give what a better value is in figures; None where it lies beyond the setting's range."""
-    if better == SERVER_CPUS:
-        return cpus
+    if better in FOLLOWING_CPUS:
+        return in_figures(better, cpus)
     if not isinstance(better, str) or better not in FACTORS or isinstance(now, str):
         return better
     found = now * FACTORS[better]

@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from webdyno.model.errors import UserError
 from webdyno.model.service import Service
-from webdyno.model.setting import SERVER_CPUS, Setting, SettingValue
+from webdyno.model.setting import Setting, SettingValue, in_figures
 from webdyno.model.stack import RoleDefinition, Site, Stack
 from webdyno.stack.certificates import SECURE
 
@@ -108,10 +108,7 @@ def _role(
     return Role(
         name=name,
         service=part.service,
-        settings={
-            setting: server_cpus if value == SERVER_CPUS else value
-            for setting, value in settings.items()
-        },
+        settings={setting: in_figures(value, server_cpus) for setting, value in settings.items()},
         links=part.links,
     )
 
