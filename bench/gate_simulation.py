@@ -20,6 +20,7 @@ from rich.table import Table
 
 from rig.options import count
 from rig.script import Script
+from rig.shares import share_words
 from webdyno.judge.interval import Logs
 from webdyno.judge.questions.claims import MeasuredClaim, answer_claims, gate_answer
 from webdyno.model.gate import DEFAULT_TOLERANCES, GateAnswer
@@ -34,7 +35,7 @@ EXAMPLES = """\
 """
 
 MEASURE = Measure()
-CHANGES = (0.0, 0.03, 0.05, 0.1)
+CHANGES = (0.0, 0.03, 0.05, 0.07, 0.1)
 NOISES = {
     "quiet": {"server_cpu_us": 0.008, "throughput_rps": 0.012, "latency_p99_us": 0.05},
     "restless": {"server_cpu_us": 0.02, "throughput_rps": 0.03, "latency_p99_us": 0.12},
@@ -126,7 +127,7 @@ def script() -> Script:
 
 def work(options: Namespace, console: Console) -> None:
     """Simulate and print the table."""
-    made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%")
+    made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%, with 95% CIs")
     for heading in ("machine", "endpoints", "more CPU"):
         made.add_column(heading)
     for heading in ("pass", "fail", "inconclusive", "rounds", "wrong endpoint"):
@@ -143,12 +144,12 @@ def cells(ended: list[Gate]) -> list[str]:
     """Count how gates ended."""
     answers = [gate.answer for gate in ended]
     shares = [
-        f"{answers.count(answer) / len(ended):.1%}"
+        share_words(answers.count(answer), len(ended))
         for answer in (GateAnswer.PASS, GateAnswer.FAIL, GateAnswer.INCONCLUSIVE)
     ]
     rounds = fmean(gate.rounds for gate in ended)
     wrong = sum(bool(gate.named - {"0"}) for gate in ended)
-    return [*shares, f"{rounds:.1f}", f"{wrong / len(ended):.1%}"]
+    return [*shares, f"{rounds:.1f}", share_words(wrong, len(ended))]
 
 
 if __name__ == "__main__":

@@ -35,12 +35,16 @@ def test_results_grow_and_are_counted_by_case(tmp_path: Path) -> None:
     console.print(gates.table(lab.read_as(results, gates.Answered)))
     rows = [line for line in console.export_text().splitlines() if "no change" in line]
     assert [cell.strip() for cell in rows[0].split("│")[1:-1]] == [
-        *("no change", "2", "1", "0", "0", "1", "6.0", "60")
+        *("no change", "2", "50% (1.3–98.7)", "1", "0", "0", "1", "6.0", "60")
     ]
     assert len(rows) == 2
 
 
 def test_head_alone_costs_more() -> None:
-    settings = gates.CASES[2].asked.arguments["settings"]
+    settings = gates.CASES[3].asked.arguments["settings"]
     assert settings['variants."baseline again".settings.cost_us'] == 100
     assert settings['variants."head".settings.cost_us'] == 110
+
+
+def test_what_is_right_hangs_on_the_limit() -> None:
+    assert [case.right.value for case in gates.CASES] == ["pass", "pass", "fail", "fail", "pass"]

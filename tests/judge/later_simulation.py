@@ -5,7 +5,7 @@ the servers' CPUs for 0.2 to 3 s, which steal and run queues show as a probe wou
 grows to a plateau, or with the logarithm of time. Run as a program it prints the table of
 docs/validation/coverage.md:
 
-    cd tests && PYTHONPATH=. uv run python judge/later_simulation.py [LOOKS]
+    cd tests && PYTHONPATH=.:../bench uv run python judge/later_simulation.py [LOOKS]
 """
 
 import sys
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv
 
 from builders import START, latencies, load_result, server_use
+from rig.shares import share_words
 from webdyno.judge.interval import Logs
 from webdyno.judge.long_look import look_at
 from webdyno.model.long_look import LongLook, ServerSample
@@ -214,21 +214,15 @@ def _held(server: Server, at_s: Logs, rng: np.random.Generator) -> Logs:
     return np.asarray(START_MEMORY + pages + grown + leaked)
 
 
-def share_words(share: float, how_many: int) -> str:
-    """Say a share of looks, with its 95% interval (Clopper and Pearson, Biometrika 1934)."""
-    seen = round(share * how_many)
-    low = betaincinv(seen, how_many - seen + 1, 0.025) if seen else 0.0
-    high = betaincinv(seen + 1, how_many - seen, 0.975) if seen < how_many else 1.0
-    return f"{share:.1%} ({100 * low:.1f} to {100 * high:.1f})"
-
-
 def main() -> None:
     """Print how often what is seen."""
     how_many = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     print("| server | stalls | slow stretches | drift | memory growth |")  # noqa: T201
     print("| --- | --- | --- | --- | --- |")  # noqa: T201
     for name, server in (STEADY | THERE).items():
-        cells = [share_words(it, how_many) for it in shares(server, how_many).values()]
+        cells = [
+            share_words(round(it * how_many), how_many) for it in shares(server, how_many).values()
+        ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)  # noqa: T201
 
 
