@@ -76,7 +76,7 @@ def _answer(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[do
         ],
         style="listed",
     )
-    yield from (doc.Paragraph(said) for said in _beside(history, curves))
+    yield from (doc.Paragraph(said) for said in dict.fromkeys(_beside(history, curves)))
 
 
 def _headline(history: Sequence[PastGate], curves: Sequence[Curve]) -> doc.Headline:
@@ -128,7 +128,7 @@ def _beside(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[st
             elif change_tone(curve, level) is Verdict.SLOWER and (
                 said := _bisection(earlier, later, curve.endpoint)
             ):
-                yield f"{curve.endpoint} {label}: find the commit by `{said}`."
+                yield f"{curve.endpoint}: find the commit by `{said}`."
 
 
 def _bisection(earlier: PastGate, later: PastGate, endpoint: str) -> str:
