@@ -35,7 +35,8 @@ def main() -> int:
     missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
     # Those that no stack has, and those of some settings alone, which tests have.
     needs = [need for it in catalogue.services.values() for need in it.needs.values()]
-    wanted = [it for it in needs if not it.optional and (not it.when or PROTOCOL in it.when)]
+    settings = {PROTOCOL, "gzip"}
+    wanted = [it for it in needs if not it.optional and (not it.when or settings & it.when.keys())]
     missing += dict.fromkeys(it.apt for it in wanted if find(it) is None)
     if not missing:
         return 0

@@ -3,9 +3,8 @@
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src/webdyno"
+from sources import MODULES, SOURCE
 
 # What each module has that is one of several of a kind, to be called by the kind's name.
 PROTOCOLS = {
@@ -31,16 +30,10 @@ def test_no_name_is_defined_twice() -> None:
 
 def test_no_module_defines_a_name_twice() -> None:
     """The second value would hold for both, as where files were joined, and no checker says so."""
-    for file in modules():
+    for file in MODULES:
         names = Counter(_defined(ast.parse(file.read_text())))
         twice = [name for name, times in names.items() if times > 1]
         assert not twice, f"{file.relative_to(SOURCE)} defines {', '.join(twice)} twice"
-
-
-def modules() -> list[Path]:
-    """Give the modules of webdyno; the catalog has programs that are served."""
-    found = SOURCE.rglob("*.py")
-    return sorted(it for it in found if not it.is_relative_to(SOURCE / "catalog"))
 
 
 def _defined(module: ast.Module) -> Iterator[str]:
@@ -59,7 +52,7 @@ def _defined(module: ast.Module) -> Iterator[str]:
 def public_definitions() -> dict[str, list[str]]:
     """Give the modules that define each public class or function at their top."""
     found = defaultdict[str, list[str]](list)
-    for file in modules():
+    for file in MODULES:
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         names = {it.name for it in ast.parse(file.read_text()).body if isinstance(it, kinds)}
         for name in names:

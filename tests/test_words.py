@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sources import MODULES, SOURCE
+
 HOME = Path(__file__).parent.parent
-SOURCE = HOME / "src/webdyno"
 SNAPSHOTS = HOME / "tests/report/snapshots"
 
 DENIED = {
@@ -119,7 +120,7 @@ OTHER_PROGRAMS = {
 
 @pytest.mark.parametrize(
     "package",
-    sorted({it.parent for it in SOURCE.rglob("*.py")} - set((SOURCE / "readers").rglob("*"))),
+    sorted({it.parent for it in MODULES} - set((SOURCE / "readers").rglob("*"))),
     ids=lambda it: it.name,
 )
 def test_messages(package: Path) -> None:

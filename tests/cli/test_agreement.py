@@ -16,7 +16,7 @@ from webdyno.definitions.catalogue import BUILT_IN
 from webdyno.definitions.foreign import commands_around_rounds
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide_packages
+from webdyno.lab.consent import agree_to_catalogues, agree_to_foreign, provide
 from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.exit_codes import Exit
@@ -205,6 +205,6 @@ def test_without_a_terminal_nothing_is_installed(answers: pytest.MonkeyPatch) ->
     with pytest.raises(
         OperationError, match=r"nothing was installed.*--yes(.|\n)*apt-get install .*no-such"
     ):
-        provide_packages([], [], [need], caller())
+        provide([], [], [need], caller())
     with pytest.raises(AssertionError, match="something was run"):
-        provide_packages([], [], [need], caller(yes=True))
+        provide([], [], [need], caller(yes=True))

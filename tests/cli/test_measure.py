@@ -35,7 +35,7 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
         asked.extend([{each.name for each in stacks}, {each.name for each in sites}])
         raise UserError(f"nobody agreed, yes={caller.yes}")
 
-    monkeypatch.setattr(measure, "provide_packages", refuse)
+    monkeypatch.setattr(measure, "provide", refuse)
     catalogue = Catalogue.load()
     experiment = read_experiment(CommandLine(VARIED, {}), [], catalogue)
     with pytest.raises(UserError, match="nobody agreed, yes=False"):

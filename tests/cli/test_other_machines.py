@@ -99,7 +99,7 @@ def test_a_run_that_began_with_the_flag_asks_for_it_anew(
 
 def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[Need]] = []
-    monkeypatch.setattr(measure, "provide_packages", lambda *it: asked.append(list(it[2])))
+    monkeypatch.setattr(measure, "provide", lambda *it: asked.append(list(it[2])))
     experiment, catalogue = resolved(folder)
     with pytest.raises(UserError, match="load them"):
         measure.measure_anew("mine", experiment, catalogue, folder / "out", CALLER)

@@ -11,6 +11,7 @@ import pytest
 
 from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
+from webdyno.model.stack import Page
 from webdyno.run import preflight
 from webdyno.run.planned import PlannedRequest
 from webdyno.run.preflight import Undecodable, ask_all, decoded
@@ -117,3 +118,20 @@ def test_bodies_that_are_cut_off_or_never_end_are_no_pages(
 def test_an_encoding_that_nobody_asked_for_is_no_answer() -> None:
     with pytest.raises(Undecodable, match="'gzip', which nobody asked for"):
         decoded(gzip.compress(b"page"), "gzip", {"identity"})
+
+
+@pytest.mark.parametrize(
+    ("headers", "lacking"),
+    [
+        ({"Content-length": "^13$"}, None),
+        ({"Content-Length": "^14$"}, "Content-Length, which should match ^14$"),
+        ({"Content-Length": "13", "Date": " GMT$"}, "Date, which should match  GMT$"),
+    ],
+)
+def test_headers_that_the_site_demands(
+    url: str, headers: dict[str, str], lacking: str | None
+) -> None:
+    page = Page(headers=headers, reads=3)
+    asked = PlannedRequest("/hello", Expectation(200), page=page)
+    (response,) = ask_all(url, [asked], Load())
+    assert (response.lacks_header, response.expected_reads) == (lacking, 3)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +12,11 @@ from webdyno.cli.flags import PLAIN_NEW_RUN, ExplainToo, NewRunFlags, Output
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
+
+if TYPE_CHECKING:  # pydantic takes a while to import
+    from webdyno.definitions import Catalogue
+    from webdyno.lab.caller import Caller
+    from webdyno.model.stack import Site
 
 USUAL_SITE = "static"
 
@@ -25,7 +30,7 @@ def compare(
         ),
     ],
     all_: Annotated[
-        bool, Parameter(name="--all", help="Every stack that can serve the site.")
+        bool, Parameter(name="--all", help="Every stack that can serve the site and is built.")
     ] = False,
     asked: AskedFlags = NOTHING_SAID,
     explain: ExplainToo = False,
@@ -46,7 +51,7 @@ def compare(
 
         webdyno compare nginx lighttpd caddy apache-event --path /100KB.txt
 
-        webdyno compare --all --site hello-php --time 30m
+        webdyno compare --all --site fortunes --time 15m
     """
     from webdyno.cli.explain import explain_afterwards
     from webdyno.cli.progress import at_terminal
@@ -60,7 +65,7 @@ def compare(
         if named:
             raise UserError(f"--all: names every stack; omit {', '.join(named)}")
         served = known.site(asked.site or USUAL_SITE)
-        named = [stack.name for stack in known.stacks.values() if served in known.sites_for(stack)]
+        named = _all_built(known, served, at_terminal(run.how))
         asked = replace(asked, site=served.name)
     _refuse_too_few(named)
     more = race_of(named)
@@ -73,6 +78,22 @@ def compare(
     return measure_and_show(
         name, experiment, catalogue, output, run.how, fail_if=run.fail_if, afterwards=afterwards
     )
+
+
+def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str]:
+    """Name the stacks that can serve a site and whose programs are built; tell of the others."""
+    from webdyno.stack.programs import unbuilt
+
+    able = [stack for stack in known.stacks.values() if served in known.sites_for(stack)]
+    missing = [stack.name for stack in able if unbuilt([stack])]
+    built = [stack.name for stack in able if stack.name not in missing]
+    if missing:
+        install = command("doctor", "--install", *missing)
+        told = f"excluded, because they aren't built: {', '.join(missing)}; {install} builds them"
+        if len(built) < 2:
+            raise UserError(f"--all: {told}")
+        caller.tell(told)
+    return built
 
 
 def _refuse_too_few(systems: Sequence[str]) -> None:

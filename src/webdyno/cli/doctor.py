@@ -35,7 +35,7 @@ def doctor(
         Parameter(help="Measure what the load generator reaches here at most, and the noise."),
     ] = False,
     install: Annotated[
-        bool, Parameter(help="Install the packages that stacks, and all their sites, need.")
+        bool, Parameter(help="Install and build what stacks, and all their sites, need.")
     ] = False,
     body: Annotated[
         Sequence[str], Parameter(help="SIZE: with --calibrate: length of responses.")
@@ -84,10 +84,10 @@ def doctor(
 def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
     """Install what stacks and their sites need, ahead of any run."""
     from webdyno.cli.progress import at_terminal
-    from webdyno.lab.consent import provide_packages
+    from webdyno.lab.consent import provide
     from webdyno.report.console import plain_console
 
     wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
-    provide_packages(wanted, list(sites.values()), [], at_terminal(RunFlags(yes=yes)))
+    provide(wanted, list(sites.values()), [], at_terminal(RunFlags(yes=yes)))
     plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")

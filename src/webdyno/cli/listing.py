@@ -52,11 +52,23 @@ def _list_stacks(catalogue: "Catalogue") -> None:
     from webdyno.report.console import plain_console, print_table
 
     rows = [
-        (stack.name, stack.title, _sites(catalogue, stack)) for stack in catalogue.stacks.values()
+        (stack.name, _with_versions(stack), _sites(catalogue, stack))
+        for stack in catalogue.stacks.values()
     ]
     print_table(("stack", "what it is", "sites"), rows)
     said = f"\n'{command('list', 'NAME')}' shows a stack's settings."
     plain_console().print(said, style="dim")
+
+
+def _with_versions(stack: "Stack") -> str:
+    """Give a stack's title, and what the lock files of its programs pin."""
+    from webdyno.stack.lock_files import locked_versions
+
+    locked = [
+        it for part in stack.services.values() for it in locked_versions(part.service).items()
+    ]
+    named = ", ".join(f"{name} {version}" for name, version in locked)
+    return f"{stack.title} ({named})" if named else stack.title
 
 
 def _list_sites(catalogue: "Catalogue") -> None:
@@ -106,7 +118,7 @@ def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> N
     from webdyno.stack.needs import packages_of
 
     services = ", ".join(f"{role} ({part.service.name})" for role, part in stack.services.items())
-    console.print(Text.assemble((stack.name, "bold"), f": {stack.title}"))
+    console.print(Text.assemble((stack.name, "bold"), f": {_with_versions(stack)}"))
     console.print(f"services  {services}")
     console.print(f"packages  {', '.join(packages_of(stack))}")
     console.print(f"sites     {_sites(catalogue, stack)}\n")

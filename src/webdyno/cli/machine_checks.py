@@ -124,14 +124,16 @@ def _engine() -> Check:
 
 def _package_checks(catalogue: Catalogue) -> Iterator[Check]:
     from webdyno.stack.needs import missing_packages
+    from webdyno.stack.programs import unbuilt
 
     for stack in catalogue.stacks.values():
         missing = missing_packages([stack])
+        wanting = f"missing: {', '.join(missing)}" if missing else unbuilt([stack]) and "not built"
         yield Check(
             f"stack {stack.name}",
-            f"missing: {', '.join(missing)}" if missing else "installed",
-            "webdyno asks to install them when they are needed" if missing else stack.title,
-            good=not missing,
+            wanting or "installed",
+            "webdyno asks to provide that when it is needed" if wanting else stack.title,
+            good=not wanting,
         )
 
 

@@ -68,7 +68,7 @@ def up(
     from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
     from webdyno.host.this_machine import Testbed
     from webdyno.host.workspace import Workspace
-    from webdyno.lab.consent import agree_to_catalogues, provide_packages, refuse_other_machines
+    from webdyno.lab.consent import agree_to_catalogues, provide, refuse_other_machines
     from webdyno.lab.names import NamedSystem
     from webdyno.lab.systems import one_system
     from webdyno.report.console import plain_console
@@ -103,7 +103,7 @@ def up(
     settings = read_settings(wanted, of_stack, served)
     refuse_other_machines([wanted], caller)
     agree_to_catalogues([wanted], [served], caller)
-    provide_packages([wanted], [served], [], caller)
+    provide([wanted], [served], [], caller)
     console, testbed = plain_console(), Testbed()
     with (
         Workspace() as scratch,

@@ -173,6 +173,10 @@ class RemoteServers(ServersHost):
         for host in reversed(self._where.pop(variant, [])):
             self._agents[host].stop(variant)
 
+    def broken_rule(self, variant: str) -> str | None:
+        """Ask from the front's host."""
+        return self._agents_of(variant)[-1].broken_rule(variant)
+
     def check_alive(self, variant: str) -> None:
         for agent in self._agents_of(variant):
             agent.check_alive(variant)

@@ -47,6 +47,7 @@ from webdyno.run.local_backend import Agent, OpenTestbeds, surroundings_on
 from webdyno.run.planned import PlannedVariant, plan_variants, variants_of_all_points
 from webdyno.stack.layout import Placement
 from webdyno.stack.needs import install_packages, missing_packages
+from webdyno.stack.programs import build_program, unbuilt
 
 EVERY_S = 0.1
 CONNECTED_WITHIN_S = 0.5
@@ -164,12 +165,15 @@ class RoleAgent(Agent, RemoteAgent):
             return surroundings_on(self._as_host(testbed), self._experiment, variants)
 
     def _provide(self, variants: Sequence[PlannedVariant]) -> None:
-        lacking = missing_packages(
-            [variant.stack for variant in variants], [variant.site for variant in variants]
-        )
-        if lacking and not self._yes:
-            raise OperationError(f"it lacks {', '.join(lacking)}; --yes installs that there")
+        stacks = [variant.stack for variant in variants]
+        lacking = missing_packages(stacks, [variant.site for variant in variants])
+        to_build = unbuilt(stacks)
+        if not self._yes and (lacking or to_build):
+            wanted = [*lacking, *(f"the build of {service.title}" for service in to_build)]
+            raise OperationError(f"it lacks {', '.join(wanted)}; --yes provides that there")
         install_packages(lacking, lambda _: True)
+        for service in to_build:
+            build_program(service, lambda _: None)
 
     def answer_heartbeats(self) -> tuple[str, int]:
         return self._address, HeartbeatServer(self._address).port

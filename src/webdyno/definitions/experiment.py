@@ -124,20 +124,47 @@ def _inside(key: KeyPath, table: KeyPath) -> bool:
     return key[: len(table)] == table
 
 
+_PATHS: tuple[KeyPath, ...] = (("load", "paths"), (FACTORS, "load.paths"), ("requests",))
+"""Where an experiment says what all its variants are asked for."""
+
+
 def _with_site_defaults(data: dict[str, Any], names: Names) -> dict[str, Any]:
     """Add the settings that suit the site, and its first path, where there are no others."""
     site = _site_in(data, names)
     if site is None:
         return data
-    data = _with_paths_of_variants(data, names)
-    paths = {} if data.get("requests") else {"paths": [site.ready_path]}
-    defaults: dict[str, dict[str, Any]] = {"load": paths, "measure": {}}
-    for table, default in defaults.items():
+    data = _with_settings_of_site(_with_paths_of_variants(data, names), site, names)
+    if site.requests and not any(_has(data, key) for key in _PATHS):
+        given = with_contents({"requests": site.requests}, site.folder, lambda _: str(site.folder))
+        data = {**data, **given}
+    load = {"paths": [site.ready_path], **site.suggests.get("load", {})}
+    if data.get("requests"):
+        del load["paths"]
+    for table, suggested in (("load", load), ("measure", site.suggests.get("measure", {}))):
         given = data.get(table, {})
         if isinstance(given, dict):
-            suggested = site.suggests.get(table, {})  # type: ignore[call-overload]
-            data = {**data, table: {**default, **suggested, **given}}
+            data = {**data, table: {**suggested, **given}}
     return data
+
+
+def _with_settings_of_site(data: dict[str, Any], site: Site, names: Names) -> dict[str, Any]:
+    """Give variants the settings that suit the site, where they have such and none is given."""
+    suggested, variants = site.suggests.get("settings"), data.get("variants")
+    if not suggested or not isinstance(variants, dict):
+        return data
+    return {
+        **data,
+        "variants": {name: _suited(it, suggested, names) for name, it in variants.items()},
+    }
+
+
+def _suited(variant: object, suggested: Mapping[str, object], names: Names) -> object:
+    stack = names.stacks.get(str(variant.get("stack"))) if isinstance(variant, dict) else None
+    if stack is None or not isinstance(variant, dict):
+        return variant
+    given = variant.get("settings", {})
+    known = {name: it for name, it in suggested.items() if name in stack.exposed_settings()}
+    return {**variant, "settings": {**known, **given}} if isinstance(given, dict) else variant
 
 
 def _site_in(table: dict[str, Any], names: Names) -> Site | None:
@@ -148,8 +175,7 @@ def _site_in(table: dict[str, Any], names: Names) -> Site | None:
 def _with_paths_of_variants(data: dict[str, Any], names: Names) -> dict[str, Any]:
     """Give variants that have a site of their own its first path, where nobody names other ones."""
     variants = data.get("variants")
-    paths_of_all = (("load", "paths"), (FACTORS, "load.paths"), ("requests",))
-    if not isinstance(variants, dict) or any(_has(data, key) for key in paths_of_all):
+    if not isinstance(variants, dict) or any(_has(data, key) for key in _PATHS):
         return data
     for name, variant in variants.items():
         site = _site_in(variant, names) if isinstance(variant, dict) else None

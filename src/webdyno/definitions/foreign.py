@@ -46,6 +46,7 @@ def foreign_parts(stacks: Iterable[Stack], sites: Iterable[Site]) -> list[Foreig
 
 def _service(service: Service) -> ForeignPart:
     commands = [
+        *(service.build.commands if service.build else []),
         service.check,
         *service.initialise,
         *service.before_start,
@@ -54,11 +55,12 @@ def _service(service: Service) -> ForeignPart:
         service.ready,
         service.snapshot,
         service.restore,
+        service.query,
         service.counts,
         *([service.version.command] if isinstance(service.version, Version) else []),
         *(version.command for version in service.modules.values()),
     ]
-    neighbours = list(service.files.values())
+    neighbours = _neighbours(service)
     fingerprint = _fingerprint(service.folder, neighbours)
     return ForeignPart(
         folder=service.folder,
@@ -69,6 +71,15 @@ def _service(service: Service) -> ForeignPart:
         in_folder=Path(service.own.folder or service.folder) if service.own else None,
         in_container=service.own is not None and service.own.container_port is not None,
     )
+
+
+def _neighbours(service: Service) -> list[str]:
+    """Name the files of other services' folders that a service has, as it may: `OTHER/FILE`."""
+    if service.build is None:
+        return list(service.files.values())
+    program = service.build.program
+    inside = checked_files(service.beside(program)) if service.beside(program).is_dir() else {}
+    return [*service.files.values(), *(f"{program}/{name}" for name in inside)]
 
 
 def _site(site: Site) -> ForeignPart:

@@ -16,6 +16,7 @@ from typing import IO
 from webdyno.host.children import identity, must, run_program
 from webdyno.host.users import ServerUser
 from webdyno.model.errors import OperationError
+from webdyno.model.files import everything_below
 
 SOMETHING_EXCLUDED = 1
 """Exit code of a `tar` that passed over files."""
@@ -49,6 +50,14 @@ def copy_own(source: Path, target: Path) -> None:
     """Copy the content of a private folder into another one, owners and holes in files included."""
     words = ["cp", "-a", "--reflink=auto", "--sparse=always", f"{source}/.", str(target)]
     must(run_program(words, within_s=None), f"can't copy {source} to {target}")
+
+
+def let_everybody_read(top: Path) -> None:
+    """Let everybody read a folder of ours, whatever our umask is, and nobody write."""
+    for path in (top, *everything_below(top)):
+        if not path.is_symlink():
+            executable = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if executable else 0o644)
 
 
 def _copy(

@@ -1,4 +1,4 @@
-"""What needs a yes before it is done: installing packages, running what isn't webdyno's own.
+"""What needs a yes before it is done: installing, building, running what isn't webdyno's own.
 
 Of a load from a log, what isn't answered here as in the log is excluded, which is asked as well.
 """
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from webdyno.definitions import Catalogue
 from webdyno.definitions.foreign import ForeignPart, commands_around_rounds, foreign_parts
 from webdyno.lab.caller import Caller
-from webdyno.model.errors import UserError
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
 from webdyno.model.format import count, number, percent
@@ -89,24 +89,41 @@ def refuse_other_machines(
         )
 
 
-def provide_packages(
+def provide(
     stacks: Sequence[Stack], sites: Sequence[Site], tools: Iterable[Need], caller: Caller
 ) -> None:
-    """Install what stacks, sites and tools need and isn't there, unless somebody says no.
+    """Install what stacks, sites and tools need and isn't there; build programs that aren't built.
 
-    Raise OperationError when that fails or isn't agreed to.
+    One question asks for all of that. Raise OperationError when it fails or isn't agreed to.
     """
     from webdyno.stack.needs import find, install_packages, missing_packages
-
-    def agreed(question: str) -> bool:
-        if caller.yes:
-            caller.tell(f"installing packages, as {caller.spelled('--yes')} agreed to …")
-            return True
-        return bool(caller.ask(question, usual=True))
+    from webdyno.stack.programs import build_program, unbuilt
 
     packages = missing_packages(stacks, sites)
     packages += [tool.apt for tool in tools if find(tool) is None]
-    install_packages(packages, agreed)
+    to_build = unbuilt(stacks)
+    titles = ", ".join(service.title for service in to_build)
+    downloads = f"build {titles}, which downloads the packages of their lock files"
+
+    def agreed(question: str) -> bool:
+        if caller.yes:
+            caller.tell(f"{question} {caller.spelled('--yes')} agreed to that …")
+            return True
+        return bool(caller.ask(question, usual=True))
+
+    install_packages(packages, agreed, f", and {downloads}" if to_build else "")
+    if to_build and not packages and not agreed(f"{downloads}?"):
+        raise OperationError(
+            f"not built: {titles}; add {caller.spelled('--yes')} to have that done"
+        )
+    failures = []
+    for service in to_build:
+        try:
+            build_program(service, caller.tell)
+        except OperationError as failure:
+            failures.append(str(failure))
+    if failures:
+        raise OperationError("\n".join(failures))
 
 
 def _what_runs(parts: Sequence[ForeignPart]) -> str:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from webdyno.definitions import Catalogue
-from webdyno.definitions.compatibility import PROTOCOL
 from webdyno.definitions.foreign import commands_around_rounds, foreign_parts
 from webdyno.generator.interface import program
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import (
     agree_to_foreign,
-    provide_packages,
+    provide,
     refuse_other_machines,
     without_unlike,
 )
@@ -25,6 +24,8 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import SlotRecord
 from webdyno.model.service import Need
 from webdyno.run.folder import HEAD_FILE, RunFolder
+from webdyno.stack.needs import needs_of
+from webdyno.stack.service_graph import resolve_stack
 
 if TYPE_CHECKING:
     from webdyno.run.backend import Backend
@@ -241,24 +242,24 @@ def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller:
     sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in variants)]
     generators = dict.fromkeys(each.generator for each in there)
     tools = [need for name in generators if (need := program(name).need)]
-    tools += [need for each in there for need in _needs_of_protocols(each, catalogue)]
+    tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
     around = commands_around_rounds((each.state for each in there), folder)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
     if on_hosts:  # they look themselves
         return
-    provide_packages(stacks, sites, tools, caller)
+    provide(stacks, sites, tools, caller)
     _tell_of_others(caller)
 
 
-def _needs_of_protocols(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
-    """Give what servers need because of the protocol that they are asked in."""
+def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:
+    """Give what servers need because of settings, or of the protocol that they are asked in."""
     for name, variant in experiment.variants.items():
-        stack, spoken = catalogue.stack(variant.stack), experiment.load_of(name).protocol
-        for need in stack.services[stack.front].service.needs.values():
-            if need.when.get(PROTOCOL) == spoken:
-                yield need
+        stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
+        settings = experiment.settings_of(name)
+        for role in resolve_stack(stack, site, settings, server_cpus=1).roles:
+            yield from (it for it in needs_of(role).values() if it.when and not it.optional)
 
 
 def _tell_of_others(caller: Caller) -> None:

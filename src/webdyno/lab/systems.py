@@ -13,7 +13,7 @@ from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import agree_to_own, provide_packages
+from webdyno.lab.consent import agree_to_own, provide
 from webdyno.lab.names import LONGEST_NAME, NamedSystem, variant_names
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
@@ -141,7 +141,7 @@ def _requests(draft: Draft, load: Load, *, said: bool) -> list[Request]:
 
 
 def _providing(caller: Caller) -> Callable[[Iterable[Need]], None]:
-    return lambda needs: provide_packages([], [], needs, caller)
+    return lambda needs: provide([], [], needs, caller)
 
 
 def flag_of(key: str) -> str:

@@ -119,6 +119,12 @@ class Response(Model):
     """In what its body differs from the baseline's: lines of a diff."""
     lacks: str | None = None
     """Text that the valid response contains and this one doesn't."""
+    lacks_header: str | None = None
+    """A header that the valid response has and this one doesn't, and what its value should be."""
+    expected_reads: Count = 0
+    """Rows that it takes from a database, each by a statement of its own."""
+    has_rules: bool = False
+    """Whether the site's rules say what is right, so that bodies may differ otherwise."""
     is_login: bool = False
     """Of a user who was not let in; `error` says why."""
 
@@ -142,6 +148,8 @@ class PreflightRecord(Model):
     """By variant: settings that should be equal or be known to differ."""
     ran_before: list[str] = []
     """Variants that somebody else had started before the run: the same start in all rounds."""
+    broken_rules: dict[str, str] = {}
+    """By variant: what breaks a rule of its site; looked for once, before anything is measured."""
 
 
 class IncidentRecord(Model):

@@ -26,12 +26,16 @@ def _variable_name(name: str) -> str:
     return name
 
 
-def _has_a_group(pattern: str) -> str:
+def _pattern(pattern: str) -> str:
     try:
-        groups = regex.compile(pattern).groups
+        regex.compile(pattern)
     except (regex.error, OverflowError, RecursionError) as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
-    if not groups:
+    return pattern
+
+
+def _has_a_group(pattern: str) -> str:
+    if not regex.compile(pattern).groups:
         raise ValueError(f"{pattern!r} has no group: ( and ) around the part that is the version")
     return pattern
 
@@ -42,6 +46,8 @@ Arguments = list[Text]
 """A command line; each word is a template, and one that renders to nothing is excluded."""
 Variable = Annotated[str, AfterValidator(_variable_name)]
 """Name of an environment variable."""
+Pattern = Annotated[str, Field(max_length=1000), AfterValidator(_pattern)]
+"""A regular expression."""
 
 
 class Need(Model):
@@ -69,7 +75,7 @@ class Version(Model):
     """How a service says its version."""
 
     command: Arguments
-    pattern: Annotated[str, Field(max_length=1000), AfterValidator(_has_a_group)]
+    pattern: Annotated[Pattern, AfterValidator(_has_a_group)]
     """A regular expression whose first group is the version."""
 
 
@@ -100,6 +106,17 @@ class PassesOn(Model):
     """As it is written there."""
     at: OneLine
     """File and line."""
+
+
+class BuildSteps(Model):
+    """How a service's program is made ready to be started: once, outside of any timing."""
+
+    program: InsidePath = "program"
+    """The folder of its sources and lock file; `OTHER/FOLDER` is one of a neighboring service."""
+    commands: Annotated[list[Arguments], Field(min_length=1)]
+    """Run one after the other in a copy of that folder, with network; later starts need none."""
+    packages: list[OneLine] = []
+    """Packages of the lock file whose versions are told, the one that gives its version first."""
 
 
 class Own(Model):
@@ -153,6 +170,8 @@ class Service(Model):
 
     `OTHER/FILE` is a template of a neighbouring folder, for what several services share.
     """
+    build: BuildSteps | None = None
+    """None where there is nothing to build."""
     folders: list[InsidePath] = []
     """Folders that the server expects in its own folder, made before it starts."""
     check: Arguments = []
@@ -191,6 +210,8 @@ class Service(Model):
     """Remembers all that it holds, while it runs."""
     restore: Arguments = []
     """Puts that back; its clients stay connected."""
+    query: Arguments = []
+    """Answers SQL that is given to it with the rows' values, divided by `|`, a line for each."""
     counts: Arguments = []
     """Prints what a database counts itself, as lines of JSON: see `webdyno.probe.databases`."""
     facts: dict[str, Text] = {}
@@ -207,6 +228,11 @@ class Service(Model):
     def where(self) -> str:
         """Name what people would correct: what they wrote, or the file."""
         return self.own.written if self.own else str(self.folder / "service.toml")
+
+    def beside(self, name: str) -> Path:
+        """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`."""
+        own = self.folder / name
+        return own if own.exists() else self.folder.parent / name
 
     @model_validator(mode="after")
     def _is_started_or_runs(self) -> "Service":

@@ -4,15 +4,16 @@ import hashlib
 from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, NonNegativeInt, model_validator
 
 from webdyno.model.base import Model
 from webdyno.model.files import InsidePath, PlainName, RoleName
 from webdyno.model.request import MOST_PATHS, WrittenPath, encoded, spell_out
-from webdyno.model.service import Arguments, Need, Service, Text, Variable
+from webdyno.model.service import Arguments, Need, Pattern, Service, Text, Variable
 from webdyno.model.setting import Setting, SettingValue
+from webdyno.model.text import OneLine
 
 
 class RoleDefinition(Model):
@@ -149,6 +150,10 @@ class Page(Model):
     """None where the body may differ from one response to the next."""
     body_contains: str | None = None
     """A part of the body that shows it to be the right page."""
+    headers: dict[OneLine, Pattern] = {}
+    """Headers that the response must have, each with a regular expression for its value."""
+    reads: NonNegativeInt = 0
+    """How many rows it takes from a database, each by a statement of its own."""
 
     def matches(self, status: int, body: bytes) -> bool:
         """Whether a response is the right one."""
@@ -183,6 +188,9 @@ class Web(Model):
     fallback: str | None = None
     """The path that answers for every path without a file, such as `/index.php`."""
 
+
+Rule = Literal["json", "db", "queries", "updates", "fortunes", "crud", "upload"]
+"""What responses are held to beside their pages, see webdyno.run.rules."""
 
 ANYTHING = "anything"
 """What a program serves of which nobody knows what it can serve: the pre-flight check will tell."""
@@ -223,9 +231,14 @@ class Site(Model):
     """Variables for all services and commands, as templates; how its code learns where things are.
     """
     settings: dict[str, Setting] = {}
-    suggests: dict[Literal["load", "measure"], dict[str, SettingValue]] = {}
-    """Settings of an experiment that suit it; `webdyno compare` starts from them. A page that takes
-    the servers a tenth of a second needs longer slots than a small file."""
+    suggests: dict[Literal["load", "measure", "settings"], dict[str, Any]] = {}
+    """Settings of an experiment that suit it, and of stacks that have such; `webdyno compare`
+    starts from them. A page that takes the servers a tenth of a second needs longer slots than a
+    small file."""
+    requests: list[dict[str, Any]] = []
+    """What a load asks for unless it names paths or requests, as an experiment has them."""
+    rules: list[Rule] = []
+    """Checked before anything is measured; a stack that breaks one is refused."""
 
     def page(self, path: str) -> Page:
         """Give the valid response to a path; one that isn't listed has to answer 200, no more."""

@@ -6,32 +6,26 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from webdyno.host.building import DONE, KEPT_FOR_S, run_build
 from webdyno.host.children import must
-from webdyno.host.machine import allowed_cpus
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, home_of
-from webdyno.host.workspace import Workspace, home_folder, open_folder, open_lock
+from webdyno.host.workspace import home_folder, open_folder, open_lock
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.format import duration, last_lines, listed_to
+from webdyno.model.format import duration, listed_to
 from webdyno.model.text import hide, secret_values, with_secrets
 from webdyno.revisions.repository import Repository, Revision, run_as
 
 FORMAT = 1
 """Of a kept build; those of another format are made again."""
-DONE = "built"
-"""The file that tells that a build is complete."""
-WITHIN_S = 3600.0
-KEPT_FOR_S = 30 * 86_400
-SHOWN_LINES, SHOWN_IGNORED, SHOWN_WRITTEN = 25, 8, 3
+SHOWN_IGNORED, SHOWN_WRITTEN = 8, 3
 CACHES = ("/__pycache__/", "/.cache/", "/cache/", ".log", ".pid")
 """Parts of names of files that no response should depend on."""
 REPOSITORY = "REPOSITORY"
 """The variable that tells a build where the user's own working tree is."""
-SHOWN_BYTES = 16_384
-MOST_LOG_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -119,39 +113,25 @@ def _written_since(user: ServerUser | None, kept: Path) -> str | None:
 
 
 def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name: str) -> None:
-    """Run the build under a warden, so that nothing of it outlives webdyno."""
     user = repository.user
     theirs = os.environ if user is None else {}
     variables = recipe.environment
-    testbed = Testbed().with_user(user)
-    with Workspace() as workspace:
-        log = workspace.path / "build.log"
-        code = testbed.run(
-            ["/bin/sh", "-c", recipe.build or ":"],
-            cwd=folder,
-            env={
-                **theirs,
-                REPOSITORY: str(repository.top),
-                **{name: with_secrets(it, os.environ) for name, it in variables.items()},
-            },
-            log=log,
-            workspace=workspace,
-            within_s=WITHIN_S,
-            cpus=sorted(allowed_cpus()),
-        )
-        with log.open("rb") as file:
-            said = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
-    said = hide(said, secret_values(variables.values(), os.environ))
-    log = kept / "build.log"
-    run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=said)
-    if code == 0:
-        return
-    how = f"exit code {code}" if code is not None else f"no end within {duration(WITHIN_S)}"
-    end = last_lines(said[-SHOWN_BYTES:], SHOWN_LINES)
-    raise OperationError(
-        f"the build of {name} failed with {how}: {recipe.build}\n"
-        f"the end of its log ({log}):\n{end}{_lacking(repository)}"
+    command = recipe.build or ":"
+    end = run_build(
+        ["/bin/sh", "-c", command],
+        Testbed().with_user(user),
+        folder=folder,
+        environment={
+            **theirs,
+            REPOSITORY: str(repository.top),
+            **{name: with_secrets(it, os.environ) for name, it in variables.items()},
+        },
     )
+    end = replace(end, said=hide(end.said, secret_values(variables.values(), os.environ)))
+    log = kept / "build.log"
+    run_as(user, ["/bin/sh", "-c", 'cat >"$1"', "sh", log], given=end.said)
+    if end.code != 0:
+        raise OperationError(f"{end.failure(name, command, log)}{_lacking(repository)}")
 
 
 def _lacking(repository: Repository) -> str:

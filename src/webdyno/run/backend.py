@@ -119,6 +119,9 @@ class ServersHost(Protocol):
     def stop(self, variant: str) -> None:
         """Stop a variant's servers, and leave nothing of them."""
 
+    def broken_rule(self, variant: str) -> str | None:
+        """Say what breaks a rule of a variant's site; None where nothing does."""
+
     def check_alive(self, variant: str) -> None:
         """Raise StackDied where a service of a variant has ended."""
 

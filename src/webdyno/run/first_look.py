@@ -45,7 +45,9 @@ def look_first(point: RunningPoint) -> None:
                     raise
                 point.progress.notice(f"{death.what}: the run continues without it")
         preflight = run_preflight(
-            [variant for variant in variants if variant.name in running.up], running
+            [variant for variant in variants if variant.name in running.up],
+            running,
+            by_rules=True,
         )
     point.used_s += time.monotonic() - began
     if differences := response_differences(preflight, point.experiment):

@@ -46,6 +46,7 @@ from webdyno.run.backend import (
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant, variants_of_all_points
 from webdyno.run.preflight import ask_all
+from webdyno.run.rules import broken_rule
 from webdyno.run.user_preflight import ask_as_user
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
@@ -124,6 +125,11 @@ class Agent(ServersHost, ClientsHost):
     def stop(self, variant: str) -> None:
         if (stack := self._stacks.pop(variant, None)) is not None:
             stack.stop()
+
+    def broken_rule(self, variant: str) -> str | None:
+        planned, testbed = self._variants[variant], self._testbeds[variant].testbed
+        stack = self._stacks[variant]
+        return broken_rule(stack, planned.site, planned.load, testbed.client_socket)
 
     def check_alive(self, variant: str) -> None:
         self._stacks[variant].check_alive()

@@ -3,7 +3,7 @@
 import base64
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webdyno.definitions import Catalogue
@@ -15,7 +15,7 @@ from webdyno.model.point import plan_points
 from webdyno.model.request import Request, endpoints_of, with_headers
 from webdyno.model.service import SERVER_ERROR
 from webdyno.model.setting import SettingValue
-from webdyno.model.stack import Site, Stack
+from webdyno.model.stack import Page, Site, Stack
 from webdyno.model.text import secret_values, with_secrets
 from webdyno.run.users import encoding_of, engine_values, sent_form, sent_path, with_places
 from webdyno.stack.ready import FirstRequest
@@ -40,6 +40,10 @@ class PlannedRequest:
     endpoint: str | None = None
     contains: str | None = None
     """Text that the valid response contains."""
+    page: Page = field(default_factory=Page)
+    """What the site says of it."""
+    has_rules: bool = False
+    """Whether the site's rules say what is right, whatever else responses hold."""
     step: Step | None = None
     """What a user does with it; None where connections are no users."""
 
@@ -156,7 +160,21 @@ def _spelled_out(
         for path in paths
     )
     weight = request.weight / len(paths)
-    return [replace(it, weight=weight, endpoint=endpoint) for it in planned]
+    return [
+        replace(
+            it,
+            weight=weight,
+            endpoint=endpoint,
+            page=_page(request, path, site),
+            has_rules=bool(site.rules),
+        )
+        for it, path in zip(planned, paths, strict=True)
+    ]
+
+
+def _page(request: Request, path: str, site: Site) -> Page:
+    """Give what the site says of a GET's response."""
+    return site.page(path) if request.method == "GET" and site.paths else Page()
 
 
 def _planned(

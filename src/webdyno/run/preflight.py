@@ -81,6 +81,8 @@ def unanswered(asked: PlannedRequest) -> Response:
         expected_status=asked.expect.status,
         expected_sha256=asked.expect.body_sha256,
         expected_bytes=asked.expect.body_bytes,
+        expected_reads=asked.page.reads,
+        has_rules=asked.has_rules,
         status=None,
     )
 
@@ -109,8 +111,19 @@ def described(
         body_bytes=len(body),
         body_sha256=hashlib.sha256(body).hexdigest(),
         lacks=asked.contains if lacks else None,
+        lacks_header=_lacking(said.headers, asked.page.headers),
         body_start=body[:SHOWN_BYTES].decode("utf-8", "replace"),
     )
+
+
+def _lacking(headers: Sequence[tuple[str, str]], wanted: Mapping[str, str]) -> str | None:
+    """Name a header that should be there, with what its value should match; None if all are."""
+    there = dict(headers)
+    for name, pattern in wanted.items():
+        value = header(there, name)
+        if value is None or not regex.search(pattern, value, timeout=WITHIN_S):
+            return f"{name}, which should match {pattern}"
+    return None
 
 
 class Undecodable(Exception):  # noqa: N818 (it becomes a line of the pre-flight check)

@@ -74,7 +74,11 @@ def _services(variants: Iterable[PlannedVariant]) -> Iterator[Service]:
 
 
 def _copy_neighbours(service: Service, services: Path) -> None:
-    """Copy the templates that a service takes from neighbouring folders: `OTHER/FILE`."""
+    """Copy what a service takes from neighbouring folders: `OTHER/FILE`, `OTHER/PROGRAM`."""
+    if service.build and not (service.folder / service.build.program).exists():
+        target = services / service.build.program
+        if not target.exists():
+            _copy(service.beside(service.build.program), target)
     for template in service.files.values():
         neighbour = service.folder.parent / template
         if not (service.folder / template).exists() and neighbour.is_file():

@@ -149,9 +149,19 @@ def plan_slots(
     ]
 
 
-def run_preflight(variants: Sequence[PlannedVariant], running: RunningRound) -> PreflightRecord:
-    """Ask all variants the same before the load, where they speak HTTP."""
+def run_preflight(
+    variants: Sequence[PlannedVariant], running: RunningRound, *, by_rules: bool = False
+) -> PreflightRecord:
+    """Ask all variants the same before the load, where they speak HTTP.
+
+    `by_rules`: hold them to the rules of their sites as well, which change what databases hold.
+    """
     point, up = running.point, running.up
+    broken = {
+        variant.name: what
+        for variant in variants
+        if by_rules and (what := point.testbed.servers.broken_rule(variant.name))
+    }
     responses = {
         variant.name: point.testbed.clients.ask(
             variant.name,
@@ -166,6 +176,7 @@ def run_preflight(variants: Sequence[PlannedVariant], running: RunningRound) -> 
         responses=with_differences(responses),
         facts={variant.name: dict(up[variant.name].facts) for variant in variants},
         ran_before=[variant.name for variant in variants if variant.stack.runs_already],
+        broken_rules=broken,
     )
 
 

@@ -20,6 +20,7 @@ from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
+from webdyno.stack.programs import folder_of_program
 from webdyno.stack.ready import Address
 from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
 from webdyno.stack.service import RunningService
@@ -84,7 +85,7 @@ class LaidOut:
     services: dict[str, RunningService]
     """By role, in the order in which they start."""
     environment: Mapping[str, str]
-    """The site's variables."""
+    """The site's variables, and those by which its data services are found."""
     setup: list[list[str]]
     """The site's set-up commands, if requested."""
 
@@ -117,11 +118,14 @@ def lay_out(
                 "links": {link: views.get(role.links.get(link, "")) for link in role.service.links},
                 "needs": dict.fromkeys(role.service.needs)
                 | found(role.service.title, needs_of(role)),
+                "build": views[role.name]["build"],
             },
         )
         for role in roles
     ]
     of_site, *of_roles = fill_in([_site_job(deployment, common), *jobs], testbed.user)
+    known_by = _known_by(roles, of_roles, deployment.site)
+    of_programs = PLAIN_ENVIRONMENT | known_by | of_site.texts["environment"]
     environment = PLAIN_ENVIRONMENT | of_site.texts["environment"]
     here = placement.mine if placement else {role.name for role in roles}
     for role, filled in zip(roles, of_roles, strict=True):
@@ -134,14 +138,15 @@ def lay_out(
             home=workspace / role.name,
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
-            environment=environment | (_variables(role, filled) if role.name in here else {}),
+            environment=(of_programs if _is_program(role.service) else environment)
+            | (_variables(role, filled) if role.name in here else {}),
             testbed=testbeds[role.name],
             workspace=deployment.workspace,
         )
         for role, filled in zip(roles, of_roles, strict=True)
     }
     setup = [without_empty(words) for words in of_site.texts["setup"]]
-    return LaidOut(services, environment, setup)
+    return LaidOut(services, of_programs, setup)
 
 
 def testbed_of(service: Service, testbed: Testbed) -> Testbed:
@@ -235,6 +240,21 @@ def _variables(role: Role, filled: Filled) -> dict[str, str]:
     return {name: with_secrets(text, os.environ) for name, text in variables.items()}
 
 
+def _is_program(service: Service) -> bool:
+    """Whether it is somebody's program, which asks the site's databases."""
+    return service.build is not None or service.own is not None
+
+
+def _known_by(roles: Sequence[Role], filled: Sequence[Filled], site: Site) -> dict[str, str]:
+    """Give the variables by which programs find the site's data services: `DATABASE_URL`."""
+    return {
+        name: text
+        for role, its in zip(roles, filled, strict=True)
+        if role.name in site.services
+        for name, text in its.texts["variables"].items()
+    }
+
+
 def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:
     site = deployment.site
     return Job(
@@ -257,6 +277,7 @@ def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
         "port": address.port,
         "socket": str(address.socket) if address.socket else None,
         "settings": role.settings,
+        "build": {"folder": str(folder_of_program(role.service))} if role.service.build else {},
         "certificate": str(workspace / role.name / CERTIFICATE_FILE),
         "key": str(workspace / role.name / KEY_FILE),
         "key_and_certificate": str(workspace / role.name / BOTH_FILE),

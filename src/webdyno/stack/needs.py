@@ -137,11 +137,11 @@ def _all_needs(stacks: Iterable[Stack], sites: Iterable[Site]) -> Iterator[dict[
             yield needs_of(role)
 
 
-def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
+def install_packages(names: Sequence[str], ask: Callable[[str], bool], and_more: str = "") -> None:
     """Install packages by apt, as root or by sudo, after `ask` agreed to the question it is given.
 
-    The servers in them aren't started. Raise OperationError when that isn't possible or wasn't
-    wanted.
+    The servers in them aren't started. `and_more` is what else that question asks for. Raise
+    OperationError when that isn't possible or wasn't wanted.
     """
     if not names:
         return
@@ -153,7 +153,7 @@ def install_packages(names: Sequence[str], ask: Callable[[str], bool]) -> None:
     become_root = [] if os.geteuid() == 0 else ["sudo"]
     if become_root and shutil.which("sudo") is None:
         raise OperationError(f"missing: {wanted}; as root: apt-get install {wanted}")
-    if not ask(f"install {wanted} by apt-get?"):
+    if not ask(f"install {wanted} by apt-get{and_more}?"):
         command = [*become_root, "apt-get", "install", "--no-install-recommends", *names]
         raise OperationError(
             f"missing: {wanted}; nothing was installed. Add --yes to have that done, or run\n"

@@ -98,6 +98,8 @@ def service_job(service: Service, context: Context) -> Job:
             "snapshot": service.snapshot,
             "restore": service.restore,
             "counts": service.counts,
+            "query": service.query,
+            "variables": {} if service.own else service.variables,
             "start": service.start,
             "environment": service.environment,
             "version": service.version.command if isinstance(service.version, Version) else [],

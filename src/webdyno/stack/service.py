@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import regex
-
 from webdyno.host.listening import FoundProcess, addresses
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -16,18 +14,17 @@ from webdyno.host.users import name_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import indented
-from webdyno.model.service import Version
-from webdyno.stack.commands import WITHIN_S, CommandError, run_checked, version_output
+from webdyno.stack.commands import WITHIN_S, CommandError, run_checked
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import START_WITHIN_S, Address, wait_for_listener
 from webdyno.stack.render import Filled, without_empty
 from webdyno.stack.service_graph import Role
+from webdyno.stack.versions import told_version
 
 SIGNALS_FROM = 128
 """Exit codes above this stand for the signal that ended a process."""
 LATE_PORT_S = 5.0
 """Some servers open a debugger's or compiler's port first, and theirs within this time."""
-PATTERN_WITHIN_S = 5.0
 SET_UP_WITHIN_S = 3600.0
 """As long as a build may take: some load a large dump."""
 ANY = ("0.0.0.0", "[::]")  # noqa: S104 (that is what others listen at)
@@ -239,29 +236,12 @@ class RunningService:
 
         All that it says, build flags included, is kept beside its configuration.
         """
-        service, words = self.role.service, self.filled.texts
-        if not isinstance(service.version, Version):
-            return service.version or "unknown"
-        main, said = self._ask_version(service.version, words["version"])
-        modules = {
-            name: self._ask_version(version, words["modules"][name])
-            for name, version in service.modules.items()
-        }
-        inside = {name: response for name, response in modules.items() if response[1]}
-        texts = [said, *(text for _, text in inside.values())]
-        (self._kept() / "version.txt").write_text("\n".join(texts))
-        return ", ".join([main, *(f"{name} {version}" for name, (version, _) in inside.items())])
-
-    def _ask_version(self, version: Version, command: Sequence[str]) -> tuple[str, str]:
-        """Give a version, "unknown" if it can't be made out, and all that the program said."""
-        words = without_empty(command)
-        said = version_output(words, self.testbed, self.workspace) if words else ""
-        try:
-            match = regex.search(version.pattern, said, timeout=PATTERN_WITHIN_S)
-        except TimeoutError:
-            where = self.role.service.where
-            raise UserError(f"{where}: pattern {version.pattern!r} takes for ever") from None
-        return (match[1] if match and match[1] else "unknown"), said
+        version, said = told_version(
+            self.role.service, self.filled.texts, self.testbed, self.workspace
+        )
+        if said:
+            (self._kept() / "version.txt").write_text(said)
+        return version
 
     def facts(self) -> Mapping[str, str]:
         """What the pre-flight check says of this service."""

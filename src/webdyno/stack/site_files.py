@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from webdyno.host.control_group import ControlGroup
-from webdyno.host.copies import copy_readable, take_back
+from webdyno.host.copies import copy_readable, let_everybody_read, take_back
 from webdyno.host.removal import remove_tree
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import OPEN, hand_over, make_private
@@ -141,7 +141,7 @@ def _make(site: Site, kept: Path, testbed: Testbed) -> None:
         if site.setup:
             _set_up(site, made, needs, testbed, workspace)
         for top in (made.root, made.app):
-            _let_everybody_read(top)
+            let_everybody_read(top)
         made.folder.chmod(OPEN)
         os.utime(made.folder)  # the age that counts is that of the whole
         made.folder.rename(kept)
@@ -219,14 +219,6 @@ def _set_up(
         take_back(theirs, ours, testbed.user)
         if ours.is_relative_to(made.private):
             hand_over(ours, testbed.user)
-
-
-def _let_everybody_read(top: Path) -> None:
-    """Let everybody read, whatever our umask is, and nobody write."""
-    for path in (top, *everything_below(top)):
-        if not path.is_symlink():
-            executable = path.is_dir() or path.stat().st_mode & 0o100
-            path.chmod(0o755 if executable else 0o644)
 
 
 def _content(path: str, file: MadeFile) -> bytes:

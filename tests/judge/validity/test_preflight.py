@@ -208,3 +208,29 @@ def test_other_bodies_are_reported_and_measured_where_that_may_be() -> None:
     declared = answered(body_sha256="0" * 64), answered()
     assert response_differences(preflight(*declared), experiment)
     assert response_differences(preflight(free(10, "1"), answered(status=404)), experiment)
+
+
+def test_a_header_that_is_missing_is_named() -> None:
+    (warning,) = found((answered(), answered(lacks_header="Date, which should match GMT$")))
+    assert (warning.rule, warning.severity, warning.variant) == (
+        "missing-header",
+        "invalid",
+        "apache",
+    )
+    assert "answered /hello.txt without the header Date, which should match GMT$" in warning.what
+
+
+def test_a_broken_rule_of_the_site_is_told() -> None:
+    both = {"nginx": [answered()], "apache": [answered()]}
+    record = PreflightRecord(round=0, responses=both, broken_rules={"apache": "rows are cached"})
+    (warning,) = response_differences(record, HEAD.experiment)
+    assert (warning.rule, warning.severity) == ("broken-rule", "invalid")
+    assert warning.what == "variant apache breaks a rule of site static: rows are cached"
+
+
+def test_bodies_of_a_site_with_rules_may_have_other_lengths() -> None:
+    pair = (
+        free(1_000, "1").model_copy(update={"has_rules": True}),
+        free(1_500, "2").model_copy(update={"has_rules": True}),
+    )
+    assert found(pair, pair) == []

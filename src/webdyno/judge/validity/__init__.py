@@ -14,6 +14,7 @@ from webdyno.judge.validity import (
     responses,
     run,
     servers,
+    site_rules,
     state,
 )
 from webdyno.judge.validity.rule import INTERFERENCE_TOLERATED, TIMING, Rule, SlotRule
@@ -34,7 +35,12 @@ SLOT_RULES: dict[str, SlotRule] = {
 }
 """Rules that each slot keeps or breaks by itself, by name."""
 
-FIRST_RULES: tuple[Rule, ...] = (run.SESSIONS, run.INCIDENT, preflight.PREFLIGHT)
+FIRST_RULES: tuple[Rule, ...] = (
+    run.SESSIONS,
+    run.INCIDENT,
+    preflight.PREFLIGHT,
+    site_rules.FEW_READS,
+)
 """Those that are told before them."""
 LAST_RULES: tuple[Rule, ...] = (
     keepalive.RETRIED,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.responses import fix_of_status, leads_to
-from webdyno.judge.validity.rule import RunRule, note
+from webdyno.judge.validity.rule import RunRule, note, uncomparable
+from webdyno.judge.validity.site_rules import KEEP_RULES, broken_rules
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number
 from webdyno.model.judgement import ValidityWarning
@@ -77,7 +78,11 @@ def response_differences(
         variant: by_variant[variant] for variant in asked_alike(experiment) if variant in by_variant
     }
     same_bodies = experiment.same_bodies
-    return [*_unlike_expected(by_variant), *_unlike_each_other(alike, same_bodies=same_bodies)]
+    return [
+        *broken_rules(preflight, experiment),
+        *_unlike_expected(by_variant),
+        *_unlike_each_other(alike, same_bodies=same_bodies),
+    ]
 
 
 def asked_alike(experiment: Experiment) -> list[str]:
@@ -178,14 +183,14 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
     for variant, responses in by_variant.items():
         for at, response in enumerate(responses):
             if response.is_login:
-                yield _warning(
+                yield uncomparable(
                     "login-failed",
                     variant,
                     f"variant {variant} didn't let a user in: {response.path}: {response.error}",
                     LET_IN,
                 )
             elif response.status is None:
-                yield _warning(
+                yield uncomparable(
                     "no-response",
                     variant,
                     f"variant {variant} gave no usable response to {response.path}: "
@@ -194,7 +199,7 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                 )
             elif not response.has_right_status:
                 wanted = response.expected_status or "a status from 200 to 299"
-                yield _warning(
+                yield uncomparable(
                     "wrong-status",
                     variant,
                     f"variant {variant} answered {response.status} to {response.path}, {wanted} "
@@ -204,7 +209,7 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     ),
                 )
             elif _is_source(response):
-                yield _warning(
+                yield uncomparable(
                     "source-code",
                     variant,
                     f"variant {variant} answered {response.path} with the source of a program, not "
@@ -212,12 +217,21 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     "Have the server run such files: set up PHP for it (its module, or PHP-FPM).",
                 )
             elif response.lacks is not None:
-                yield _warning(
+                yield uncomparable(
                     "different-body",
                     variant,
                     f"variant {variant} answered {response.path} without {response.lacks!r:.60}, "
                     "which its response should contain; it begins with "
                     f"{response.body_start!r:.80}",
+                    CORRECT,
+                )
+            elif response.lacks_header is not None:
+                yield uncomparable(
+                    "missing-header",
+                    variant,
+                    f"variant {variant} answered {response.path} without the header "
+                    f"{response.lacks_header}",
+                    KEEP_RULES,
                 )
             elif response.expected_sha256 not in {None, response.body_sha256}:
                 expected = (
@@ -225,11 +239,12 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     if response.expected_bytes in {None, response.body_bytes}
                     else f", {number(response.expected_bytes)} were expected"
                 )
-                yield _warning(
+                yield uncomparable(
                     "different-body",
                     variant,
                     f"variant {variant} answered {response.path} with another body than the site's "
                     f"({count(response.body_bytes, 'byte')}{expected})",
+                    CORRECT,
                 )
 
 
@@ -244,11 +259,12 @@ def _unlike_each_other(
         if any(it.is_login for it in (*by_variant[baseline], *by_variant[variant])):
             continue
         if len(by_variant[baseline]) != len(by_variant[variant]):
-            yield _warning(
+            yield uncomparable(
                 "different-body",
                 variant,
                 f"variants {baseline} and {variant} are asked for different numbers of paths: "
                 f"{len(by_variant[baseline])} and {len(by_variant[variant])}",
+                CORRECT,
             )
             continue
         for ours, theirs in zip(by_variant[baseline], by_variant[variant], strict=True):
@@ -256,14 +272,15 @@ def _unlike_each_other(
                 continue
             paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
             if ours.status != theirs.status:
-                yield _warning(
+                yield uncomparable(
                     "wrong-status",
                     variant,
                     f"variants {baseline} and {variant} answered {paths} with different statuses: "
                     f"{ours.status} and {theirs.status}",
+                    CORRECT,
                 )
             elif not _may_be_compared(ours, theirs, same_bodies=same_bodies):
-                yield _warning(
+                yield uncomparable(
                     "different-body",
                     variant,
                     f"variants {baseline} and {variant} answered {paths} with different bodies: "
@@ -291,6 +308,7 @@ def _unlike_but_allowed(
             for at, (ours, theirs) in enumerate(zip(*both, strict=False)):
                 paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
+                free = free and not theirs.has_rules
                 comparable = _may_be_compared(ours, theirs, same_bodies=experiment.same_bodies)
                 if free and ours.body_sha256 != theirs.body_sha256 and comparable:
                     sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
@@ -317,6 +335,7 @@ def _as_expected(response: Response) -> bool:
         response.has_right_status
         and not response.is_login
         and response.lacks is None
+        and response.lacks_header is None
         and response.expected_sha256 in {None, response.body_sha256}
     )
 
@@ -333,6 +352,8 @@ def _beginning(response: Response) -> str:
 
 def _may_be_compared(one: Response, other: Response, *, same_bodies: bool) -> bool:
     """Whether two responses, each of them right, may be measured against each other."""
+    if one.has_rules and other.has_rules:
+        return True
     free = one.expected_sha256 is None and other.expected_sha256 is None
     return (free and not same_bodies) or _alike(one, other)
 
@@ -361,13 +382,3 @@ def _diff(baseline: str, ours: Response, variant: str, theirs: Response) -> str:
     """Show what is other, line by line, where that is on record."""
     lines = theirs.unlike or ours.unlike
     return f" (- {baseline}, + {variant}):\n" + "\n".join(lines) if lines else ""
-
-
-def _warning(rule: str, variant: str, what: str, fix: str = CORRECT) -> ValidityWarning:
-    return ValidityWarning(
-        rule=rule,
-        severity="invalid",
-        variant=variant,
-        what=what,
-        fix=fix,
-    )

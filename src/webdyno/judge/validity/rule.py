@@ -144,6 +144,11 @@ class SlotRule:
         )
 
 
+def uncomparable(rule: str, variant: str, what: str, fix: str) -> ValidityWarning:
+    """Make a warning about a variant that can't be compared."""
+    return ValidityWarning(rule=rule, severity="invalid", variant=variant, what=what, fix=fix)
+
+
 def note(
     rule: str, variant: str, what: str, fix: str, metrics: Sequence[str] = ()
 ) -> ValidityWarning:

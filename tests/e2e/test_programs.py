@@ -1,0 +1,87 @@
+"""Each stack with a program that is built: it keeps the rules of its sites, and bears a load."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.generator.interface import LoadOrder, program
+from webdyno.host.this_machine import Testbed
+from webdyno.judge.validity.preflight import response_differences
+from webdyno.model.experiment import Experiment
+from webdyno.model.records import PreflightRecord
+from webdyno.run.planned import plan_variants
+from webdyno.run.preflight import ask_all
+from webdyno.run.rules import broken_rule
+from webdyno.stack.programs import build_program, unbuilt
+from webdyno.stack.running import RunningStack
+from webdyno.stack.starting import start_stack
+
+CATALOGUE = Catalogue.load()
+STACKS = [
+    stack
+    for stack in CATALOGUE.stacks.values()
+    if any(part.service.build for part in stack.services.values())
+]
+COMPRESSED = CATALOGUE.site("static-20")
+PAIRS = [(stack.name, site.name) for stack in STACKS for site in CATALOGUE.sites_for(stack)]
+PAIRS += [
+    (stack.name, COMPRESSED.name)
+    for stack in CATALOGUE.stacks.values()
+    if COMPRESSED in CATALOGUE.sites_for(stack)
+]
+SETTLES_S, LOAD_S = 0.5, 0.5
+
+
+def both(stack: str, site: str) -> Experiment:
+    variants = {"one": {"stack": stack}, "two": {"stack": stack}}
+    told = {"title": "t", "question": "q?", "site": site, "variants": variants}
+    return read_experiment(CommandLine(told, {}), [], CATALOGUE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("stack", "site"), PAIRS)
+def test_it_does_what_its_site_asks_for(stack: str, site: str, tmp_path: Path) -> None:
+    experiment, wanted = both(stack, site), CATALOGUE.site(site)
+    for service in unbuilt([CATALOGUE.stack(stack)]):
+        build_program(service, lambda _: None)
+    with start_stack(
+        CATALOGUE.stack(stack),
+        experiment.settings_of("one"),
+        wanted,
+        folder=tmp_path,
+        testbed=Testbed(),
+    ) as running:
+        check_responses(running, experiment)
+        check_load(running, experiment)
+        running.check_alive()
+        assert all(re.match(r"\d+\.\d+", version) for version in running.versions().values())
+
+
+def check_responses(running: RunningStack, experiment: Experiment) -> None:
+    planned, _ = plan_variants(experiment, CATALOGUE)
+    testbed = Testbed()
+    broken = broken_rule(running, planned.site, planned.load, testbed.client_socket)
+    responses = ask_all(running.url, planned.certified, planned.load, testbed.client_socket)
+    told = PreflightRecord(
+        round=0,
+        responses={"one": responses, "two": responses},
+        broken_rules={"one": broken} if broken else {},
+    )
+    assert not [it.what for it in response_differences(told, experiment)]
+
+
+def check_load(running: RunningStack, experiment: Experiment) -> None:
+    planned, _ = plan_variants(experiment, CATALOGUE)
+    order = LoadOrder(
+        "a moment",
+        tuple(asked.sent_to(running.url, planned.load) for asked in planned.asked),
+        planned.load,
+        LOAD_S,
+        ramp_up_s=SETTLES_S,
+    )
+    with program("loadgen").new(Testbed().split.client, []) as generator:
+        result = generator.slot(order)
+    assert result.requests.completed > 0
+    assert result.failures.total == 0, result.failures
