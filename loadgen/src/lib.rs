@@ -9,6 +9,7 @@ pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod engine;
+pub mod events;
 mod grpc;
 pub mod http1;
 pub mod http2;

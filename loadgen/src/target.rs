@@ -1,11 +1,14 @@
 //! Where requests go: a URL taken apart, and the addresses behind its host.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
+
+use crate::order::{ConnectTo, IpVersion};
 
 /// An address that can be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -96,11 +99,13 @@ impl Target {
         host_name(&self.host)
     }
 
-    fn host_and_port(&self) -> String {
-        match (has_port(&self.host), self.secure) {
-            (true, _) => self.host.clone(),
-            (false, true) => format!("{}:443", self.host),
-            (false, false) => format!("{}:80", self.host),
+    fn port(&self) -> Result<u16, String> {
+        match self.host.rsplit_once(':') {
+            Some((_, port)) if has_port(&self.host) => {
+                port.parse().map_err(|_| format!("{port:?} is not a port from 1 to 65535"))
+            }
+            _ if self.secure => Ok(443),
+            _ => Ok(80),
         }
     }
 }
@@ -125,29 +130,75 @@ fn has_port(host: &str) -> bool {
 
 /// Finds addresses, asking once for each host: what was found local is what is loaded.
 #[derive(Debug, Default)]
-pub struct Resolver(HashMap<String, Vec<Address>>);
+pub struct Resolver {
+    connect_to: Vec<ConnectTo>,
+    ip_version: Option<IpVersion>,
+    known: HashMap<(String, u16), Vec<Address>>,
+}
 
 impl Resolver {
+    pub fn new(connect_to: &[ConnectTo], ip_version: Option<IpVersion>) -> Self {
+        Resolver { connect_to: connect_to.to_vec(), ip_version, known: HashMap::new() }
+    }
+
     /// All addresses of a target, at least one, in the order in which they are to be tried.
     pub fn addresses(&mut self, target: &Target) -> Result<&[Address], String> {
         if let Some(path) = &target.socket {
-            let known = self.0.entry(target.origin.clone());
+            let known = self.known.entry((target.origin.clone(), 0));
             return Ok(known.or_insert_with(|| vec![Address::Unix(path.clone())]));
         }
-        let host = target.host_and_port();
-        if !self.0.contains_key(&host) {
-            let found = host
-                .to_socket_addrs()
-                .map_err(|error| format!("cannot resolve {:?}: {error}", target.host))?;
-            let mut addresses: Vec<Address> = found.map(Address::Tcp).collect();
-            addresses.dedup();
-            if addresses.is_empty() {
-                return Err(format!("{:?} has no address", target.host));
+        let (host, port) = self.destination(target)?;
+        match self.known.entry((host, port)) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let addresses = addresses_of(&new.key().0, port, self.ip_version)?;
+                Ok(new.insert(addresses))
             }
-            self.0.insert(host.clone(), addresses);
         }
-        Ok(&self.0[&host])
     }
+
+    /// The host and port that are connected to.
+    fn destination(&self, target: &Target) -> Result<(String, u16), String> {
+        let (host, port) = (target.host_name(), target.port()?);
+        let is_for = |rule: &&ConnectTo| {
+            rule.host.as_deref().is_none_or(|it| it.eq_ignore_ascii_case(host))
+                && rule.port.is_none_or(|it| it == port)
+        };
+        Ok(match self.connect_to.iter().find(is_for) {
+            None => (host.to_owned(), port),
+            Some(rule) => (
+                rule.to_host.clone().unwrap_or_else(|| host.to_owned()),
+                rule.to_port.unwrap_or(port),
+            ),
+        })
+    }
+}
+
+fn addresses_of(
+    host: &str,
+    port: u16,
+    ip_version: Option<IpVersion>,
+) -> Result<Vec<Address>, String> {
+    let found = (host, port)
+        .to_socket_addrs()
+        .map_err(|error| format!("cannot resolve {host:?}: {error}"))?;
+    let mut found: Vec<SocketAddr> = found.collect();
+    found.dedup();
+    let kind = match ip_version {
+        None => "address",
+        Some(IpVersion::V4) => {
+            found.retain(SocketAddr::is_ipv4);
+            "IPv4 address"
+        }
+        Some(IpVersion::V6) => {
+            found.retain(SocketAddr::is_ipv6);
+            "IPv6 address"
+        }
+    };
+    if found.is_empty() {
+        return Err(format!("{host:?} has no {kind}"));
+    }
+    Ok(found.into_iter().map(Address::Tcp).collect())
 }
 
 fn unix(rest: &str) -> Result<Target, String> {
@@ -211,6 +262,34 @@ mod tests {
         for url in ["http://192.0.2.1/", "http://[2001:db8::1]/", "http://0.0.0.0/"] {
             assert!(!all_local(url), "{url}");
         }
+    }
+
+    #[test]
+    fn connects_where_it_is_told_to() {
+        let rule = |host: Option<&str>, port, to_host: Option<&str>, to_port| ConnectTo {
+            host: host.map(Into::into),
+            port,
+            to_host: to_host.map(Into::into),
+            to_port,
+        };
+        let rules = [
+            rule(Some("A.example"), Some(80), Some("127.0.0.1"), Some(8080)),
+            rule(Some("a.example"), None, Some("::1"), None),
+            rule(None, Some(81), Some("127.0.0.2"), None),
+        ];
+        let mut resolver = Resolver::new(&rules, None);
+        for (url, address) in [
+            ("http://a.example/", "127.0.0.1:8080"),
+            ("https://a.example/", "[::1]:443"),
+            ("http://b.example:81/", "127.0.0.2:81"),
+            ("http://127.0.0.3/", "127.0.0.3:80"),
+        ] {
+            let target = Target::parse(url).expect(url);
+            assert_eq!(resolver.addresses(&target).expect(url)[0].to_string(), address, "{url}");
+        }
+        let six = &mut Resolver::new(&[], Some(IpVersion::V6));
+        let refused = six.addresses(&Target::parse("http://127.0.0.1/").expect("a URL"));
+        assert!(refused.is_err_and(|why| why.contains("no IPv6 address")));
     }
 
     #[test]

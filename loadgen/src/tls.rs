@@ -1,6 +1,8 @@
 //! TLS by rustls: whom we trust, and which sessions we resume.
 
 use std::collections::VecDeque;
+use std::env;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,10 +12,13 @@ use rustls::client::{
 };
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, NamedGroup, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ALL_VERSIONS, DigitallySignedStruct, KeyLogFile, NamedGroup, RootCertStore, SignatureScheme,
+};
 
-use crate::order::{Protocol, Tls};
+use crate::order::{Protocol, Tls, TlsVersion};
 
 /// The identifier of HTTP/2 over TLS (RFC 9113 section 3.2).
 pub const ALPN_HTTP2: &[u8] = b"h2";
@@ -22,15 +27,34 @@ const ALPN_HTTP1: &[u8] = b"http/1.1";
 /// What a client of one origin needs; errors name the field of the order.
 pub fn client_config(tls: &Tls, protocol: Protocol) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("load.tls: {error}"))?;
-    let mut config = if tls.insecure {
-        let anybody = Arc::new(Anybody(provider));
-        builder.dangerous().with_custom_certificate_verifier(anybody).with_no_client_auth()
-    } else {
-        builder.with_root_certificates(trusted(tls.ca_file.as_deref())?).with_no_client_auth()
+    let versions = match tls.version {
+        None => ALL_VERSIONS,
+        Some(TlsVersion::V12) => &[&TLS12],
+        Some(TlsVersion::V13) => &[&TLS13],
     };
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(|error| format!("load.tls: {error}"))?;
+    let builder = if tls.insecure {
+        let anybody = Arc::new(Anybody(provider));
+        builder.dangerous().with_custom_certificate_verifier(anybody)
+    } else {
+        builder.with_root_certificates(trusted(tls.ca_file.as_deref())?)
+    };
+    let mut config = match (&tls.certificate_file, &tls.key_file) {
+        (Some(certificate), Some(key)) => builder
+            .with_client_auth_cert(
+                certificates("certificate_file", certificate)?,
+                PrivateKeyDer::from_pem_file(key)
+                    .map_err(|error| wrong("key_file", key, &error))?,
+            )
+            .map_err(|error| wrong("certificate_file", certificate, &error))?,
+        _ => builder.with_no_client_auth(),
+    };
+    // As curl and browsers do, for whoever wants to read what was recorded on the way.
+    if env::var_os("SSLKEYLOGFILE").is_some() {
+        config.key_log = Arc::new(KeyLogFile::new());
+    }
     let alpn = match protocol {
         Protocol::Http1 => ALPN_HTTP1,
         Protocol::Http2 => ALPN_HTTP2,
@@ -58,16 +82,8 @@ fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
             roots.add_parsable_certificates(found.certs);
         }
         Some(file) => {
-            let wrong = |error: &dyn std::fmt::Display| {
-                format!("load.tls.ca_file: {}: {error}", file.display())
-            };
-            let certificates = CertificateDer::pem_file_iter(file);
-            for certificate in certificates.map_err(|error| wrong(&error))? {
-                let certificate = certificate.map_err(|error| wrong(&error))?;
-                roots.add(certificate).map_err(|error| wrong(&error))?;
-            }
-            if roots.is_empty() {
-                return Err(wrong(&"has no certificate in PEM form"));
+            for certificate in certificates("ca_file", file)? {
+                roots.add(certificate).map_err(|error| wrong("ca_file", file, &error))?;
             }
         }
     }
@@ -77,6 +93,20 @@ fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
             .into());
     }
     Ok(roots)
+}
+
+/// Reads the certificates of a file, at least one.
+fn certificates(field: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    let read: Vec<_> = read.map_err(|error| wrong(field, file, &error))?;
+    match read.is_empty() {
+        true => Err(wrong(field, file, &"has no certificate in PEM form")),
+        false => Ok(read),
+    }
+}
+
+fn wrong(field: &str, file: &Path, error: &dyn Display) -> String {
+    format!("load.tls.{field}: {}: {error}", file.display())
 }
 
 /// Takes any certificate, but only with a signature that belongs to it.

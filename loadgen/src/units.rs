@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::order::Stage;
 use crate::order::check::{HIGHEST_RATE, LONGEST_SLOT_S};
+use crate::order::{ConnectTo, Stage};
 
 pub const DAY_S: u32 = 86_400;
 
@@ -97,6 +97,58 @@ pub fn sources(text: &str) -> Result<Sources, String> {
 
 const MOST_SOURCES: u32 = 65_536;
 
+/// Reads curl's `HOST1:PORT1:HOST2:PORT2`; IPv6 addresses are in brackets.
+pub fn connect_to(text: &str) -> Result<ConnectTo, String> {
+    let wrong = || format!("{text:?} is not HOST:PORT:TO_HOST:TO_PORT, like ::127.0.0.1:8080");
+    let [host, port, to_host, to_port] = parts(text)[..] else { return Err(wrong()) };
+    let rule = ConnectTo {
+        host: name(host),
+        port: self::port(port).ok_or_else(wrong)?,
+        to_host: name(to_host),
+        to_port: self::port(to_port).ok_or_else(wrong)?,
+    };
+    if rule.to_host.is_none() && rule.to_port.is_none() { Err(wrong()) } else { Ok(rule) }
+}
+
+/// Reads curl's `HOST:PORT:ADDRESS`.
+pub fn resolve(text: &str) -> Result<ConnectTo, String> {
+    let wrong = || format!("{text:?} is not HOST:PORT:ADDRESS, like example.org:443:127.0.0.1");
+    let [host, port, ..] = parts(text)[..] else { return Err(wrong()) };
+    let address = text.get(host.len() + port.len() + 2..).and_then(name).ok_or_else(wrong)?;
+    address.parse::<IpAddr>().map_err(|_| wrong())?;
+    Ok(ConnectTo {
+        host: name(host),
+        port: self::port(port).ok_or_else(wrong)?,
+        to_host: Some(address),
+        to_port: None,
+    })
+}
+
+/// What is between colons that are in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    text.split(|letter| {
+        is_inside = match letter {
+            '[' => true,
+            ']' => false,
+            _ => is_inside,
+        };
+        letter == ':' && !is_inside
+    })
+    .collect()
+}
+
+/// A host without brackets, if there is one.
+fn name(text: &str) -> Option<String> {
+    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
+    (!bare.is_empty()).then(|| bare.to_owned())
+}
+
+/// A port, or none where it may be any; None outside where it is neither.
+fn port(text: &str) -> Option<Option<u16>> {
+    if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+}
+
 /// Reads `10s:500` or `1m:0-1000`.
 pub fn stage(text: &str) -> Result<Stage, String> {
     let wrong = || format!("{text:?} is not LENGTH:RATE or LENGTH:FROM-TO, like 10s:500");
@@ -147,6 +199,32 @@ mod tests {
         }
         assert_eq!(sources("127.0.0.2-127.0.0.4").map(|list| list.0.len()), Ok(3));
         assert!(sources("127.0.0.9-127.0.0.2").is_err() && sources("host").is_err());
+    }
+
+    #[test]
+    fn rules_of_where_to_connect() {
+        let rule = |host: &str, port, to_host: &str, to_port| ConnectTo {
+            host: name(host),
+            port,
+            to_host: name(to_host),
+            to_port,
+        };
+        assert_eq!(
+            connect_to("a.org:443:[::1]:8443"),
+            Ok(rule("a.org", Some(443), "::1", Some(8443)))
+        );
+        assert_eq!(connect_to("::127.0.0.1:"), Ok(rule("", None, "127.0.0.1", None)));
+        assert_eq!(resolve("a.org:80:127.0.0.1"), Ok(rule("a.org", Some(80), "127.0.0.1", None)));
+        for six in ["a.org:80:[::1]", "a.org:80:::1"] {
+            assert_eq!(resolve(six), Ok(rule("a.org", Some(80), "::1", None)), "{six}");
+        }
+        assert_eq!(resolve("[::1]:80:::1").map(|it| it.host), Ok(Some("::1".into())));
+        for bad in ["", "a", "a:b:c:d", ":::", "a:1:b", "a:1:b:99999", "a:1:b:2:c"] {
+            assert!(connect_to(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "a:80", "a:80:", "a:80:name", "a:x:127.0.0.1"] {
+            assert!(resolve(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

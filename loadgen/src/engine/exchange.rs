@@ -15,6 +15,7 @@ use super::plan::Ready;
 use super::users::User;
 use super::wire::{Got, Wire};
 use crate::check::CHECKSUM_EVERY;
+use crate::events::EventStream;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 
@@ -112,6 +113,8 @@ pub struct Exchange {
     pub user: Option<Box<User>>,
     /// The user looks into the answer's body.
     reads_body: bool,
+    /// The answer's events, where it is a stream of them.
+    pub events: Option<Box<EventStream>>,
 }
 
 impl Exchange {
@@ -127,6 +130,7 @@ impl Exchange {
         self.first_byte_ns = 0;
         self.last = last;
         self.hash = hash;
+        self.events = request.events.map(|format| Box::new(EventStream::new(format)));
         self.response.reset(request.asked, request.script.is_some());
         if let (Some(user), Some(script)) = (&mut self.user, &request.script) {
             user.write(script, last);
@@ -189,7 +193,8 @@ impl Exchange {
         defers: bool,
     ) -> Received {
         let opaque = self.response.opaque();
-        let drops = wire.can_drop && self.hash.is_none() && !self.reads_body;
+        let reads = self.hash.is_some() || self.reads_body || self.events.is_some();
+        let drops = wire.can_drop && !reads;
         if opaque >= DROP_FROM_BYTES && drops {
             return self.receive_dropping(wire, opaque, scratch);
         }
@@ -219,12 +224,16 @@ impl Exchange {
         self.unread = if flags.contains(RecvFlags::PEEK) { count } else { 0 };
         let hash = &mut self.hash;
         let mut reader = self.user.as_deref_mut().filter(|_| self.reads_body);
+        let mut events = self.events.as_deref_mut();
         let sink = |data: &[u8]| {
             if let Some(hash) = hash {
                 hash.update(data);
             }
             if let Some(reader) = &mut reader {
                 reader.read(data);
+            }
+            if let Some(events) = &mut events {
+                events.read(data);
             }
         };
         let received = match self.response.feed(&scratch.read[..count], &mut memory.head, sink) {

@@ -13,7 +13,7 @@ mod link;
 pub mod plan;
 mod poll;
 mod pool;
-mod reasons;
+pub mod reasons;
 mod sight;
 mod slot;
 mod start;

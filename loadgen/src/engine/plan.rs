@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::clock::seconds_to_ns;
 use crate::engine::limits;
 use crate::engine::users::Sessions;
+use crate::events::EventFormat;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::Message;
@@ -42,6 +43,8 @@ pub struct Ready {
     pub endpoint: Option<usize>,
     /// Its own pause after it.
     pub think: Option<Think>,
+    /// Its answer is a stream of these.
+    pub events: Option<EventFormat>,
 }
 
 /// Whom connections are to, and how they are made. Only alike ones can be shared.
@@ -52,8 +55,8 @@ pub struct Origin {
     pub protocol: Protocol,
     /// With TLS: the name to verify, and how.
     pub tls: Option<(ServerName<'static>, Tls)>,
-    /// The certificates to trust, as a checksum: a file may be renewed.
-    pub ca: Option<[u8; 32]>,
+    /// What TLS reads from files, as a checksum: a file may be renewed.
+    pub tls_files: Option<[u8; 32]>,
     /// The kernel keeps the time when answers arrived.
     pub stamped: bool,
 }
@@ -79,8 +82,8 @@ pub struct Plan {
     pub targets: Vec<String>,
     /// Present when some URL needs it.
     pub tls: Option<ClientConfig>,
-    /// Of the certificates to trust.
-    ca: Option<[u8; 32]>,
+    /// Of the files that TLS reads.
+    tls_files: Option<[u8; 32]>,
     /// Addresses to connect from, in turn; none: the kernel's choice.
     pub sources: Vec<IpAddr>,
     /// Ports that the kernel chooses from: a socket that connects to one of them may meet itself.
@@ -122,7 +125,7 @@ impl Plan {
             endpoints: Vec::new(),
             targets: Vec::new(),
             tls: None,
-            ca: ca_checksum(load),
+            tls_files: tls_files_checksum(load),
             sources: Vec::new(),
             local_ports: limits::local_ports(),
             streams,
@@ -137,7 +140,8 @@ impl Plan {
             order,
         };
         plan.no_delay |= plan.sessions.is_some();
-        let mut resolver = Resolver::default();
+        let load = &plan.order.load;
+        let mut resolver = Resolver::new(&load.connect_to, load.ip_version);
         let login = plan.order.session.iter().flat_map(|it| it.login.clone().into_iter());
         let named = |list: &str, (index, request)| (format!("{list}[{index}]"), request);
         let asked = plan.order.requests.clone().into_iter().enumerate();
@@ -232,8 +236,9 @@ impl Plan {
         let origin = self.origins.iter().position(is_known).unwrap_or(self.origins.len());
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
-            let (ca, stamped) = (self.ca.filter(|_| tls.is_some()), self.quantum_ns > 0);
-            self.origins.push(Origin { addresses, protocol, tls, ca, stamped });
+            let tls_files = self.tls_files.filter(|_| tls.is_some());
+            let stamped = self.quantum_ns > 0;
+            self.origins.push(Origin { addresses, protocol, tls, tls_files, stamped });
             self.targets.push(target.origin);
         }
         Ok(Ready {
@@ -249,6 +254,7 @@ impl Plan {
             is_idempotent: IDEMPOTENT.contains(&request.method.as_str()),
             endpoint,
             think: request.think,
+            events: request.events,
             method: request.method.clone(),
             url: request.url.clone(),
         })
@@ -263,13 +269,18 @@ fn number_of(names: &mut Vec<String>, name: &str) -> usize {
     })
 }
 
-/// Whom TLS asks for: the host that the request asks for, where its headers name one.
-/// Of the file that an order names, where it can be read; reading it once more tells what is wrong.
-fn ca_checksum(load: &Load) -> Option<[u8; 32]> {
-    let file = load.tls.as_ref()?.ca_file.as_ref()?;
-    Some(Sha256::digest(fs::read(file).ok()?).into())
+/// Of the files that an order names, where they can be read; reading them once more tells what is
+/// wrong.
+fn tls_files_checksum(load: &Load) -> Option<[u8; 32]> {
+    let tls = load.tls.as_ref()?;
+    let mut checksum = Sha256::new();
+    for file in [&tls.ca_file, &tls.certificate_file, &tls.key_file].into_iter().flatten() {
+        checksum.update(fs::read(file).ok()?);
+    }
+    Some(checksum.finalize().into())
 }
 
+/// Whom TLS asks for: the host that the request asks for, where its headers name one.
 fn server_name(request: &Request, target: &Target) -> Result<ServerName<'static>, String> {
     let asked = request.header("host").map_or(target.host_name(), host_name);
     ServerName::try_from(asked.to_owned())

@@ -334,7 +334,7 @@ mod tests {
 
     fn origin(port: u16) -> Origin {
         let addresses = vec![Address::Tcp(([127, 0, 0, 1], port).into())];
-        Origin { addresses, protocol: Protocol::Http1, tls: None, ca: None, stamped: false }
+        Origin { addresses, protocol: Protocol::Http1, tls: None, tls_files: None, stamped: false }
     }
 
     #[test]

@@ -29,6 +29,18 @@ pub fn mismatch(found: Failure, request: &Ready, status: u16, body_bytes: u64) -
     }
 }
 
+/// Appends where a redirect leads to: nobody follows it.
+pub fn with_redirect(text: String, read: &[u8]) -> String {
+    const FIELD: &[u8] = b"\nlocation:";
+    let head = &read[..memmem::find(read, b"\r\n\r\n").unwrap_or(read.len())];
+    let mut lines = head.windows(FIELD.len());
+    let Some(at) = lines.position(|part| part.eq_ignore_ascii_case(FIELD)) else { return text };
+    let rest = &head[at + FIELD.len()..];
+    let target = rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].trim_ascii();
+    let remedy = "redirects aren't followed: ask for that";
+    format!("{text}: it redirects to {} ({remedy})", target.escape_ascii())
+}
+
 /// Appends the beginning of what was read, printable.
 pub fn with_bytes(text: String, read: &[u8]) -> String {
     if read.is_empty() {
@@ -58,12 +70,22 @@ pub fn unsent(flight: &Flight) -> Failure {
 /// A connection broke while an answer was read.
 pub fn lost(error: &io::Error) -> (Failure, String) {
     match error.kind() {
+        // With TLS 1.3 a client learns of it after its own handshake.
+        _ if wants_certificate(error) => (Failure::Reset, NO_CERTIFICATE.into()),
         // TLS could not make sense of what came.
         io::ErrorKind::InvalidData => {
             (Failure::Malformed, format!("the answer is not TLS: {error}"))
         }
         _ => (Failure::Reset, format!("connection lost: {error}")),
     }
+}
+
+const NO_CERTIFICATE: &str =
+    "the server wants a certificate of its clients; give one that it trusts (--cert, --key)";
+
+fn wants_certificate(error: &io::Error) -> bool {
+    let told = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+    matches!(told, Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)))
 }
 
 /// Why there is no TLS; true when trying again would change nothing.
@@ -75,6 +97,10 @@ pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
             (format!("the server's certificate is not to be trusted: {why}; {remedy}"), true)
         }
         Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)) => no_alpn(origin),
+        Some(_) if wants_certificate(error) => (NO_CERTIFICATE.into(), true),
+        Some(TlsError::AlertReceived(AlertDescription::ProtocolVersion)) => {
+            ("the server doesn't speak this version of TLS (--tls-version)".into(), true)
+        }
         _ => (format!("TLS handshake: {error}"), false),
     }
 }

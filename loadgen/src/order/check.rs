@@ -54,6 +54,11 @@ pub fn check(order: &Order) -> Result<(), String> {
         between("duration_s", seconds, f64::MIN_POSITIVE, LONGEST_SLOT_S)?;
     }
     ensure!(order.count != Some(0), "count: 0 requests measure nothing; give at least 1");
+    ensure!(
+        order.load.protocol == Protocol::Http1
+            || order.requests.iter().all(|request| request.events.is_none()),
+        "requests: events are timed over HTTP/1.1 only; leave out \"protocol\": \"http2\" (--http2)"
+    );
     check_windows(order)?;
     check_choice(order)?;
     check_session::check(order)
@@ -257,11 +262,16 @@ fn check_layers(order: &Order) -> Result<(), String> {
         ensure!(
             secure,
             "tls: no URL begins with https://, so there is no TLS (--cacert, --insecure, \
-             --tls-resumption); leave it out"
+             --cert, --key, --tls-version, --tls-resumption); leave it out"
         );
         ensure!(
             !tls.insecure || tls.ca_file.is_none(),
             "tls: whoever takes any certificate needs no ca_file; leave one out"
+        );
+        ensure!(
+            tls.certificate_file.is_some() == tls.key_file.is_some(),
+            "tls: a client's certificate and its key belong together; give certificate_file and \
+             key_file (--cert, --key)"
         );
     }
     ensure!(

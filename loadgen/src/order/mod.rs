@@ -12,6 +12,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 pub use arrivals::{Arrivals, Process, Share, Stage, Think, ThinkDistribution, Unit};
@@ -146,6 +147,34 @@ pub struct Load {
     /// HTTP/2: requests in flight at a time on each connection.
     pub streams: Option<u32>,
     pub tls: Option<Tls>,
+    /// Where requests for some hosts go instead; the first that fits counts.
+    #[serde(default)]
+    pub connect_to: Vec<ConnectTo>,
+    /// Which addresses of hosts are connected to; all when absent.
+    pub ip_version: Option<IpVersion>,
+}
+
+/// Connections for a host and port go elsewhere, as with curl's `--connect-to`: the `Host` field
+/// and the name that TLS asks for stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConnectTo {
+    /// Any host when absent.
+    pub host: Option<String>,
+    /// Any port when absent.
+    pub port: Option<u16>,
+    /// A name or address; the same host when absent.
+    pub to_host: Option<String>,
+    /// The same port when absent.
+    pub to_port: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum IpVersion {
+    #[serde(rename = "4")]
+    V4,
+    #[serde(rename = "6")]
+    V6,
 }
 
 /// Connections beside the load that read their answers slowly; counted apart.
@@ -174,14 +203,37 @@ pub struct Tls {
     pub ca_file: Option<PathBuf>,
     /// Take any certificate.
     pub insecure: bool,
+    /// Certificates to show a server that wants one, as PEM, the client's own first.
+    pub certificate_file: Option<PathBuf>,
+    /// The private key of the client's certificate, as PEM.
+    pub key_file: Option<PathBuf>,
+    /// The only version to speak; what both sides know best when absent.
+    pub version: Option<TlsVersion>,
     /// New connections resume the sessions of earlier ones.
     pub resumption: bool,
 }
 
 impl Default for Tls {
     fn default() -> Self {
-        Tls { ca_file: None, insecure: false, resumption: true }
+        Tls {
+            ca_file: None,
+            insecure: false,
+            certificate_file: None,
+            key_file: None,
+            version: None,
+            resumption: true,
+        }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, ValueEnum)]
+pub enum TlsVersion {
+    #[serde(rename = "1.2")]
+    #[value(name = "1.2")]
+    V12,
+    #[serde(rename = "1.3")]
+    #[value(name = "1.3")]
+    V13,
 }
 
 fn one() -> f64 {

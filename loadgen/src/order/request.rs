@@ -9,6 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::arrivals::Think;
+use crate::events::EventFormat;
 
 /// One thing to ask for.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,6 +39,8 @@ pub struct Request {
     pub capture: Vec<(String, Capture)>,
     /// The user's pause before the next request of the flow; that of the load unless given.
     pub think: Option<Think>,
+    /// Its answer is a stream of events, which are timed each.
+    pub events: Option<EventFormat>,
 }
 
 impl Request {
@@ -54,6 +57,7 @@ impl Request {
             flow: None,
             capture: Vec::new(),
             think: None,
+            events: None,
         }
     }
 

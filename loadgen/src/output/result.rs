@@ -9,7 +9,8 @@ use serde::Serialize;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, Tls};
 use crate::record::{
-    Beside, Counts, Endpoint, Failure, Handshakes, Http2, Requests, Samples, Seen, Timing, rounded,
+    Beside, Counts, Endpoint, EventTimes, Failure, Handshakes, Http2, Requests, Samples, Seen,
+    Timing, rounded,
 };
 
 /// Version of the contract.
@@ -47,6 +48,9 @@ pub struct SlotResult {
     /// By name, where the order names any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointUse>,
+    /// Present where answers are streams of events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<Events>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsUse>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +100,18 @@ pub struct EndpointUse {
     pub failed: u64,
     pub rate_rps: f64,
     pub response_time_us: Times,
+}
+
+/// Events of streamed answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct Events {
+    /// Valid answers that were streams, and how many events each had, on average.
+    pub answers: u64,
+    pub per_answer: f64,
+    /// From when a request was due, or sent in a closed loop, to the first event.
+    pub time_to_first_us: Times,
+    /// From each event to the next one of the same answer.
+    pub gap_us: Times,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -234,6 +250,7 @@ impl SlotResult {
             windows: measured.sum.windows.clone(),
             whole: Whole::of(measured),
             endpoints: endpoints(plan, measured),
+            events: events(plan, &times.events),
             tls: is_secure.then(|| {
                 let Tls { resumption, insecure, .. } = load.tls.clone().unwrap_or_default();
                 TlsUse { handshakes: counts.handshakes, resumption, verified: !insecure }
@@ -306,6 +323,15 @@ fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
         }
     };
     plan.endpoints.iter().enumerate().map(of).collect()
+}
+
+fn events(plan: &Plan, times: &EventTimes) -> Option<Events> {
+    plan.requests.iter().any(|request| request.events.is_some()).then(|| Events {
+        answers: times.answers,
+        per_answer: rounded(times.of_answers as f64 / times.answers.max(1) as f64, 3),
+        time_to_first_us: Times::of(&times.first),
+        gap_us: Times::of(&times.gap),
+    })
 }
 
 fn slow_readers(plan: &Plan, counts: &Counts) -> Option<SlowReading> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::result::{Http2Use, SlotResult, Times, Whole};
+use super::result::{Events, Http2Use, SlotResult, Times, Whole};
 use crate::record::Timing;
 
 const BARS: usize = 12;
@@ -44,6 +44,12 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
     line("Response time", &times(&result.response_time_us));
     line("Service time", &times(&result.service_time_us));
     line("First byte", &times(&result.first_byte_time_us));
+    if let Some(events) = &result.events {
+        line("First event", &times(&events.time_to_first_us));
+        line("Event gap", &times(&events.gap_us));
+        let Events { answers, per_answer, .. } = events;
+        line("", &format!("{per_answer} events per answer, of {answers} whole answers"));
+    }
     line("Connect time", &times(&result.connect_time_us));
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
         line("TLS handshake", &times(handshakes));

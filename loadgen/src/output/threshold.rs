@@ -20,6 +20,9 @@ const FIGURES: [Figure; 9] = [
     ("unanswered", false, |result| result.whole.unanswered as f64),
 ];
 
+/// Figures whose bound may be a share of the requests that ended: `failures>0.1%`.
+const SHARES: [&str; 2] = ["failures", "unanswered"];
+
 /// A figure and a bound that it must not cross.
 #[derive(Debug, Clone)]
 pub struct Threshold {
@@ -27,6 +30,8 @@ pub struct Threshold {
     figure: &'static Figure,
     above: bool,
     bound: f64,
+    /// The bound is a share of the requests that ended.
+    is_share: bool,
 }
 
 impl Threshold {
@@ -34,8 +39,17 @@ impl Threshold {
     pub fn is_crossed(&self, result: &SlotResult) -> bool {
         let (_, is_time, of) = self.figure;
         let missing = *is_time && result.response_time_us.count == 0;
-        let value = if missing { f64::INFINITY } else { of(result) };
+        let value = if missing { f64::INFINITY } else { self.scaled(of(result), result) };
         if self.above { value > self.bound } else { value < self.bound }
+    }
+
+    fn scaled(&self, value: f64, result: &SlotResult) -> f64 {
+        if !self.is_share {
+            return value;
+        }
+        let failures = result.whole.seen.failures.total() as f64;
+        let ended = result.whole.completed as f64 + failures;
+        value / ended.max(1.0)
     }
 
     /// It says how many requests may fail.
@@ -46,8 +60,12 @@ impl Threshold {
     /// The figure in words.
     pub fn actual(&self, result: &SlotResult) -> String {
         let (_, is_time, of) = self.figure;
-        let value = of(result);
-        if *is_time { format!("{} ms", value / 1000.0) } else { value.to_string() }
+        let value = self.scaled(of(result), result);
+        match (is_time, self.is_share) {
+            (true, _) => format!("{} ms", value / 1000.0),
+            (_, true) => format!("{:.3}%", value * 100.0),
+            _ => value.to_string(),
+        }
     }
 }
 
@@ -67,6 +85,10 @@ impl FromStr for Threshold {
             let names: Vec<&str> = FIGURES.iter().map(|(name, ..)| *name).collect();
             return Err(format!("{name:?} is not one of {}", names.join(", ")));
         };
+        let share = bound.strip_suffix('%');
+        if share.is_some() && !SHARES.contains(&name) {
+            return Err(format!("{name} has no share; leave out the %"));
+        }
         let bound = if figure.1 {
             let unit_given = bound.ends_with(|c: char| c.is_ascii_alphabetic());
             let seconds = crate::units::seconds::<{ crate::units::DAY_S }>(bound)?;
@@ -75,10 +97,12 @@ impl FromStr for Threshold {
             }
             seconds * 1e6
         } else {
-            bound.parse().map_err(|_| format!("{bound:?} is not a number"))?
+            let number = share.unwrap_or(bound).trim_end();
+            let value: f64 = number.parse().map_err(|_| format!("{bound:?} is not a number"))?;
+            if share.is_some() { value / 100.0 } else { value }
         };
         let above = text.as_bytes()[at] == b'>';
-        Ok(Threshold { text: text.to_owned(), figure, above, bound })
+        Ok(Threshold { text: text.to_owned(), figure, above, bound, is_share: share.is_some() })
     }
 }
 
@@ -92,7 +116,11 @@ mod tests {
         assert_eq!((limit.figure.0, limit.above, limit.bound), ("p99.9", true, 50_000.0));
         let limit: Threshold = "rate<1000".parse().expect("good");
         assert_eq!((limit.figure.0, limit.above, limit.bound), ("rate", false, 1000.0));
-        for bad in ["p99", "p98>1ms", "p99>50", "rate>x", "p99>1d"] {
+        let limit: Threshold = "failures > 0.5%".parse().expect("good");
+        assert_eq!((limit.is_share, limit.bound), (true, 0.005));
+        for bad in
+            ["p99", "p98>1ms", "p99>50", "rate>x", "p99>1d", "rate<5%", "p99>5%", "failures>%"]
+        {
             assert!(bad.parse::<Threshold>().is_err(), "{bad}");
         }
     }

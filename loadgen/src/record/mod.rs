@@ -1,6 +1,7 @@
 //! What is counted and timed: one [`Recorder`] per thread and window, merged afterwards.
 
 mod endpoints;
+mod events;
 mod timing;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use enum_map::{Enum, EnumMap};
 use serde::Serialize;
 
 pub use endpoints::{Endpoint, Endpoints};
+pub use events::EventTimes;
 pub use timing::{Step, Timing};
 
 /// The ways in which a request can fail; each failed request has exactly one of these.
@@ -236,6 +238,7 @@ pub struct Timings {
     pub lag: Timing,
     /// Response times and failures of requests that are told of apart.
     pub endpoints: Endpoints,
+    pub events: EventTimes,
 }
 
 /// Everything one thread records in one window.

@@ -380,7 +380,7 @@ fn values_without_sense_are_refused_by_the_name_of_their_flag() {
         ("--rate", "1e12"),
         ("--stage", "10s:1e12"),
         ("--zipf", "11"),
-        ("--lead-in", "inf"),
+        ("--warm-up", "inf"),
         ("--expect-status", "9999"),
         ("--expect-sha256", "00"),
         ("--connections", "5000000000"),
@@ -413,5 +413,96 @@ fn bodies_are_bytes_and_their_length_is_told() {
         let (head, body) = heads.recv().expect("a request");
         assert!(head.contains(&format!("\r\nContent-Length: {wanted}\r\n")), "{head}");
         assert_eq!(body, [0xff, 0, 0xfe][..wanted]);
+    }
+}
+
+#[test]
+fn one_request_is_shown_whole() {
+    let server = Server::answering(HELLO);
+    let shown = output(&["run", "--once", "-u", "me:secret", "--compressed", &server.url()]);
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert_eq!(shown.status.code(), Some(0), "{text}{}", stderr(&shown));
+    for line in [
+        "> GET / HTTP/1.1\n",
+        "> Authorization: Basic bWU6c2VjcmV0\n",
+        "> Accept-Encoding: gzip, deflate, br, zstd\n",
+        "< Content-Length: 13\n",
+        "\nHello, World!\n",
+        "\nvalid\n",
+    ] {
+        assert!(text.contains(line), "{line:?} in {text}");
+    }
+    let shown = output(&["run", "--once", "--expect-bytes", "5", &server.url()]);
+    assert_eq!(shown.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("not valid: ") && text.contains("instead of 5"), "{text}");
+}
+
+#[test]
+fn one_request_that_gets_no_whole_response_says_why() {
+    for (bytes, why) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHe"[..], "closed the connection"),
+        (b"SSH-2.0-x\r\n\r\n", "status line"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", "more bytes"),
+    ] {
+        let server = Server::start(move |mut client| {
+            client.request();
+            client.write(bytes);
+        });
+        let shown = output(&["run", "--once", &server.url()]);
+        let text = String::from_utf8_lossy(&shown.stdout);
+        assert_eq!(shown.status.code(), Some(1), "{text}");
+        assert!(text.contains("> GET / HTTP/1.1\n") && text.contains(why), "{text}");
+    }
+    let refused = output(&["run", "--once", "http://127.0.0.1:9/"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn redirects_are_named_with_their_target() {
+    let server = Server::answering(
+        "HTTP/1.1 302 Found\r\nLOCATION: /sign-in?next=%2F\r\nContent-Length: 0\r\n\r\n",
+    );
+    let shown = output(&["run", "-n", "3", "-c", "1", &server.url()]);
+    let table = String::from_utf8_lossy(&shown.stdout);
+    assert!(table.contains("it redirects to /sign-in?next=%2F"), "{table}");
+}
+
+#[test]
+fn connections_go_where_they_are_told_to() {
+    let server = Server::start(|mut client| {
+        let asked = client.request().unwrap_or_default();
+        let status = if asked.contains("\r\nHost: shop.example\r\n") { "200 OK" } else { "404 No" };
+        client.write(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+    });
+    let rule = format!("shop.example:80:{}", server.address);
+    let shown = output(&["run", "--once", "--connect-to", &rule, "http://shop.example/"]);
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let port = server.address.port();
+    let (rule, url) =
+        (format!("shop.example:{port}:127.0.0.1"), format!("http://shop.example:{port}/"));
+    let host = "Host: shop.example";
+    let shown = output(&["run", "--once", "--resolve", &rule, "-4", "-H", host, &url]);
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let refused =
+        output(&["run", "--once", "--resolve", "a.example:80:192.0.2.1", "http://a.example/"]);
+    assert!(stderr(&refused).contains("not on this machine"), "{}", stderr(&refused));
+    let refused = output(&["run", "--once", "-6", &server.url()]);
+    assert!(stderr(&refused).contains("no IPv6 address"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_share_of_failures_may_be_tolerated() {
+    let server = Server::start(|mut client| {
+        let mut count = 0;
+        while client.request().is_some() {
+            count += 1;
+            let status = if count % 20 == 0 { "500 No" } else { "200 OK" };
+            client.write(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+        }
+    });
+    for (limit, code) in [("failures>6%", 0), ("failures>4%", 1)] {
+        let ended = output(&["run", "-n", "100", "-c", "1", "--fail-on", limit, &server.url()]);
+        assert_eq!(ended.status.code(), Some(code), "{limit}: {}", stderr(&ended));
     }
 }

@@ -12,6 +12,7 @@ mod parser;
 mod pieces;
 mod sessions;
 mod shares;
+mod streams;
 mod structure;
 mod support;
 mod tls;

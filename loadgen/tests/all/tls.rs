@@ -290,3 +290,23 @@ fn what_is_due_after_the_end_is_not_sent() {
     // A thread that gets its CPU only after the end has sent nothing.
     assert_eq!(number(&result, "/requests/sent") + number(&result, "/requests/unsent"), 1);
 }
+
+#[test]
+fn a_server_may_want_a_certificate_of_its_clients() {
+    let secure = Secure::wanting_certificates(|mut session| session.answer_all(HELLO));
+    let issued = secure.authority.issue("client");
+    let folder = secure.authority.folder();
+    let (certificate, key) = (folder.join("client.pem"), folder.join("client.key"));
+    std::fs::write(&certificate, issued.certificate_pem).expect("a file");
+    std::fs::write(&key, issued.key_pem).expect("a file");
+    for version in ["1.2", "1.3"] {
+        let tls = json!({"certificate_file": certificate, "key_file": key, "version": version});
+        let known = secure.trusting(json!({"tls": tls}));
+        let result = run(&order(&secure.url(), COUNT, known));
+        expect(&result, &[("/requests/completed", COUNT)]);
+    }
+    let unknown = run(&order(&secure.url(), COUNT, secure.trusting(json!({}))));
+    expect(&unknown, &[("/requests/completed", 0)]);
+    let samples = unknown["failure_samples"].to_string();
+    assert!(samples.contains("--cert"), "{samples}");
+}

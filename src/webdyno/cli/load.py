@@ -16,8 +16,8 @@ from webdyno.model.exit_codes import Exit
 
 ENGINES = {
     "count": "requests",
-    "exclude_saturated": "leave-out-client-limited",
-    "ramp_up": "ramp-up",
+    "exclude_saturated": "leave-out-client-bound",
+    "ramp_up": "warm-up",
     "send_delay": "send-lag-budget",
     "think_spread": "think-distribution",
     "time": "duration",
@@ -34,7 +34,9 @@ CODES = {
 }
 CROSSED = " is true: it is "
 """What the load generator says of a limit that is crossed."""
-LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*")
+LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
+SHARES = {"failures", "unanswered"}
+"""Limits that may be shares of the requests."""
 LINES = {".jsonl", ".ndjson", ".json"}
 END_WITHIN_S = 10.0
 
@@ -60,7 +62,14 @@ class LoadFlags:
     header: Annotated[
         Sequence[str], Parameter(help="FIELD: a header, such as 'Accept: text/html'.")
     ] = ()
+    user: Annotated[str | None, Parameter(help="NAME:PASSWORD: basic authentication.")] = None
+    bearer: Annotated[str | None, Parameter(help="TOKEN: in an Authorization header.")] = None
+    compressed: Annotated[bool, Parameter(help="Ask for compressed bodies.")] = False
     data: Annotated[str | None, Parameter(help="TEXT: body of each request, or @FILE.")] = None
+    events: Annotated[
+        str | None, Parameter(help="FORMAT: time each event of streams: sse or lines.")
+    ] = None
+    once: Annotated[bool, Parameter(help="Send one request; show it and its response.")] = False
     traffic: Annotated[Path | None, Parameter(help="FILE: requests, one JSON object a line.")] = (
         None
     )
@@ -122,6 +131,14 @@ class LoadFlags:
     slow_rate: Annotated[
         int | None, Parameter(help="BYTES: per second of a slow reader [default: 1000]")
     ] = None
+    connect_to: Annotated[
+        Sequence[str], Parameter(help="RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
+    ] = ()
+    resolve: Annotated[
+        Sequence[str], Parameter(help="RULE: an address for a host: HOST:PORT:ADDRESS.")
+    ] = ()
+    ipv4: Annotated[bool, Parameter(name=["-4", "--ipv4"], help="IPv4 addresses only.")] = False
+    ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], help="IPv6 addresses only.")] = False
     allow_remote: Annotated[bool, Parameter(help="Allow other machines as targets.")] = False
     http2: Annotated[bool, Parameter(help="Speak HTTP/2.")] = False
     streams: Annotated[
@@ -129,6 +146,9 @@ class LoadFlags:
     ] = None
     cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
     insecure: Annotated[bool, Parameter(help="Accept any certificate.")] = False
+    cert: Annotated[Path | None, Parameter(help="FILE: the client's certificate, as PEM.")] = None
+    key: Annotated[Path | None, Parameter(help="FILE: private key of --cert.")] = None
+    tls_version: Annotated[str | None, Parameter(help="VERSION: only 1.2 or 1.3.")] = None
     tls_resumption: Annotated[
         str | None, Parameter(help="HOW: on or off: resume TLS sessions [default: on]")
     ] = None
@@ -176,6 +196,8 @@ def load(
         webdyno load http://127.0.0.1:8080/ --rate 2000 --fail-if 'p99 > 50ms'
 
         webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
+
+        webdyno load http://127.0.0.1:8080/ --once
     """
     from webdyno.generator.loadgen import find_loadgen
 
@@ -196,11 +218,11 @@ def load(
 def _limit(text: str) -> str:
     """Give a limit as the load generator has it; raise UserError where it is none."""
     found = LIMIT.fullmatch(text)
-    if found is None:
+    if found is None or (found[4] and found[1] not in SHARES):
         relative = ": there is no baseline here" if "%" in text else ""
-        raise UserError(f"--fail-if '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0'")
-    metric, sign, amount = found.groups()
-    return f"{METRICS.get(metric, metric)}{sign}{amount}"
+        raise UserError(f"--fail-if '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
+    metric, sign, amount, percent = found.groups()
+    return f"{METRICS.get(metric, metric)}{sign}{amount}{percent}"
 
 
 def _output(format_: str, output: Path | None) -> list[str]:

@@ -124,7 +124,7 @@ def _path(url: str, place: str, block: _Block) -> str:
 def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
     """Add what a line such as `# @flow buy` says; others are somebody else's."""
     match key:
-        case "name" | "flow" | "contains" if text:
+        case "name" | "flow" | "contains" | "events" if text:
             return {**entry, key: text}
         case "think" if text:
             return {**entry, "think_s": text}

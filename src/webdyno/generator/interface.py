@@ -16,7 +16,7 @@ from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.load import Load, Stretch
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import METRICS
-from webdyno.model.request import Request, may_be_compressed
+from webdyno.model.request import EventFormat, Request, may_be_compressed
 from webdyno.model.service import Need
 
 
@@ -73,6 +73,8 @@ class SentRequest:
     """Requests of one endpoint are told of apart from the others, where the generator can."""
     step: Step | None = None
     """What a user does with it; None where connections are no users."""
+    events: EventFormat | None = None
+    """The response is a stream of these, which are timed each."""
 
 
 @dataclass(frozen=True)
@@ -307,6 +309,8 @@ def generator_fault(experiment: Experiment) -> str | None:
         return (
             f"{name} knows no [[login]], values, flows or captures; use generator = {OWN_GENERATOR}"
         )
+    if fault := _events_fault(experiment, name):
+        return fault
     if experiment.measure.ramp_up_s and not its.tells_windows:
         return (
             f"{name} counts from its first request on, so ramp_up_s would change nothing; leave it "
@@ -318,4 +322,16 @@ def generator_fault(experiment: Experiment) -> str | None:
             f"{name} doesn't report the distribution of latency, which "
             f'decide_on = "{decide_on}" needs; use generator = "{OWN_GENERATOR}"'
         )
+    return None
+
+
+def _events_fault(experiment: Experiment, generator: str) -> str | None:
+    """Say why the events of streamed responses can't be timed."""
+    for variant in experiment.variants:
+        if not any(request.events for request in experiment.requests_of(variant)):
+            continue
+        if generator != OWN_GENERATOR:
+            return f"{generator} times no events; use generator = {OWN_GENERATOR}"
+        if experiment.load_of(variant).protocol in {"h2", "h2c"}:
+            return 'events are timed over HTTP/1.1 only; give load.protocol = "http" or "https"'
     return None

@@ -257,6 +257,8 @@ def _request_json(order: LoadOrder, request: SentRequest) -> dict[str, Any]:
         asked["weight"] = request.weight
     if request.endpoint is not None:
         asked["endpoint"] = request.endpoint
+    if request.events is not None:
+        asked["events"] = request.events
     if request.step is not None:
         asked |= _step_json(request.step)
         if request.step.contains is not None:

@@ -18,6 +18,7 @@ from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Client,
     EndpointResult,
+    EventTimes,
     KeepAliveResult,
     LoadResult,
     SendLag,
@@ -148,8 +149,22 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         windows=_windows([result.windows for result in results]),
         whole=_wholes([result.all_of_it for result in results]) if first.whole else None,
         tls=_added_where_told(result.tls for result in results),
+        events=_events([result.events for result in results if result.events]),
         endpoints=_endpoints(list(chain.from_iterable(result.endpoints for result in results))),
         printed="\n".join(result.printed for result in results if result.printed) or None,
+    )
+
+
+def _events(parts: Sequence[EventTimes]) -> EventTimes | None:
+    if not parts:
+        return None
+    answers = sum(part.answers for part in parts)
+    events = sum(part.answers * part.per_answer for part in parts)
+    return EventTimes(
+        answers=answers,
+        per_answer=events / answers if answers else 0.0,
+        time_to_first_us=_times([part.time_to_first_us for part in parts]),
+        gap_us=_times([part.gap_us for part in parts]),
     )
 
 

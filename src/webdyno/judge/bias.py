@@ -56,7 +56,7 @@ from webdyno.judge.validity.servers import (
 )
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.judgement import Bias, LimitedBy
-from webdyno.model.metrics import MetricRule, throughput_rps
+from webdyno.model.metrics import MetricRule, TimesOf, throughput_rps
 from webdyno.model.records import SlotRecord
 
 Share = Callable[[SlotRecord], float]
@@ -192,16 +192,14 @@ class VariantSlots:
         pressed = _mean(self.mine, memory_waiting)
         return [memory_under_pressure(pressed if pressed > PRESSURE_LIMIT else 0.0)]
 
-    def times(self, quantile: float, look_times: Histogram | None) -> list[Bound]:
+    def times(self, quantile: float, of: TimesOf, look_times: Histogram | None) -> list[Bound]:
         """Bound a quantile: only by what exceeds a limit, since little moves its bound a lot.
 
         `look_times`: the latency of the long look, where the quantile is theirs.
         """
-        times = look_times or merge_encoded(
-            slot.load.response_time_us.histogram for slot in self.mine
-        )
+        times = look_times or merge_encoded(of(slot.load).histogram for slot in self.mine)
         found = [
-            quantile_when_delayed(cause.name, times, quantile, self._added_us(share))
+            quantile_when_delayed(cause.name, times, quantile, self._added_us(share, of))
             for cause in CAUSES
             if (share := _mean(self.mine, cause.of_time)) > cause.limit
         ]
@@ -226,13 +224,13 @@ class VariantSlots:
             return share
         return max(share - LEAST_MINDED * _mean(self.theirs, of), 0.0)
 
-    def _added_us(self, share: float) -> float:
-        """Give the mean time that interference has added to a request."""
+    def _added_us(self, share: float, of: TimesOf) -> float:
+        """Give the mean time that interference has added to what is timed."""
         if self.is_open:
             took_s = fmean(slot.load.measured_s for slot in self.mine)
             lost_s = share * took_s
             return added_in_open_loop_us(lost_s, lost_s, took_s, self._utilisation())
-        mean_us = fmean(slot.load.response_time_us.mean or 0.0 for slot in self.mine)
+        mean_us = fmean(of(slot.load).mean or 0.0 for slot in self.mine)
         return added_in_closed_loop_us(share, mean_us)
 
     def _utilisation(self) -> float:
@@ -262,7 +260,8 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
             found = slots.throughput() + ([] if slots.is_open else _settling(data, variant))
         case "latency" if rule.quantile is not None:
             look_times = times_of_look(data, variant, rule)
-            found = slots.times(rule.quantile, look_times) + _turned(_settling(data, variant))
+            found = slots.times(rule.quantile, rule.times_of, look_times)
+            found += _turned(_settling(data, variant))
         case "work":
             found = slots.cpu() + _turned(_settling(data, variant))
         case "memory":

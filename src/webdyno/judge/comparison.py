@@ -32,7 +32,7 @@ from webdyno.model.judgement import (
     Verdict,
 )
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import METRICS, MetricRule
+from webdyno.model.metrics import METRICS, MetricRule, TimesOf
 
 ALPHA = 0.05
 DELTA = 0.02
@@ -298,12 +298,16 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
         by_round=list(values.values()),
         rounds=list(values),
         interval=widened_by(told, later).ratio(1 - ALPHA) if told else None,
-        within_rounds=_within_rounds(data, variant, rule.quantile) if rule.quantile else [],
+        within_rounds=_within_rounds(data, variant, rule.quantile, rule.times_of)
+        if rule.quantile
+        else [],
     )
 
 
-def _within_rounds(data: PointData, variant: str, quantile: float) -> list[QuantileRange]:
-    found = (quantile_interval(times, quantile) for times in data.times(variant).values())
+def _within_rounds(
+    data: PointData, variant: str, quantile: float, of: TimesOf
+) -> list[QuantileRange]:
+    found = (quantile_interval(times, quantile) for times in data.times(variant, of).values())
     return [QuantileRange(low=each.low, high=each.high) for each in found if each]
 
 

@@ -18,7 +18,7 @@ from webdyno.judge.long_look import stall_words
 from webdyno.judge.point_data import PointData
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import Drift, LongLook
-from webdyno.model.metrics import CPU_TIME, THROUGHPUT, MetricRule
+from webdyno.model.metrics import CPU_TIME, THROUGHPUT, MetricRule, latency_of
 
 Values = Mapping[int, float]
 """A metric of a variant by round number."""
@@ -112,7 +112,7 @@ def shift(data: PointData, variant: str, rule: MetricRule) -> Shift:
     if rule.name == THROUGHPUT and loops == {"closed"}:
         share = look.stalls.share
         return Shift(_left(share.high), _left(share.estimate), _left(share.low))
-    if rule.kind == "latency" and loops == {"open"} and rule.quantile is not None:
+    if rule.times_of is latency_of and loops == {"open"} and rule.quantile is not None:
         return _percentile_shift(data, look, rule)
     return NONE
 

@@ -19,7 +19,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.long_look import LongLook
 from webdyno.model.measure import Measure
-from webdyno.model.metrics import MetricRule
+from webdyno.model.metrics import MetricRule, TimesOf, latency_of
 from webdyno.model.point import Point, plan_points
 from webdyno.model.records import (
     AdjustmentRecord,
@@ -214,13 +214,11 @@ class PointData:
         }
         return {number: value for number, value in values.items() if value is not None}
 
-    def times(self, variant: str) -> dict[int, Histogram]:
-        """Give a variant's latency in each round that has any, by round number."""
+    def times(self, variant: str, of: TimesOf = latency_of) -> dict[int, Histogram]:
+        """Give a variant's latency, or other times, in each round that has any, by round number."""
         found = {}
         for this_round in self.rounds:
-            times = merge_encoded(
-                slot.load.response_time_us.histogram for slot in this_round.of(variant)
-            )
+            times = merge_encoded(of(slot.load).histogram for slot in this_round.of(variant))
             if times.total:
                 found[this_round.record.round] = times
         return found

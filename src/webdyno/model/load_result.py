@@ -161,6 +161,19 @@ class EndpointResult(Foreign):
     response_time_us: Times = Times()
 
 
+class EventTimes(Foreign):
+    """When the events of streamed responses came."""
+
+    answers: Count
+    """Valid responses that came to their end."""
+    per_answer: Amount
+    """Events of each of these, on average."""
+    time_to_first_us: Times = Times()
+    """From when a request was due (closed loop: sent) to its response's first event."""
+    gap_us: Times = Times()
+    """From each event to the next one of the same response."""
+
+
 class Whole(Foreign):
     """Ramp-up, window and drain together: what costs are divided by, and what has to be valid."""
 
@@ -222,6 +235,8 @@ class LoadResult(Foreign):
     """Of webdyno's own generator, over TLS."""
     endpoints: list[EndpointResult] = []
     """Where several were named; of webdyno's own generator only."""
+    events: EventTimes | None = None
+    """Where responses are streams; of webdyno's own generator only."""
     printed: str | None = None
     """The output of a generator that is a command for people; None of webdyno's own."""
 

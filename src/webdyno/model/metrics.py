@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from webdyno.model.capacity import capacity_of
 from webdyno.model.judgement import Metric
-from webdyno.model.load_result import LoadResult
+from webdyno.model.load_result import LoadResult, Times
 from webdyno.model.records import SlotRecord
 
 RoundValue = Callable[[Sequence[SlotRecord]], float | None]
@@ -22,8 +22,15 @@ Kind = Literal["throughput", "latency", "work", "memory", "size", "capacity"]
 
 THROUGHPUT, CPU_TIME, CAPACITY = "throughput_rps", "server_cpu_us", "capacity_rps"
 
+TimesOf = Callable[[LoadResult], Times]
+"""Which times of a slot a percentile is of."""
+
 CLOCK_TICK_S = 1e-9
 """No clock here tells shorter times: a record with one is damaged."""
+
+
+def latency_of(load: LoadResult) -> Times:
+    return load.response_time_us
 
 
 @dataclass(frozen=True)
@@ -35,14 +42,16 @@ class MetricRule:
     round_value: RoundValue
     short: str
     """The metric in a sentence: "3.9× the … of nginx"."""
-    needs: Literal["load", "times", "probes", "databases", "trials"] = "load"
+    needs: Literal["load", "times", "events", "probes", "databases", "trials"] = "load"
     """What must have been at work: any load generator, one that tells a distribution of latency,
-    the probes, a database that counts, or a search for the capacity, of which nothing else is told.
-    """
+    streamed responses, the probes, a database that counts, or a search for the capacity, of which
+    nothing else is told."""
     decides: bool = True
     """Whether a verdict can be about it; what is only a side effect can't."""
     quantile: float | None = None
     """For percentiles: which one, as a share. It says how many samples are needed."""
+    times_of: TimesOf = latency_of
+    """For percentiles: of which times."""
 
     @property
     def name(self) -> str:
@@ -155,23 +164,65 @@ def capacity_rps(slots: Sequence[SlotRecord]) -> float | None:
     return capacity_of([slot.trial for slot in slots if slot.trial is not None])
 
 
-def _latency(name: str, share: float, words: str, floor_us: float) -> MetricRule:
-    """Make the metric "latency that this share of the requests stays below"."""
+def events_per_response(slots: Sequence[SlotRecord]) -> float | None:
+    """Events of a streamed response, on average."""
+    told = [slot.load.events for slot in slots if slot.load.events]
+    answers = sum(each.answers for each in told)
+    events = sum(each.answers * each.per_answer for each in told)
+    return events / answers if answers and events else None
+
+
+def _first_event_of(load: LoadResult) -> Times:
+    return load.events.time_to_first_us if load.events else Times()
+
+
+def _gap_of(load: LoadResult) -> Times:
+    return load.events.gap_us if load.events else Times()
+
+
+def _latency(
+    name: str,
+    share: float,
+    words: str,
+    floor_us: float,
+    *,
+    what: str = "latency",
+    needs: Literal["times", "events"] = "times",
+    times_of: TimesOf = latency_of,
+) -> MetricRule:
+    """Make the metric "time that this share of the requests, or events, stays below"."""
 
     def round_value(slots: Sequence[SlotRecord]) -> float | None:
         from webdyno.model.histogram import merge_encoded  # numpy takes a while to import
 
-        times = merge_encoded(slot.load.response_time_us.histogram for slot in slots)
-        return times.quantile(share)
+        return merge_encoded(times_of(slot.load).histogram for slot in slots).quantile(share)
 
     return MetricRule(
-        Metric(name=name, label=f"latency {words}", unit="µs", better="lower", floor=floor_us),
+        Metric(name=name, label=f"{what} {words}", unit="µs", better="lower", floor=floor_us),
         kind="latency",
         round_value=round_value,
-        short=f"{words} latency",
-        needs="times",
+        short=f"{words} {what}",
+        needs=needs,
         quantile=share,
+        times_of=times_of,
     )
+
+
+def _event_times(name: str, what: str, times_of: TimesOf) -> tuple[MetricRule, MetricRule]:
+    """Make p50 and p99 of what is timed of events."""
+    median, tail = (
+        _latency(
+            f"{name}_{words}_us",
+            share,
+            words,
+            floor_us,
+            what=what,
+            needs="events",
+            times_of=times_of,
+        )
+        for words, share, floor_us in (("p50", 0.5, 1.0), ("p99", 0.99, 10.0))
+    )
+    return median, tail
 
 
 METRICS: dict[str, MetricRule] = {
@@ -197,6 +248,22 @@ METRICS: dict[str, MetricRule] = {
         ),
         _latency("latency_p50_us", 0.5, "p50", floor_us=1),  # the clock's own step
         _latency("latency_p99_us", 0.99, "p99", floor_us=10),  # one wake-up
+        *_event_times("first_event", "time to first event", _first_event_of),
+        *_event_times("event_gap", "gap between events", _gap_of),
+        MetricRule(
+            Metric(
+                name="events",
+                label="events per response",
+                unit="",
+                better="higher",
+                floor=0.5,  # a stream more or less that was cut
+            ),
+            kind="size",
+            round_value=events_per_response,
+            short="events per response",
+            needs="events",
+            decides=False,
+        ),
         MetricRule(
             Metric(
                 name="context_switches",
@@ -277,6 +344,7 @@ def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricR
     is_told = {
         "load": True,
         "times": not slots or any(slot.load.response_time_us.histogram for slot in slots),
+        "events": any(slot.load.events for slot in slots),
         "probes": not slots or any(slot.readings for slot in slots),
         "databases": any(slot.readings and slot.readings.databases for slot in slots),
         "trials": False,

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import quote
 
 import regex
@@ -162,6 +162,10 @@ def _base64(text: str) -> str:
     return text
 
 
+EventFormat = Literal["sse", "lines"]
+"""How events of a streamed response are told apart."""
+
+
 class Request(Model):
     """One entry of `[[requests]]`."""
 
@@ -203,6 +207,9 @@ class Request(Model):
     """By name: what of its response `{{NAME}}` stands for in the user's later requests."""
     think_s: Pause | None = None
     """In a flow: mean pause before the next request; that of the load by default."""
+    events: EventFormat | None = None
+    """Its response is a stream of events, which are timed each: server-sent events (`sse`), or
+    one a line (`lines`)."""
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

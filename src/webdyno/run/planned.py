@@ -12,7 +12,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
-from webdyno.model.request import Request, endpoints_of, with_headers
+from webdyno.model.request import EventFormat, Request, endpoints_of, with_headers
 from webdyno.model.service import SERVER_ERROR
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Page, Site, Stack
@@ -46,6 +46,8 @@ class PlannedRequest:
     """Whether the site's rules say what is right, whatever else responses hold."""
     step: Step | None = None
     """What a user does with it; None where connections are no users."""
+    events: EventFormat | None = None
+    """The response is a stream of these."""
 
     def sent_to(self, url: str, load: Load) -> SentRequest:
         """Give it as a load generator takes it, to be sent to a stack."""
@@ -60,6 +62,7 @@ class PlannedRequest:
             self.weight,
             self.endpoint,
             self.step,
+            self.events,
         )
 
 
@@ -192,6 +195,7 @@ def _planned(
         headers=headers,
         body=_body(request, environment),
         contains=request.contains,
+        events=request.events,
     )
 
 

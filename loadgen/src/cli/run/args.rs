@@ -7,11 +7,12 @@ use clap::ArgGroup;
 use clap::builder::BoolishValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::events::EventFormat;
 use crate::order::check::{
     HIGHEST_RATE, LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS,
     SHORTEST_WINDOW_S, STEEPEST_ZIPF,
 };
-use crate::order::{KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls};
+use crate::order::{ConnectTo, KeepAlive, Sha256Hex, Stage, ThinkDistribution, Tls, TlsVersion};
 use crate::output::threshold::Threshold;
 use crate::units::{self, CpuList, Sources};
 
@@ -27,6 +28,10 @@ Examples:
   loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
   loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
+  loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
+  loadgen run --cert me.pem --key me.key -k https://127.0.0.1:8443/
+  loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
+  loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
   0  all answers were valid and no threshold was crossed
@@ -37,9 +42,13 @@ Exit codes:
   4  what was measured could not be written: standard output or a file is full or closed";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
-const CONTRADICTIONS: [(&str, &str); 8] = [
+const CONTRADICTIONS: [(&str, &str); 12] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
+    ("--bearer", "a request has one Authorization header; leave one out"),
+    ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
+    ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
+    ("--once", "there is one request and no load; leave the others out"),
     ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
     ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
     ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
@@ -73,10 +82,11 @@ pub struct Args {
     #[arg(short, long, value_name = "TIME", value_parser = units::length::<LONGEST_SLOT_S>,
           help_heading = "Load")]
     pub duration: Option<f64>,
-    /// Load before the run, which enters neither rate nor times: 500ms, 2s [default: none]
+    /// Warm-up: load before the run, which enters neither throughput nor latency: 500ms, 2s
+    /// [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_SLOT_S>,
           help_heading = "Load")]
-    pub lead_in: Option<f64>,
+    pub warm_up: Option<f64>,
     /// Number of requests to send; with --conn-rate, of connections [default: no limit]
     #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Load",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -140,20 +150,37 @@ pub struct Args {
     pub max_backlog: Option<u32>,
 
     /// Method
-    #[arg(short, long, value_name = "NAME", default_value = "GET", help_heading = "Requests")]
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        default_value = "GET",
+        help_heading = "Requests",
+        visible_short_alias = 'X'
+    )]
     pub method: String,
     /// A header field, `Name: value`; may be repeated [default: Host and User-Agent]
     #[arg(short = 'H', long = "header", value_name = "FIELD", value_parser = units::header,
           help_heading = "Requests")]
     pub headers: Vec<(String, String)>,
+    /// Name and password, sent with each request (basic authentication) [default: none]
+    #[arg(short, long, value_name = "NAME:PASSWORD", help_heading = "Requests")]
+    pub user: Option<String>,
+    /// Token, sent with each request: `Authorization: Bearer TOKEN` [default: none]
+    #[arg(long, value_name = "TOKEN", help_heading = "Requests", conflicts_with = "user")]
+    pub bearer: Option<String>,
+    /// Ask for compressed bodies, as browsers do; they are counted as they come, compressed
+    /// [default: not asked for]
+    #[arg(long, help_heading = "Requests")]
+    pub compressed: bool,
     /// Body of each request, or @FILE to read it [default: none]
     #[arg(short = 'D', long, value_name = "TEXT", help_heading = "Requests")]
     pub data: Option<String>,
     /// A file of requests, one JSON object a line: {"url": …, "method": …, "headers": {…},
     /// "body": …, "weight": …, "expect": {…}} [default: none]
     #[arg(long, value_name = "FILE", help_heading = "Requests",
-          conflicts_with_all = ["data", "method", "headers", "expect_status", "expect_bytes",
-                                "expect_sha256"])]
+          conflicts_with_all = ["data", "method", "headers", "user", "bearer", "compressed",
+                                "events", "expect_status", "expect_bytes", "expect_sha256"])]
     pub request_file: Option<PathBuf>,
     /// Ask by Zipf's law with this exponent: the first request most often [default: all alike]
     #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>,
@@ -168,6 +195,20 @@ pub struct Args {
     #[arg(long, value_name = "FACTOR", value_parser = units::above_0::<1_000_000>,
           help_heading = "Requests", requires = "replay", conflicts_with = "rate")]
     pub replay_speed: Option<f64>,
+    /// Send one request, and show it and its response whole [default: load]
+    #[arg(long, help_heading = "Requests", conflicts_with_all = ["replay", "http2", "json", "hdr",
+          "csv", "fail_on", "timetable"])]
+    pub once: bool,
+    /// Responses are streams: time each server-sent event (sse), or each line (lines)
+    /// [default: only whole responses]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        help_heading = "Requests",
+        conflicts_with = "http2"
+    )]
+    pub events: Option<EventFormat>,
     /// Each connection sends back the cookies it is given [default: they are ignored]
     #[arg(long, help_heading = "Requests")]
     pub cookies: bool,
@@ -184,8 +225,9 @@ pub struct Args {
     #[arg(long, value_name = "HEX", help_heading = "Checks")]
     pub expect_sha256: Option<Sha256Hex>,
     /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
-    /// p50 p90 p99 p99.9 max mean (response time), rate (per second), failures, unanswered;
-    /// may be repeated [default: 'failures>0']
+    /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures,
+    /// unanswered; of the last two also a share: 'failures>0.1%'; may be repeated [default:
+    /// 'failures>0']
     #[arg(long, value_name = "LIMIT", help_heading = "Checks")]
     pub fail_on: Vec<Threshold>,
     /// Leave windows in which the client was the limit out of times and rate [default: keep]
@@ -213,6 +255,19 @@ pub struct Args {
     #[arg(long, value_name = "BYTES_PER_SECOND", help_heading = "Clients",
           requires = "slow_readers", value_parser = clap::value_parser!(u32).range(1..))]
     pub slow_rate: Option<u32>,
+    /// Connect elsewhere than where the URL says, as curl does: HOST:PORT:TO_HOST:TO_PORT; an empty
+    /// part is any, or the same; Host and TLS keep the URL's name; may be repeated [default: none]
+    #[arg(long, value_name = "RULE", value_parser = units::connect_to, help_heading = "Clients")]
+    pub connect_to: Vec<ConnectTo>,
+    /// An address for a host and port: HOST:PORT:ADDRESS; may be repeated [default: the system's]
+    #[arg(long, value_name = "RULE", value_parser = units::resolve, help_heading = "Clients")]
+    pub resolve: Vec<ConnectTo>,
+    /// Connect to IPv4 addresses only [default: to any]
+    #[arg(short = '4', long, help_heading = "Clients", conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Connect to IPv6 addresses only [default: to any]
+    #[arg(short = '6', long, help_heading = "Clients")]
+    pub ipv6: bool,
     /// Allow targets that are not on this machine [default: refuse them]
     #[arg(long, help_heading = "Clients")]
     pub allow_remote: bool,
@@ -228,8 +283,23 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "TLS and HTTP/2")]
     pub cacert: Option<PathBuf>,
     /// Take any certificate [default: refuse what is not to be trusted]
-    #[arg(long, help_heading = "TLS and HTTP/2")]
+    #[arg(short = 'k', long, help_heading = "TLS and HTTP/2")]
     pub insecure: bool,
+    /// Certificate to show a server that wants one, as PEM [default: none]
+    #[arg(
+        short = 'E',
+        long,
+        value_name = "FILE",
+        requires = "key",
+        help_heading = "TLS and HTTP/2"
+    )]
+    pub cert: Option<PathBuf>,
+    /// Private key of --cert, as PEM [default: none]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS and HTTP/2")]
+    pub key: Option<PathBuf>,
+    /// The only version of TLS to speak [default: the highest that both sides know]
+    #[arg(long, value_name = "VERSION", value_enum, help_heading = "TLS and HTTP/2")]
+    pub tls_version: Option<TlsVersion>,
     /// New connections resume TLS sessions of earlier ones: on or off [default: on]
     #[arg(long, value_name = "HOW", value_parser = BoolishValueParser::new(), help_heading = "TLS and HTTP/2")]
     pub tls_resumption: Option<bool>,
@@ -251,12 +321,16 @@ pub struct Args {
 
 impl Args {
     pub fn tls(&self) -> Option<Tls> {
-        let given = self.cacert.is_some() || self.insecure || self.tls_resumption.is_some();
-        given.then(|| Tls {
+        let tls = Tls {
             ca_file: self.cacert.clone(),
             insecure: self.insecure,
+            certificate_file: self.cert.clone(),
+            key_file: self.key.clone(),
+            version: self.tls_version,
             resumption: self.tls_resumption.unwrap_or(true),
-        })
+        };
+        let given = self.tls_resumption.is_some() || tls != Tls::default();
+        given.then_some(tls)
     }
 
     /// Contradictions that lie in what flags say, not in which of them are given.
@@ -346,6 +420,12 @@ mod tests {
             ("u --hdr f --csv f", "overwrite"),
             ("u --insecure --cacert f", "--cacert"),
             ("u --streams 2", "--http2"),
+            ("u --cert f", "--key"),
+            ("u -4 -6", "--ipv6"),
+            ("u -u a:b --bearer c", "--bearer"),
+            ("u --once --rate 5", "--once"),
+            ("u --events sse --http2", "--events"),
+            ("--request-file f --compressed", "--compressed"),
             ("u --slow-rate 2", "--slow-readers"),
             ("u --replay-speed 2", "--replay"),
             ("u --requests-per-conn 2", "--conn-rate"),
@@ -378,6 +458,8 @@ mod tests {
             "u --rate 5 --send-lag-budget 0",
             "u --replay f --replay-speed 2 --max-backlog 5",
             "--request-file f",
+            "-X POST -k -u me:x --compressed -4 --warm-up 1s --once u",
+            "u --connect-to ::127.0.0.1:80 --resolve a:80:::1 --tls-version 1.2",
         ] {
             assert_eq!(refusal(good), "", "{good}");
         }

@@ -1,6 +1,7 @@
 //! `loadgen run`: load for people.
 
 mod args;
+mod once;
 mod order;
 mod replay;
 
@@ -25,6 +26,11 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     crate::order::check::check(&order)?;
     notes.iter().for_each(|note| tell(note));
     let plan = Arc::new(Plan::new(order)?);
+    if args.once {
+        let (text, is_valid) = once::show(&plan)?;
+        print(&text)?;
+        return Ok(if is_valid { OK } else { FAILED });
+    }
     // A file that can't be written must not cost the figures.
     let csv = Sink::create("--csv", args.csv.as_deref())?;
     let hdr = Sink::create("--hdr", args.hdr.as_deref())?;

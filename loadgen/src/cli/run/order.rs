@@ -4,15 +4,19 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
 use super::args::Args;
 use super::replay::{self, Replay};
 use crate::order::{
-    Arrivals, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders, Stage, Think,
-    Unit,
+    Arrivals, IpVersion, KeepAlive, Load, Loop, Order, Process, Protocol, Request, SlowReaders,
+    Stage, Think, Unit,
 };
 
 const DEFAULT_DURATION_S: f64 = 10.0;
 const DEFAULT_SLOW_BYTES_PER_S: u32 = 1000;
+const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 
 /// What the flags ask for, and what of a replayed log could not be used.
 pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
@@ -38,7 +42,7 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         id: String::new(),
         requests,
         load: load(args, arrivals),
-        lead_in_s: args.lead_in.unwrap_or(0.0),
+        lead_in_s: args.warm_up.unwrap_or(0.0),
         duration_s,
         count,
         allow_remote: args.allow_remote,
@@ -83,6 +87,12 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
         streams: args.streams,
         tls: args.tls(),
+        connect_to: [&args.resolve[..], &args.connect_to].concat(),
+        ip_version: match (args.ipv4, args.ipv6) {
+            (true, _) => Some(IpVersion::V4),
+            (_, true) => Some(IpVersion::V6),
+            _ => None,
+        },
     }
 }
 
@@ -123,11 +133,22 @@ fn end(
 }
 
 fn with_flags(mut request: Request, args: &Args) -> Request {
+    let mut add = |name: &str, value: String| request.headers.push((name.to_owned(), value));
+    if let Some(user) = &args.user {
+        add("Authorization", format!("Basic {}", BASE64_STANDARD.encode(user)));
+    }
+    if let Some(token) = &args.bearer {
+        add("Authorization", format!("Bearer {token}"));
+    }
+    if args.compressed {
+        add("Accept-Encoding", BROWSERS_ENCODINGS.into());
+    }
     request.headers.extend(args.headers.iter().cloned());
     if !args.expect_status.is_empty() {
         request.expect.status = Some(args.expect_status.clone());
     }
     request.expect.body_bytes = args.expect_bytes;
+    request.events = args.events;
     request.expect.body_sha256 = args.expect_sha256;
     request
 }

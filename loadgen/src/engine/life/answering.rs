@@ -1,5 +1,7 @@
 //! A request is answered, judged and recorded, and its lane is free again.
 
+use std::ops::Range;
+
 use rustix::event::epoll::{Event, EventFlags};
 use rustix::net::RecvFlags;
 
@@ -7,6 +9,7 @@ use super::{Life, SLOW_READS_PER_S, Timer, book_of};
 use crate::clock::SECOND_NS;
 use crate::engine::exchange::Received;
 use crate::engine::flight::{Answer, Flight};
+use crate::engine::plan::Plan;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::record::Failure;
@@ -44,6 +47,12 @@ impl Life<'_> {
             }
             if exchange.first_byte_ns == 0 && exchange.response.has_begun() {
                 exchange.first_byte_ns = done_ns;
+            }
+            if let Some(events) = &mut exchange.events
+                && conn.role == Role::Load
+                && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
+            {
+                self.recorder.times.events.take(events, from_ns, done_ns);
             }
             match received {
                 Received::Nothing => return,
@@ -119,6 +128,13 @@ impl Life<'_> {
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.ask.request];
         let exchange = &mut conn.exchange;
+        if let Some(events) = &mut exchange.events
+            && conn.role == Role::Load
+            && let Some(from_ns) = counted_from(&flight, self.plan, &self.told_ns)
+        {
+            events.finish();
+            self.recorder.times.events.take(events, from_ns, done_ns);
+        }
         let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
@@ -193,6 +209,11 @@ impl Life<'_> {
             };
             let in_scratch = self.pool[id].multi.is_none();
             let read = if in_scratch { self.scratch.last_read() } else { &[] };
+            let text = if (300..400).contains(&status) {
+                reasons::with_redirect(text, read)
+            } else {
+                text
+            };
             let text = match self.pool[id].exchange.user.as_ref().filter(|_| is_user) {
                 Some(user) => reasons::with_answer(text, request, status, user.body(), read),
                 None => reasons::with_bytes(text, read),
@@ -211,6 +232,9 @@ impl Life<'_> {
         }
         let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
         if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
+            if let Some(events) = &self.pool[id].exchange.events {
+                book.times.events.answered(events);
+            }
             book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
             if let Some(endpoint) = request.endpoint {
                 let response_ns = answer.done_ns.saturating_sub(from_ns.unwrap_or(sent_ns));
@@ -316,4 +340,14 @@ impl Life<'_> {
             self.reopen(id);
         }
     }
+}
+
+/// When the times of a request count from, if they do: in an open loop those of what was due in the
+/// window.
+fn counted_from(flight: &Flight, plan: &Plan, told_ns: &Range<u64>) -> Option<u64> {
+    if !plan.is_open() {
+        return Some(flight.first_sent_ns);
+    }
+    let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
+    told_ns.contains(&from_ns).then_some(from_ns)
 }

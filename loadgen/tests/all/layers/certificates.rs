@@ -36,6 +36,10 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
+    pub fn certificate(&self) -> CertificateDer<'static> {
+        self.issuer.der().clone()
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -5,7 +5,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{
+    ConfigBuilder, RootCertStore, ServerConfig, ServerConnection, StreamOwned, WantsVerifier,
+};
 use serde_json::{Value, json};
 
 use super::certificates::{Authority, Issued};
@@ -41,12 +44,31 @@ impl Secure {
         alpn: &[&str],
         script: impl Fn(Session) + Send + Sync + 'static,
     ) -> Secure {
-        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![issued.certificate], issued.key)
-            .expect("a certificate");
+        let config = plain().with_no_client_auth();
+        let config = config.with_single_cert(vec![issued.certificate], issued.key);
+        Secure::configured(authority, config.expect("a certificate"), alpn, script)
+    }
+
+    /// Wants a certificate of its clients that the authority issued.
+    pub fn wanting_certificates(script: impl Fn(Session) + Send + Sync + 'static) -> Secure {
+        let authority = Authority::new();
+        let issued = authority.issue("127.0.0.1");
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.certificate()).expect("an authority");
+        let provider = Arc::new(ring::default_provider());
+        let wanted = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        let config = plain()
+            .with_client_cert_verifier(wanted.build().expect("a verifier"))
+            .with_single_cert(vec![issued.certificate], issued.key);
+        Secure::configured(authority, config.expect("a certificate"), &[], script)
+    }
+
+    fn configured(
+        authority: Authority,
+        mut config: ServerConfig,
+        alpn: &[&str],
+        script: impl Fn(Session) + Send + Sync + 'static,
+    ) -> Secure {
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         let config = Arc::new(config);
         let server = Server::start(move |client| {
@@ -67,4 +89,10 @@ impl Secure {
         more["load"]["tls"]["ca_file"] = json!(self.authority.file());
         more
     }
+}
+
+fn plain() -> ConfigBuilder<ServerConfig, WantsVerifier> {
+    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
 }

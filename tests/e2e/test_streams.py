@@ -1,0 +1,90 @@
+"""Streamed responses in real runs: servers whose events come at known times."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from e2e.commands import slots, webdyno
+from webdyno.run.folder import RunFolder
+
+STREAMER = """
+import http.server, os, time
+
+FIRST_S, GAP_S = float(os.environ["FIRST_S"]), float(os.environ["GAP_S"])
+
+class Streamer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        time.sleep(FIRST_S)
+        for number in range(4):
+            event = b"data: %d\\n\\n" % number
+            self.wfile.write(b"%x\\r\\n%s\\r\\n" % (len(event), event))
+            time.sleep(GAP_S)
+        self.wfile.write(b"0\\r\\n\\r\\n")
+
+    def log_message(self, *_): pass
+
+address = os.environ["HOST"], int(os.environ["PORT"])
+http.server.ThreadingHTTPServer(address, Streamer).serve_forever()
+"""
+EXPERIMENT = """
+title = "Tokens"
+question = "Which one begins to answer sooner?"
+site = "own"
+load.connections = 4
+[measure]
+decide_on = "first_event_p50_us"
+budget_s = "15s"
+max_rounds = 6
+[[requests]]
+path = "/chat"
+method = "POST"
+json = {{ prompt = "Hello" }}
+events = "sse"
+[variants.eager]
+stack = "cmd:{python} streamer.py"
+environment = {{ FIRST_S = "0.01", GAP_S = "0.005" }}
+[variants.slow]
+stack = "cmd:{python} streamer.py"
+environment = {{ FIRST_S = "0.04", GAP_S = "0.005" }}
+"""
+
+
+@pytest.mark.long
+def test_the_time_to_the_first_event_is_compared(home: Path) -> None:
+    (home / "streamer.py").write_text(STREAMER)
+    (home / "tokens.toml").write_text(EXPERIMENT.format(python=sys.executable))
+    done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
+    assert "time to first event" in done.stdout, done.stdout + done.stderr
+    told = [(slot.variant, slot.load.events) for slot in slots(RunFolder.open(home / "run"))]
+    # Where others have the CPUs a short slot may end before any response.
+    answered = [(variant, events) for variant, events in told if events and events.answers]
+    assert {variant for variant, _ in answered} == {"eager", "slow"}
+    for variant, events in answered:
+        assert events.per_answer == 4
+        # A sleep never ends early: these are the least that can be true.
+        least_us = 40_000 if variant == "slow" else 10_000
+        assert (events.time_to_first_us.min or 0) >= least_us * 0.99
+        assert (events.gap_us.p50 or 0) >= 5_000 * 0.9
+
+
+def test_other_generators_and_protocols_are_refused_before_anything_runs(home: Path) -> None:
+    (home / "streamer.py").write_text(STREAMER)
+    written = EXPERIMENT.format(python=sys.executable)
+    for change, says in [
+        ('generator = "wrk"\n', "wrk"),
+        ('load.protocol = "h2c"\n', "HTTP/1.1 only"),
+    ]:
+        (home / "tokens.toml").write_text(change + written)
+        done = webdyno("run", "tokens.toml", "--output", "run", "--yes", folder=home)
+        assert done.returncode == 2, done.stdout
+        assert says in done.stderr
+        assert "Traceback" not in done.stderr
