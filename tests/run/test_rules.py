@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from run import cheats
+from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import make_private
@@ -72,38 +73,42 @@ def test_an_honest_program_keeps_it(rule: Rule, filled: Filled) -> None:
     keeps(rule, cheats.Honest, filled)
 
 
-CHEATS: list[tuple[Rule, type[cheats.Honest], str]] = [
+CHEATS: list[object] = [
     ("json", cheats.OtherMessage, "/json should give .*, and gives .*server"),
     ("db", cheats.OneRowForAll, "GET /db made 1 statements that read, 20 are right"),
     ("db", cheats.TableInMemory, "GET /db made 1 statements that read"),
-    ("db", cheats.MadeUpRows, r"gives \d+ for id \d+, and the database holds \d+, which it reads"),
-    ("db", cheats.OtherKeys, "a row has the keys id and randomNumber"),
+    further(
+        "db", cheats.MadeUpRows, r"gives \d+ for id \d+, and the database holds \d+, which it reads"
+    ),
+    further("db", cheats.OtherKeys, "a row has the keys id and randomNumber"),
     ("queries", cheats.ManyRowsByOne, "queries=2 made 1 statements that read, 2 are right"),
-    ("queries", cheats.TableInMemory, r"a statement reads 1e\+04 rows, and one is right"),
+    further("queries", cheats.TableInMemory, r"a statement reads 1e\+04 rows, and one is right"),
     ("queries", cheats.NoMost, "queries=501 gives 501 rows, 500 are right: .* above 500 is 500"),
     ("queries", cheats.NoRows, "queries=0 gives 0 rows, 1 are right"),
-    ("queries", cheats.OnlyNumbers, "queries=none has status 400, 200 is right"),
+    further("queries", cheats.OnlyNumbers, "queries=none has status 400, 200 is right"),
     ("updates", cheats.Unwritten, "which is what it should have written"),
-    ("updates", cheats.OldNumbers, "writes the numbers that were there; new ones are right"),
-    ("updates", cheats.ManyRowsByOne, "queries=2 made 1 statements that read"),
-    ("updates", cheats.NoMost, "queries=501 gives 501 rows"),
+    further("updates", cheats.OldNumbers, "writes the numbers that were there; new ones are right"),
+    further("updates", cheats.ManyRowsByOne, "queries=2 made 1 statements that read"),
+    further("updates", cheats.NoMost, "queries=501 gives 501 rows"),
     ("fortunes", cheats.NothingAdded, "lacks the row 0, 'Additional fortune"),
     ("fortunes", cheats.Unsorted, "isn't sorted by message, by code points: row 1 should be"),
-    ("fortunes", cheats.LikeADictionary, "isn't sorted by message, by code points"),
+    further("fortunes", cheats.LikeADictionary, "isn't sorted by message, by code points"),
     ("fortunes", cheats.Unescaped, "the element <(b|script)>.*messages have to be escaped"),
-    ("fortunes", cheats.ScriptsEscaped, "is missing, or shown otherwise"),
+    further("fortunes", cheats.ScriptsEscaped, "is missing, or shown otherwise"),
     ("fortunes", cheats.KeptPage, "GET /fortunes made 0 statements that read, 1 are right"),
     ("fortunes", cheats.KeptMessages, "'Caches show this too late.*is missing"),
-    ("fortunes", cheats.NoDoctype, "should begin with <!DOCTYPE html>"),
+    further("fortunes", cheats.NoDoctype, "should begin with <!DOCTYPE html>"),
     ("crud", cheats.FewItems, r"GET /items: pages should be 50, and is 1"),
     ("crud", cheats.KeptItems, "10 times GET /items/1 made 1 statements that read, 10 are right"),
     ("crud", cheats.NoTags, 'GET /items/1 should have ETag: "1", its version, and has None'),
-    ("crud", cheats.NeverUnmodified, 'GET /items/1 has status 200, 304 is right: .* is "1"'),
+    further("crud", cheats.NeverUnmodified, 'GET /items/1 has status 200, 304 is right: .* is "1"'),
     ("crud", cheats.OneTagForAll, "304, 200 is right: the item was changed since the version"),
-    ("crud", cheats.CreatedAs200, "POST /items has status 200, 201 is right"),
+    further("crud", cheats.CreatedAs200, "POST /items has status 200, 201 is right"),
     ("crud", cheats.TakesEmptyNames, "201, 400 is right: the body is an empty name"),
-    ("crud", cheats.TakesFractions, "201, 400 is right: the body is a price with a fraction"),
-    ("crud", cheats.SameVersion, "PUT /items/1001: version should be 2, and is 1"),
+    further(
+        "crud", cheats.TakesFractions, "201, 400 is right: the body is a price with a fraction"
+    ),
+    further("crud", cheats.SameVersion, "PUT /items/1001: version should be 2, and is 1"),
     ("crud", cheats.LeavesItems, "DELETE /items/1001 leaves the item in the database"),
     ("upload", cheats.SumOfTheBeginning, "with 65,537 bytes should give"),
     ("upload", cheats.FewBytes, "413, 200 is right: 10,000,000 bytes were sent"),

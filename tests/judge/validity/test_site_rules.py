@@ -43,7 +43,9 @@ def test_enough_is_enough(reads: int) -> None:
     assert found({"honest": {BOOKS: 0.95}, "more": {BOOKS: 3.0}}, reads) == []
 
 
-def test_what_writes_does_not_read() -> None:
+def test_what_writes_or_unlocks_does_not_read() -> None:
     update = "UPDATE world SET randomnumber = $1 WHERE id = $2"
-    (warning,) = found({"honest": {BOOKS: 1.0, update: 1.0}, "cache": {update: 1.0}}, 1)
+    unlock = "SELECT pg_advisory_unlock_all()"
+    calls = {"honest": {BOOKS: 1.0, update: 1.0}, "cache": {update: 1.0, unlock: 1.0}}
+    (warning,) = found(calls, 1)
     assert warning.variant == "cache"

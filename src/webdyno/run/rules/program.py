@@ -16,8 +16,8 @@ from webdyno.stack.speaking import Said
 WITHIN_S = 30.0
 SHOWN_LETTERS = 80
 READING = ("SELECT", "WITH")
-CATALOGUE = "pg_"
-"""In statements by which drivers ask the database for its types, with each new connection."""
+CATALOG = "pg_"
+"""In statements by which drivers ask for types, and let go of locks: `pg_advisory_unlock_all`."""
 
 
 class BrokenRule(Exception):  # noqa: N818 (it becomes a warning)
@@ -164,7 +164,7 @@ def _reads_between(before: DatabaseCounts, after: DatabaseCounts) -> dict[str, t
     done = {}
     for it in after.statements:
         calls, rows = known.get(it.text, (0, 0))
-        is_own = it.text.lstrip().upper().startswith(READING) and CATALOGUE not in it.text
+        is_own = it.text.lstrip().upper().startswith(READING) and CATALOG not in it.text
         if it.calls > calls and is_own:
             done[it.text] = (it.calls - calls, (it.rows or 0) - rows)
     return done
