@@ -43,22 +43,40 @@ def service(folder: Path, package: str) -> Path:
 def test_the_version_of_a_package(name: str, tmp_path: Path) -> None:
     text, package = FILES[name]
     (service(tmp_path, package) / name).write_text(text)
-    assert locked_versions(Catalogue.load([tmp_path]).services["mine"]) == {package: "0.38.0"}
+    assert locked_versions(Catalogue.load([tmp_path]).services["mine"], {}) == {package: "0.38.0"}
 
 
 def test_several_in_a_block_of_go(tmp_path: Path) -> None:
     text = "module x\n\nrequire (\n\texample.org/a v1.2.3\n\texample.org/ab v4.5.6 // indirect\n)\n"
     (service(tmp_path, "example.org/ab") / "go.mod").write_text(text)
-    found = locked_versions(Catalogue.load([tmp_path]).services["mine"])
+    found = locked_versions(Catalogue.load([tmp_path]).services["mine"], {})
     assert found == {"example.org/ab": "4.5.6"}
 
 
 def test_a_package_that_no_lock_file_has_is_named(tmp_path: Path) -> None:
     (service(tmp_path, "flask") / "requirements.txt").write_text("flask-login==1.0\n")
     with pytest.raises(UserError, match=r"mine/service.toml: build.packages: .* has flask; lock"):
-        locked_versions(Catalogue.load([tmp_path]).services["mine"])
+        locked_versions(Catalogue.load([tmp_path]).services["mine"], {})
+
+
+def test_a_package_that_a_setting_brings_in(tmp_path: Path) -> None:
+    program = service(tmp_path, "flask")
+    (program / "requirements.txt").write_text("flask==3.1\ndjango==5.2\n")
+    definition = program.parent / "service.toml"
+    definition.write_text(
+        definition.read_text().replace(
+            '["flask"]', '[{ name = "flask", when = { app = "flask" } }, "django"]'
+        )
+        + '[settings.app]\ntype = "choice"\nchoices = ["flask", "bare"]\ndefault = "flask"\n'
+        + 'help = "h"\n'
+    )
+    mine = Catalogue.load([tmp_path]).services["mine"]
+    assert locked_versions(mine, {}) == {"flask": "3.1", "django": "5.2"}
+    assert locked_versions(mine, {"app": "bare"}) == {"django": "5.2"}
 
 
 def test_all_of_ours_are_there() -> None:
     for mine in Catalogue.load().services.values():
-        assert all(version[0].isdigit() for version in locked_versions(mine).values()), mine.name
+        assert all(version[0].isdigit() for version in locked_versions(mine, {}).values()), (
+            mine.name
+        )

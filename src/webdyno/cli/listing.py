@@ -65,7 +65,9 @@ def _with_versions(stack: "Stack") -> str:
     from webdyno.stack.lock_files import locked_versions
 
     locked = [
-        it for part in stack.services.values() for it in locked_versions(part.service).items()
+        it
+        for part in stack.services.values()
+        for it in locked_versions(part.service, part.settings).items()
     ]
     named = ", ".join(f"{name} {version}" for name, version in locked)
     return f"{stack.title} ({named})" if named else stack.title

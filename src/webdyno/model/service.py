@@ -108,6 +108,14 @@ class PassesOn(Model):
     """File and line."""
 
 
+class LockedPackage(Model):
+    """A package of a lock file that only some settings bring in."""
+
+    name: OneLine
+    when: dict[str, SettingValue] = {}
+    """Counts only with these values of settings."""
+
+
 class BuildSteps(Model):
     """How a service's program is made ready to be started: once, outside of any timing."""
 
@@ -115,7 +123,7 @@ class BuildSteps(Model):
     """The folder of its sources and lock file; `OTHER/FOLDER` is one of a neighboring service."""
     commands: Annotated[list[Arguments], Field(min_length=1)]
     """Run one after the other in a copy of that folder, with network; later starts need none."""
-    packages: list[OneLine] = []
+    packages: list[OneLine | LockedPackage] = []
     """Packages of the lock file whose versions are told, the one that gives its version first."""
 
 

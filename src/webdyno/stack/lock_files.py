@@ -1,11 +1,12 @@
 """Versions of the packages that a program is built with, as its lock file has them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from webdyno.model.errors import UserError
 from webdyno.model.files import checked_files
-from webdyno.model.service import Service
+from webdyno.model.service import BuildSteps, Service
+from webdyno.model.setting import SettingValue
 
 PACKAGE = "NAME"
 LOCK_FILES = {
@@ -21,10 +22,11 @@ LOCK_FILES = {
 """By name: where such a file has the version of a package."""
 
 
-def locked_versions(service: Service) -> Mapping[str, str]:
+def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> Mapping[str, str]:
     """Give the versions of a service's packages, by name; none where it has nothing to build.
 
-    Raise UserError for a package that no lock file of its program has.
+    `settings` needn't have those at their defaults. Raise UserError for a package that no lock file
+    of its program has.
     """
     if service.build is None:
         return {}
@@ -35,7 +37,7 @@ def locked_versions(service: Service) -> Mapping[str, str]:
         if path.name in LOCK_FILES
     ]
     found = {}
-    for package in service.build.packages:
+    for package in _packages(service.build, service, settings):
         matches = (_match(package, pattern, text) for pattern, text in locks)
         version = next(filter(None, matches), None)
         if version is None:
@@ -45,6 +47,18 @@ def locked_versions(service: Service) -> Mapping[str, str]:
             )
         found[package] = version
     return found
+
+
+def _packages(
+    build: BuildSteps, service: Service, settings: Mapping[str, SettingValue]
+) -> Iterator[str]:
+    defaults = {name: setting.default for name, setting in service.settings.items()}
+    values = {**defaults, **settings}
+    for package in build.packages:
+        if isinstance(package, str):
+            yield package
+        elif all(values.get(setting) == value for setting, value in package.when.items()):
+            yield package.name
 
 
 def _match(package: str, pattern: str, text: str) -> str | None:

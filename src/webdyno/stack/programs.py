@@ -160,7 +160,9 @@ def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, st
 
 
 def _kept(service: Service) -> Path:
-    return _cache(server_user()) / f"{service.name}-{_key(service)}"
+    """Give where a program is kept, which services share that build the same one."""
+    owner = service.beside(_build(service).program).parent.name
+    return _cache(server_user()) / f"{owner}-{_key(service)}"
 
 
 def _key(service: Service) -> str:

@@ -237,7 +237,11 @@ class RunningService:
         All that it says, build flags included, is kept beside its configuration.
         """
         version, said = told_version(
-            self.role.service, self.filled.texts, self.testbed, self.workspace
+            self.role.service,
+            self.role.settings,
+            self.filled.texts,
+            self.testbed,
+            self.workspace,
         )
         if said:
             (self._kept() / "version.txt").write_text(said)

@@ -9,6 +9,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import UserError
 from webdyno.model.service import Service, Version
+from webdyno.model.setting import SettingValue
 from webdyno.stack.commands import version_output
 from webdyno.stack.lock_files import locked_versions
 from webdyno.stack.render import without_empty
@@ -18,14 +19,18 @@ UNKNOWN = "unknown"
 
 
 def told_version(
-    service: Service, filled: Mapping[str, Any], testbed: Testbed, workspace: Workspace
+    service: Service,
+    settings: Mapping[str, SettingValue],
+    filled: Mapping[str, Any],
+    testbed: Testbed,
+    workspace: Workspace,
 ) -> tuple[str, str]:
     """Give a service's version, with those of what is inside, and all that its programs said.
 
     `filled` are its commands, filled in. Without a version of its own it has that of the first
     package of its lock file.
     """
-    locked = dict(locked_versions(service))
+    locked = dict(locked_versions(service, settings))
     match service.version:
         case Version() as how:
             main, said = _ask(service, how, filled["version"], testbed, workspace)
