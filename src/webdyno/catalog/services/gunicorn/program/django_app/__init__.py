@@ -1,0 +1,1 @@
+"""All sites in Django."""
