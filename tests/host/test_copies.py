@@ -77,12 +77,14 @@ def test_a_tree_comes_back_as_it_was(target: Path, open_folder: Path) -> None:
     (source / "inner/text").write_bytes(b"text" + bytes(2 << 20) + b"end")
     (source / "link").symlink_to("/etc/hostname")
     (source / "inner/text").chmod(0o640)
+    os.utime(source / "inner/text", (1e9, 1e9))
     hand_over(source, server_user())
     take_back(source, target, server_user())
     for name in ("zeros", "text"):
         copy, original = target / "inner" / name, source / "inner" / name
         assert copy.read_bytes() == original.read_bytes()
         assert copy.stat().st_mode == original.stat().st_mode
+        assert int(copy.stat().st_mtime) == int(original.stat().st_mtime)
         assert copy.stat().st_uid == os.geteuid()
     assert (target / "link").readlink() == Path("/etc/hostname")
     assert (target / "inner/zeros").stat().st_blocks < 100

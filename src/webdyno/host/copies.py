@@ -109,6 +109,8 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
                 content = members.extractfile(member)
                 assert content is not None  # noqa: S101 (of a plain file there is one)
                 _write(content, path, member.mode & PERMISSIONS)
+                # Compiled code knows what it was made of by the time of its last change.
+                os.utime(path, (member.mtime, member.mtime))
             elif member.issym() and links:
                 found.append((path, member.linkname))
             else:
