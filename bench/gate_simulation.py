@@ -5,11 +5,14 @@ of its own for each fresh start of each of the three variants. Of several endpoi
 CPU time; its throughput falls and its percentile rises by as much. The noise of metrics is
 independent, which is when a gate errs most often. Each row of the table is for 1 000 gates unless
 told otherwise.
+
+With `--confirm` what fails is measured once more, at those endpoints alone. Builds may have luck:
+head's CPU time lies off by as much in all rounds of one measurement, and by other luck in the next.
 """
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log1p
 from statistics import fmean
@@ -32,6 +35,8 @@ EXAMPLES = """\
     .venv/bin/python bench/gate_simulation.py
   a rough one
     .venv/bin/python bench/gate_simulation.py --gates 100
+  the table of gates that confirm
+    .venv/bin/python bench/gate_simulation.py --confirm
 """
 
 MEASURE = Measure()
@@ -42,6 +47,8 @@ NOISES = {
 }
 """Standard deviation of ln(value) of one variant in one round, by metric."""
 ENDPOINTS = (1, 3)
+LUCKS, CONFIRMED_CHANGES = (0.0, 0.03, 0.05), (0.0, 0.07, 0.1, 0.15)
+"""Of builds, and what head needs more, where failures are confirmed."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Gate:
     """Mean over endpoints."""
     named: frozenset[str]
     """Endpoints that are called worse."""
+    confirmed: bool = False
+    """Whether it fails as well where that takes a second measurement."""
 
 
 @dataclass(frozen=True)
@@ -67,39 +76,59 @@ class World:
     """By how much, in ln, the second variant of the baseline differs from the first, lastingly."""
     at_margin: bool = False
     """Whether every metric everywhere is worse by exactly its tolerance instead."""
+    luck: float = 0.0
+    """Standard deviation, in ln, of what a build of head takes more or less by its luck alone."""
 
 
 def gates(world: World, how_many: int, seed: int = 0) -> Iterator[Gate]:
     """Make gates; each endpoint stops by itself when its answer is known."""
     rng = np.random.default_rng(seed)
     for _ in range(how_many):
-        ends = [
-            _until_answered(_logs(world, rng, changed=endpoint == 0), str(endpoint), world)
-            for endpoint in range(world.endpoints)
-        ]
-        claims = [claim for end in ends for claim in end]
-        answers = answer_claims(claims, MEASURE, len(claims))
-        yield Gate(
-            gate_answer([it.answer for it in answers]),
-            fmean(len(end[0].d) for end in ends),
-            frozenset(it.claim.endpoint for it in answers if it.answer == "worse"),
-        )
+        first = _measured(world, rng, range(world.endpoints))
+        again = _measured(world, rng, sorted(map(int, first.worse))) if first.worse else first
+        yield Gate(first.answer, first.rounds, first.worse, bool(first.worse & again.worse))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one measurement of some endpoints said."""
+
+    answer: GateAnswer
+    rounds: float
+    worse: frozenset[str]
+    """Endpoints with a claim that is worse."""
+
+
+def _measured(world: World, rng: np.random.Generator, endpoints: Sequence[int]) -> Measured:
+    ends = [
+        _until_answered(_logs(world, rng, changed=it == 0), str(it), len(endpoints))
+        for it in endpoints
+    ]
+    claims = [claim for end in ends for claim in end]
+    answers = answer_claims(claims, MEASURE, len(claims))
+    return Measured(
+        gate_answer([it.answer for it in answers]),
+        fmean(len(end[0].d) for end in ends),
+        frozenset(it.claim.endpoint for it in answers if it.answer == "worse"),
+    )
 
 
 def _logs(world: World, rng: np.random.Generator, *, changed: bool) -> dict[str, Logs]:
     """Give ln of all metrics of the three variants in all rounds that there may be."""
     found = {}
+    luck = rng.normal(0, world.luck) if world.luck else 0.0
     for metric, sd in NOISES[world.noise].items():
         logs = rng.normal(0, sd, (3, MEASURE.max_rounds))
         worse = log1p(world.change) if changed else 0.0
         worse = log1p(DEFAULT_TOLERANCES[metric]) if world.at_margin else worse
         logs[1] += world.baseline_again
+        worse += luck
         logs[2] += worse if METRICS[metric].metric.better == "lower" else -worse
         found[metric] = logs
     return found
 
 
-def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[MeasuredClaim]:
+def _until_answered(logs: dict[str, Logs], endpoint: str, endpoints: int) -> list[MeasuredClaim]:
     claims: list[MeasuredClaim] = []
     for n in range(MEASURE.min_rounds, MEASURE.max_rounds + 1):
         claims = [
@@ -112,7 +141,7 @@ def _until_answered(logs: dict[str, Logs], endpoint: str, world: World) -> list[
             )
             for metric, (baseline, again, head) in logs.items()
         ]
-        answers = answer_claims(claims, MEASURE, len(claims) * world.endpoints)
+        answers = answer_claims(claims, MEASURE, len(claims) * endpoints)
         if gate_answer([it.answer for it in answers]) is not GateAnswer.INCONCLUSIVE:
             break
     return claims
@@ -122,11 +151,15 @@ def script() -> Script:
     """Describe the command line."""
     made = Script(__doc__, EXAMPLES)
     made.add_argument("--gates", type=count, default=1_000, help="gates in each row (1000)")
+    made.add_argument("--confirm", action="store_true", help="gates that measure failures twice")
     return made
 
 
 def work(options: Namespace, console: Console) -> None:
     """Simulate and print the table."""
+    if options.confirm:
+        console.print(confirming(options.gates))
+        return
     made = Table(title=f"{options.gates} gates a row, tolerances 5, 5 and 25%, with 95% CIs")
     for heading in ("machine", "endpoints", "more CPU"):
         made.add_column(heading)
@@ -138,6 +171,20 @@ def work(options: Namespace, console: Console) -> None:
                 ended = list(gates(World(change, noise, endpoints), options.gates))
                 made.add_row(noise, str(endpoints), f"{change:.0%}", *cells(ended))
     console.print(made)
+
+
+def confirming(gates_a_row: int) -> Table:
+    """Give the table of gates whose failures are measured again; restless machine, 3 endpoints."""
+    made = Table(title=f"{gates_a_row} gates a row, restless machine, 3 endpoints")
+    for heading in ("builds' luck", "more CPU", "fail", "fail with --confirm"):
+        made.add_column(heading, justify="right")
+    for luck in LUCKS:
+        for change in CONFIRMED_CHANGES:
+            ended = list(gates(World(change, "restless", 3, luck=luck), gates_a_row))
+            fails = sum(gate.answer is GateAnswer.FAIL for gate in ended) / len(ended)
+            confirmed = sum(gate.confirmed for gate in ended) / len(ended)
+            made.add_row(f"±{luck:.0%}", f"{change:.0%}", f"{fails:.1%}", f"{confirmed:.1%}")
+    return made
 
 
 def cells(ended: list[Gate]) -> list[str]:

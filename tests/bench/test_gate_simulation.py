@@ -52,3 +52,19 @@ def test_a_baseline_that_differs_from_itself_never_fails_the_head() -> None:
     """Head is like the first variant of the baseline; the second one lies 20% below it."""
     world = World(0.0, "quiet", endpoints=1, baseline_again=-0.2)
     assert share(world, GateAnswer.FAIL, 100) == 0
+
+
+def test_a_failure_by_luck_of_a_build_is_seldom_confirmed_and_a_large_change_is() -> None:
+    """Builds of one program lie up to 5% apart: without a change a fifth of gates would fail."""
+    lucky = list(gates(World(0.0, "quiet", endpoints=1, luck=0.06), 100, seed=3))
+    fails = sum(gate.answer is GateAnswer.FAIL for gate in lucky)
+    confirmed = sum(gate.confirmed for gate in lucky)
+    assert fails > 8
+    assert confirmed < fails / 2
+    worse = list(gates(World(0.2, "quiet", endpoints=1, luck=0.03), 50, seed=3))
+    assert sum(gate.confirmed for gate in worse) > 45
+
+
+def test_without_luck_a_confirmed_failure_is_one_of_both() -> None:
+    assert all(gate.confirmed for gate in gates(World(0.15, "quiet", endpoints=3), 50))
+    assert not any(gate.confirmed for gate in gates(World(0.0, "quiet", endpoints=3), 50))

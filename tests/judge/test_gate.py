@@ -33,6 +33,7 @@ def gate_run(
     *,
     baseline: SimulatedVariant | None = None,
     again: SimulatedVariant | None = None,
+    restart_sd: float = 0.008,
 ) -> SimulatedRun:
     variants = {
         BASELINE: baseline or SimulatedVariant(),
@@ -40,7 +41,9 @@ def gate_run(
         HEAD: head,
     }
     measure = Measure(seed=1, decide_on="server_cpu_us", budget_s=3600.0)
-    run = simulated_run(variants, rounds=ROUNDS, measure=measure, restart_sd=0.008, slot_sd=0.008)
+    run = simulated_run(
+        variants, rounds=ROUNDS, measure=measure, restart_sd=restart_sd, slot_sd=0.008
+    )
     experiment = run.head.experiment.model_copy(update={"gate": GateSettings()})
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -52,10 +53,18 @@ def gate(
     ] = None,
     fail_if: FailIf = (),
     path: Paths = (),
+    endpoint: Annotated[
+        Sequence[str],
+        Parameter(help="NAME: only this one of the requests in webdyno.toml or --traffic."),
+    ] = (),
     site: Annotated[
         str | None, Parameter(help="NAME: what stacks serve, if such are compared.")
     ] = None,
     time: TimeFlag = USUAL_TIME,
+    confirm: Annotated[
+        bool,
+        Parameter(help="Fail only if a second measurement, from fresh builds, fails as well."),
+    ] = False,
     setup: SetupFlags = AS_SET_UP,
     output: Output = None,
     catalog: CatalogDirs = (),
@@ -80,9 +89,9 @@ def gate(
         webdyno gate --base v1.2 --history performance.jsonl
     """
     from webdyno.cli.progress import at_terminal
-    from webdyno.cli.result import exit_of_gate, show_measured, show_result
+    from webdyno.cli.result import draw_profiles, exit_of_gate, show_measured, show_result
     from webdyno.definitions import Catalogue
-    from webdyno.lab.gate import AskedGate, asked_gate
+    from webdyno.lab.gate import AskedGate, asked_gate, measure_confirmation
     from webdyno.lab.measure import measure_anew
     from webdyno.model.gate import GateJudgement
     from webdyno.report.console import plain_console
@@ -94,6 +103,8 @@ def gate(
         head=head,
         fail_if=fail_if,
         paths=path,
+        endpoints=endpoint,
+        confirm=confirm,
         site=site,
         traffic=setup.traffic.read().words,
         overrides=[*time.overrides(), *setup.overrides()],
@@ -104,16 +115,21 @@ def gate(
         if history is not None:
             raise UserError(f"{HISTORY} {history}: takes one gate, and --bisect asks many; omit it")
         return _bisect(bisect, asked, Catalogue.load(catalog), caller, output)
-    found = asked_gate(asked, Catalogue.load(catalog), caller)
+    catalogue = Catalogue.load(catalog)
+    found = asked_gate(asked, catalogue, caller)
     if isinstance(found, GateJudgement):
         leave_behind(found, output)
         print_document(plain_console(), gate_document(found))
         return exit_of_gate(found.answer)
 
     def show(folder: "RunFolder") -> Exit:
+        from webdyno.lab.growth import measure_growth
         from webdyno.report.view import see
 
+        measure_growth(folder, found.catalogue, caller)
         seen = see(folder.data())
+        if run.report:
+            draw_profiles(folder.path)
         code = show_result(folder, report=run.report, verbose=run.verbosity.verbose, seen=seen)
         if answer := seen.view.gate:
             leave_behind(answer, folder.path)
@@ -121,7 +137,8 @@ def gate(
                 _add_to_history(history, answer)
         return code
 
-    return show_measured(measure_anew(*found, output, caller), show)
+    first = measure_anew(*found, output, caller)
+    return show_measured(measure_confirmation(first, asked, catalogue, caller), show)
 
 
 def _bisect(

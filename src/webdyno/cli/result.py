@@ -23,9 +23,9 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.limits import Limit, limit_answers, read_limits
-from webdyno.model.run import PAGE_FILE
+from webdyno.model.run import EXPLAIN_FOLDER, PAGE_FILE
 from webdyno.report.console import plain_console, tell
-from webdyno.run.folder import RunFolder
+from webdyno.run.folder import HEAD_FILE, RunFolder
 
 if TYPE_CHECKING:  # numpy takes a while to import
     from webdyno.report.view import JudgedRun
@@ -106,6 +106,12 @@ def draw(run: RunFolder) -> None:
     from webdyno.report.view import see
 
     write_report(run.path, see(run.data()).view)
+
+
+def draw_profiles(run: Path) -> None:
+    """Draw the flame graphs of a gate's profile rounds, each on a page of its own."""
+    for head in sorted((run / EXPLAIN_FOLDER).glob(f"*/{HEAD_FILE}")):
+        draw(RunFolder.open(head.parent))
 
 
 def _limits(texts: Sequence[str], experiment: Experiment) -> list[Limit]:

@@ -21,7 +21,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, StoppedUse
 from webdyno.model.records import Response, ServerUse
-from webdyno.probe.profile import Profile
+from webdyno.probe.stacks import Profile
 from webdyno.run.backend import (
     ClientsHost,
     ClientUse,
@@ -96,7 +96,11 @@ def _profiles(profiles: Sequence[Profile]) -> Profile | None:
     if not profiles:
         return None
     stacks = Counter(_summed(profile.stacks for profile in profiles))
-    return Profile(_summed(profile.cpu_s for profile in profiles), stacks)
+    return Profile(
+        _summed(profile.cpu_s for profile in profiles),
+        stacks,
+        _summed(profile.functions_s for profile in profiles),
+    )
 
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:

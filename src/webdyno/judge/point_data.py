@@ -4,7 +4,7 @@ What is derived from it is a function of it, in the module of its question; `der
 once, however many ask.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from statistics import fmean
@@ -240,6 +240,11 @@ class RunData:
 
     head: RunHead
     records: Sequence[Record]
+    profiles: Mapping[int, "RunData | str"] = field(default_factory=dict)
+    """Profile rounds of a gate's points, each a run of its own, by number of the point; or why
+    there are none."""
+    confirmation: "RunData | None" = None
+    """The second measurement of what failed in a gate, a run of its own."""
 
     @cached_property
     def points(self) -> list[PointData]:

@@ -71,14 +71,20 @@ def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
 
 def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
     """Take the difference apart; None where two rounds don't tell both variants."""
-    return _apart(valid, variant, baseline, PARTS, lambda slot: slot.servers.cpu_s)
+    return taken_apart(variant, baseline, slots_of_both(valid, variant, baseline), PARTS, cpu_s)
+
+
+def cpu_s(slot: SlotRecord) -> float:
+    """Give the CPU time of a slot's servers, as the kernel counts it."""
+    return slot.servers.cpu_s
 
 
 def _explain_by_samples(valid: PointData, variant: str, baseline: str) -> Explanation | None:
     """Take it apart by what was done; None where that wasn't sampled."""
     done = {what for slot in valid.slots for what in slot.profile or {}}
     parts = {what: partial(_sampled, what=what) for what in sorted(done)}
-    found = _apart(valid, variant, baseline, parts, _sampled) if parts else None
+    both = slots_of_both(valid, variant, baseline)
+    found = taken_apart(variant, baseline, both, parts, _sampled) if parts else None
     return found and found.replace(by_samples=True)
 
 
@@ -87,35 +93,42 @@ def _sampled(slot: SlotRecord, what: str | None = None) -> float:
     return sum(profile.values()) if what is None else profile.get(what, 0.0)
 
 
-def _apart(
-    valid: PointData, variant: str, baseline: str, parts: Mapping[str, Tell], whole: Tell
+Both = tuple[Sequence[SlotRecord], Sequence[SlotRecord]]
+"""Slots of a variant in a round, and those of its baseline."""
+
+
+def slots_of_both(valid: PointData, variant: str, *baselines: str) -> list[Both]:
+    """Give the slots of rounds that tell a variant and its baseline, copies of which are one."""
+    both = [
+        (this_round.of(variant), [slot for name in baselines for slot in this_round.of(name)])
+        for this_round in valid.rounds
+    ]
+    return [(a, b) for a, b in both if _answered(a) and _answered(b)]
+
+
+def taken_apart(
+    variant: str, baseline: str, both: Sequence[Both], parts: Mapping[str, Tell], whole: Tell
 ) -> Explanation | None:
-    both = [(this_round.of(variant), this_round.of(baseline)) for this_round in valid.rounds]
-    told = [(a, b) for a, b in both if _answered(a) and _answered(b)]
-    if len(told) < 2:
+    """Take the difference of CPU per request apart; None with fewer than two rounds."""
+    if len(both) < FEWEST_ROUNDS:
         return None
     there = {
         what: tell
         for what, tell in parts.items()
-        if any(tell(slot) for a, b in told for slot in (*a, *b))
+        if any(tell(slot) for a, b in both for slot in (*a, *b))
     }
     confidence = 1 - ALPHA / max(len(there), 1)
     return Explanation(
         a=variant,
         b=baseline,
-        whole=_part(WHOLE, whole, told, 1 - ALPHA),
-        parts=[_part(what, tell, told, confidence) for what, tell in there.items()],
+        whole=_part(WHOLE, whole, both, 1 - ALPHA),
+        parts=[_part(what, tell, both, confidence) for what, tell in there.items()],
     )
 
 
-def _part(
-    what: str,
-    tell: Tell,
-    rounds: Sequence[tuple[Sequence[SlotRecord], Sequence[SlotRecord]]],
-    confidence: float,
-) -> CpuPart:
+def _part(what: str, tell: Tell, rounds: Sequence[Both], confidence: float) -> CpuPart:
     a_us, b_us = (
-        np.array([_per_response_us(slots, tell) for slots in variant])
+        np.array([per_response_us(slots, tell) for slots in variant])
         for variant in zip(*rounds, strict=True)
     )
     return CpuPart(
@@ -126,7 +139,8 @@ def _part(
     )
 
 
-def _per_response_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
+def per_response_us(slots: Sequence[SlotRecord], tell: Tell) -> float:
+    """Give what is told of slots in seconds, in microseconds per response."""
     return sum(tell(slot) for slot in slots) * 1e6 / _answered(slots)
 
 

@@ -22,7 +22,14 @@ from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
 from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
-from webdyno.lab.gate import ORIGIN, WORKING_TREE, AskedGate, asked_gate
+from webdyno.lab.gate import (
+    ORIGIN,
+    WORKING_TREE,
+    AskedGate,
+    asked_gate,
+    measure_confirmation,
+)
+from webdyno.lab.growth import measure_growth
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
     Measured,
@@ -136,12 +143,14 @@ def gate(
     fail_if: Sequence[str] = (),
     paths: Sequence[str] = (),
     site: str | None = None,
+    confirm: bool = False,
     **options: Unpack[Options],
 ) -> GateResult:
     """Tell whether a revision is worse than another by more than is tolerated.
 
     `fail_if`: limits, such as `cpu > +3%` or `throughput < -5%`; those of `webdyno gate` unless any
-    is given. `paths`: endpoints, each asked by itself; else what webdyno.toml says.
+    is given. `paths`: endpoints, each asked by itself; else what webdyno.toml says. `confirm`: it
+    fails only if a second measurement, from fresh builds, fails as well.
     """
     given = _Given.of(options, Options)
     asked = AskedGate(
@@ -150,13 +159,18 @@ def gate(
         fail_if=fail_if,
         paths=paths,
         site=site,
+        confirm=confirm,
         traffic=given.traffic,
         overrides=given.overrides,
     )
     found = asked_gate(asked, given.catalogue, given.caller)
     if isinstance(found, GateJudgement):
         return GateResult(found, None)
-    result = given.measured(found)
+    first = measure_anew(*found, given.output, given.caller)
+    measured = measure_confirmation(first, asked, given.catalogue, given.caller)
+    if measured.end == "finished":
+        measure_growth(measured.folder, found.catalogue, given.caller)
+    result = given.told(measured)
     assert result.gate is not None  # noqa: S101 (its experiment is one)
     return result.gate
 

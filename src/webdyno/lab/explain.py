@@ -13,7 +13,7 @@ from webdyno.lab.measure import Measured, measure_or_go_on
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.explain import Advice
-from webdyno.model.run import variant_folder
+from webdyno.model.run import EXPLAIN_FOLDER, variant_folder
 from webdyno.run.folder import RunFolder
 
 EXPLAIN, SETTINGS, PROFILE, ADVICE = "explain", "settings", "profile", "advice"
@@ -41,7 +41,7 @@ class AskedExplanation:
 
         run = RunFolder.open(path)
         named = [named_variant(run.head.experiment, variant) for variant in variants]
-        return cls(run, named, kept_catalogue(path), output or path / EXPLAIN, time_s)
+        return cls(run, named, kept_catalogue(path), output or path / EXPLAIN_FOLDER, time_s)
 
     def experiment(self, runs: int = 1) -> Experiment:
         """Give the run's, with the time of each of so many new runs."""

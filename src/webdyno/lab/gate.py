@@ -4,15 +4,16 @@ Two revisions of a repository, and how much worse one of them may be.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webdyno.definitions import Catalogue, CommandLine, Draft, Override
 from webdyno.definitions.experiment import Source
 from webdyno.definitions.toml_file import KeyPath
-from webdyno.definitions.validation import build
+from webdyno.definitions.validation import build, nearest
 from webdyno.lab.caller import Caller
+from webdyno.lab.gate_again import commits_between, repeat_words
 from webdyno.lab.history import check_history
 from webdyno.lab.systems import Arranged, checked_with_own, common_site
 from webdyno.model.errors import UserError
@@ -27,8 +28,10 @@ from webdyno.model.gate import (
 from webdyno.model.limits import SHORT, Threshold, read_threshold
 from webdyno.model.metrics import METRICS
 from webdyno.model.request import Request, parts_of
+from webdyno.model.run import CONFIRMATION_FOLDER
 
 if TYPE_CHECKING:
+    from webdyno.lab.measure import Measured
     from webdyno.own.project import Project
     from webdyno.revisions.repository import Repository, Revision
 
@@ -49,6 +52,12 @@ class AskedGate:
     """Limits, as `tolerances` reads them."""
     paths: Sequence[str] = ()
     """Endpoints, each asked by itself; else what webdyno.toml says."""
+    endpoints: Sequence[str] = ()
+    """The requests of these names alone, of those that webdyno.toml or the flags give."""
+    confirm: bool = False
+    """Whether what fails has to fail once more."""
+    fresh: bool = False
+    """Whether revisions are built again, in other folders."""
     site: str | None = None
     """What stacks of the catalogue serve, if such are compared."""
     traffic: str = ""
@@ -80,11 +89,15 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
         check_history(asked.history, old.name, caller.named("--history"))
     served = asked.site or common_site(catalogue, new.stack, old.stack).name
     project = Project.around(Path.cwd())
-    endpoints = _endpoints(asked.overrides, None if asked.paths else project)
-    spoken = _experiment(old, new, asked.paths, served, tolerated, project, endpoints)
+    endpoints = _endpoints(asked, None if asked.paths else project, caller)
+    spoken = _experiment(old, new, asked, served, tolerated, project, endpoints)
     source: Source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(_WithoutRequests(source) if asked.paths else source, asked.overrides)
-    experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
+    experiment, catalogue = checked_with_own(
+        draft, catalogue, Path.cwd(), caller, fresh=asked.fresh
+    )
+    if asked.confirm:
+        experiment = experiment.with_measure(budget_s=experiment.measure.budget_s / 2)
     return Arranged("gate", experiment, catalogue)
 
 
@@ -99,11 +112,43 @@ def measured_gate(
     if isinstance(found, GateJudgement):
         return found
     measured = measure_or_go_on(*found, output, caller)
+    if not measured.interrupted:
+        measured = measure_confirmation(measured, asked, catalogue, caller)
     if measured.interrupted:
         raise KeyboardInterrupt
     gate = result_in(measured.folder).gate
     assert gate is not None  # noqa: S101 (its experiment is one)
     return gate.judgement
+
+
+def measure_confirmation(
+    first: "Measured", asked: AskedGate, catalogue: Catalogue, caller: Caller
+) -> "Measured":
+    """Measure what failed once more, in the folder of the first measurement, where that is due."""
+    from webdyno.judge.questions.gate import GateQuestion, failing
+    from webdyno.lab.measure import measure_or_go_on
+
+    run = first.folder
+    if first.end != "finished" or not asked.confirm:
+        return first
+    data = run.data()
+    answer = GateQuestion.of_run(data).judge_once(data)
+    names = list(failing(data, answer.claims))
+    if answer.answer is not GateAnswer.FAIL:
+        return first
+    again = replace(asked, confirm=False, fresh=True, history=None)
+    if run.head.experiment.requests:
+        again = replace(again, endpoints=names if run.head.experiment.factors else ())
+    else:
+        again = replace(again, paths=names if asked.paths else ())
+    found = asked_gate(again, catalogue, caller)
+    assert isinstance(found, Arranged)  # noqa: S101 (there was a change)
+    left_s = 2 * run.head.experiment.measure.budget_s - answer.took_s
+    experiment = found.experiment.with_measure(budget_s=left_s, seed=None)
+    caller.tell(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")
+    path = run.path / CONFIRMATION_FOLDER
+    second = measure_or_go_on("confirmation", experiment, found.catalogue, path, caller)
+    return first._replace(end=second.end)
 
 
 def tolerances(texts: Sequence[str], caller: Caller) -> dict[str, float]:
@@ -158,6 +203,20 @@ class _Variant:
     files: "Files | None"
     asked: str
     """What stands behind the flag."""
+
+    @property
+    def again(self) -> str | None:
+        """What asks for exactly this later on; None for a working tree with changes."""
+        if self.files is None:
+            return self.asked
+        revision = self.files.revision
+        return None if revision.has_changes else revision.text
+
+    def commits_to(self, head: "_Variant") -> str:
+        """Name the commits between both; empty where these aren't revisions."""
+        if self.files is None or head.files is None:
+            return ""
+        return commits_between(self.files.repository, self.files.revision, head.files.revision)
 
 
 @dataclass(frozen=True)
@@ -215,12 +274,13 @@ class _WithoutRequests:
 def _experiment(
     old: _Variant,
     new: _Variant,
-    paths: Sequence[str],
+    asked: AskedGate,
     site: str,
     worse_than: dict[str, float],
     project: "Project | None",
     endpoints: Sequence[str],
 ) -> CommandLine:
+    paths = asked.paths
     decided = {"decide_on": next(iter(worse_than)), "budget_s": BUDGET_S}
     measured = project.file.data.get("measure", {}) if project else {}
     data: dict[str, Any] = {
@@ -232,11 +292,23 @@ def _experiment(
             BASELINE_AGAIN: {"stack": old.stack},
             HEAD: {"stack": new.stack},
         },
-        "gate": {"worse_than": worse_than, "baseline": old.name, "head": new.name},
+        "gate": {
+            "worse_than": worse_than,
+            "baseline": old.name,
+            "head": new.name,
+            "confirm": asked.confirm,
+            "commits": old.commits_to(new),
+            "repeat": repeat_words(
+                [("--base", old.again), ("--head", new.again)],
+                asked.fail_if,
+                asked.site,
+                asked.overrides,
+            ),
+        },
         "same_bodies": False,
         "measure": {key: value for key, value in decided.items() if key not in measured},
     }
-    if len(endpoints) > 1:
+    if len(endpoints) > 1 or asked.endpoints:
         data["factors"] = {"endpoint": list(endpoints)}
     elif len(paths) > 1:
         data["factors"] = {"load.paths": [[each] for each in dict.fromkeys(paths)]}
@@ -254,11 +326,21 @@ def _experiment(
     return CommandLine(data, flags)
 
 
-def _endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:
-    """Name what the flags ask for, or else what `[[requests]]` of webdyno.toml does.
+def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> list[str]:
+    """Name those that the flags choose, of all that they or webdyno.toml ask for.
 
     Raise UserError, with the flag or the line, where that isn't right.
     """
+    found = _all_endpoints(asked.overrides, project)
+    for name in asked.endpoints:
+        if name not in found:
+            flag = caller.spelled("--endpoint", name)
+            raise UserError(f"{flag}: no request is called so; {nearest(name, found)}")
+    return list(dict.fromkeys(asked.endpoints)) or found
+
+
+def _all_endpoints(asked: Sequence[Override], project: "Project | None") -> list[str]:
+    """Name what the flags ask for, or else what `[[requests]]` of webdyno.toml does."""
     given = next((setting for setting in asked if setting.key == (REQUESTS,)), None)
     if given is not None:
         return _names(given.value, lambda _: given.flag)

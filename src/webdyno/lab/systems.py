@@ -70,17 +70,19 @@ class AskedSystems:
 
 
 def checked_with_own(
-    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller
+    draft: Draft, catalogue: Catalogue, folder: Path, caller: Caller, *, fresh: bool = False
 ) -> tuple[Experiment, Catalogue]:
     """Give an experiment, checked, and the catalogue that all of its variants are in.
 
-    `folder` is where relative paths begin. What you wrote yourself needs no other yes. What has to
-    be installed for it does, and so does what a run kept, which may be somebody else's.
+    `folder` is where relative paths begin; `fresh` has revisions built again. What you wrote
+    yourself needs no other yes. What has to be installed for it does, and so does what a run kept,
+    which may be somebody else's.
     """
     from webdyno.own.variants import resolve
     from webdyno.run.repeat import is_kept
 
-    resolved, joined = resolve(draft, catalogue, folder, caller.tell, _providing(caller))
+    providing = _providing(caller)
+    resolved, joined = resolve(draft, catalogue, folder, caller.tell, providing, fresh=fresh)
     experiment = resolved.checked(joined)
     if not is_kept(folder):
         new = joined.stacks.keys() - catalogue.stacks.keys()

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from webdyno.model.base import Interval, Model
+from webdyno.model.growth import CostGrowth
 from webdyno.model.machine import Machine
 from webdyno.model.metrics import METRICS, DecidingMetric
 from webdyno.model.quantities import SHARE, Quantity
@@ -36,6 +37,12 @@ class GateSettings(Model):
     """The baseline's name in the answer."""
     head: OneLine = HEAD
     """Head's name in the answer."""
+    confirm: bool = False
+    """Whether what fails has to fail once more, from fresh builds, as `--confirm` has it."""
+    commits: OneLine = ""
+    """The commits between both. It is only kept with the run."""
+    repeat: OneLine = ""
+    """What was typed to ask for it, but for endpoints. It is only kept with the run."""
     endpoints: Annotated[int, Field(ge=1, le=1_000)] = 1
     """How many test points share the error rate; webdyno counts them."""
 
@@ -102,6 +109,12 @@ class GateJudgement(Model):
     claims: list[GateClaim] = []
     notes: list[str] = []
     """What a reader should know: a baseline that differs from itself, what made it invalid."""
+    grew: list[CostGrowth] = []
+    """Of each endpoint where it fails: in what a request costs more."""
+    commits: str = ""
+    """The commits between both; empty where these aren't revisions."""
+    repeat: str = ""
+    """The command that asks again, at the endpoints where it fails, or else at all."""
     took_s: float = 0.0
     machine: Machine | None = None
     """None where nothing was measured."""

@@ -111,4 +111,4 @@ class MeasureChanges(TypedDict, total=False):
     min_rounds: int
     max_rounds: int
     patience: float
-    seed: int
+    seed: int | None

@@ -80,6 +80,8 @@ class SlotRecord(Model):
     """What the probes read; None when none were at work."""
     profile: dict[str, Amount] | None = None
     """CPU seconds of the servers' CPUs by what was done, where that was sampled."""
+    functions: dict[str, Amount] | None = None
+    """The same by the program's own function for which it was done, or else the library's."""
     system_calls: dict[str, Count] | None = None
     """How often the servers' CPUs called the kernel, by call, where that was counted."""
     refusal: str = ""
@@ -117,6 +119,10 @@ class Response(Model):
     """The body, decoded, without what may differ: never on record."""
     unlike: list[str] = []
     """In what its body differs from the baseline's: lines of a diff."""
+    fields_more: list[str] = []
+    """Of JSON: fields that the baseline's body lacks, by their places, such as `items.*.price`."""
+    fields_less: list[str] = []
+    """Fields that the baseline's body has, and this one lacks."""
     lacks: str | None = None
     """Text that the valid response contains and this one doesn't."""
     lacks_header: str | None = None

@@ -27,6 +27,19 @@ CATALOGUE_FOLDER = "catalog"
 ROUNDS_FOLDER = "rounds"
 
 
+EXPLAIN_FOLDER = "explain"
+"""Runs that explain the one in whose folder they lie."""
+
+
+def profile_run(folder: Path, point: int) -> Path:
+    """Give the folder of the profile rounds of a gate's point."""
+    return folder / EXPLAIN_FOLDER / f"profile-{point}"
+
+
+CONFIRMATION_FOLDER = "confirmation"
+"""The second measurement of what failed in the gate in whose folder it lies."""
+
+
 def round_path(folder: Path, point: int, round_number: int) -> Path:
     """Give the folder of a round: what its servers were started with, and what they said."""
     return folder / ROUNDS_FOLDER / f"{point:03d}-{round_number:03d}"

@@ -99,6 +99,10 @@ OK, BAD_REQUEST, SERVER_ERROR = 200, 400, 500
 """Where the classes of statuses begin."""
 
 
+PERF_NAMES = "perf_names"
+"""The setting of users' own programs that has interpreters tell `perf` the names of functions."""
+
+
 class PassesOn(Model):
     """A place of a user's configuration at which requests are passed on."""
 
@@ -148,6 +152,8 @@ class Own(Model):
     """The host that clients ask for; its address unless given."""
     by_socket: bool = False
     """Whether clients find it at a Unix socket, `listen.sock` in the service's folder."""
+    when_sampled: dict[Variable, Text] = {}
+    """Added to its variables where the setting `perf_names` is on, as in profile rounds."""
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where containers listen that its command starts as root, in a network of their own and in the
     control groups of the service, which that command itself stays out of."""

@@ -6,7 +6,7 @@ from typing import Any
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest
 from webdyno.model.errors import UserError
-from webdyno.model.service import Service
+from webdyno.model.service import PERF_NAMES, Service
 from webdyno.own.target import (
     GeneratedService,
     TargetSpec,
@@ -33,6 +33,18 @@ SERVING = {"http", "fastcgi"}
 LISTEN, TCP = "listen", "tcp"
 """The setting of services that listen on a Unix socket or on a port, and how they do here: not
 every service lets other users than its own into its socket."""
+NAMES_SETTING = {
+    "type": "switch",
+    "default": False,
+    "when_sampled": True,
+    "help": "Have Node and Python name their functions for `perf`, in /tmp/perf-PID.map.",
+}
+NAMING = {
+    "NODE_OPTIONS": "--perf-basic-prof --interpreted-frames-native-stack",
+    "PYTHONPERFSUPPORT": "1",
+}
+"""What they take for that: https://nodejs.org/api/cli.html, and of Python 3.12 and newer
+https://docs.python.org/3/howto/perf_profiling.html."""
 
 
 def make(spec: TargetSpec) -> GeneratedService:
@@ -45,6 +57,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         ("http", "https", "h2", "h2c"),
         {
             "folder": str(spec.folder),
+            "when_sampled": NAMING,
             **({"by_socket": True} if by_socket else {}),
             **({"setup": [SHELL, "-c", verbatim(keys.setup)]} if keys.setup else {}),
         },
@@ -55,6 +68,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         | setting_environment(spec.settings)
         | _told_of_services(spec),
     )
+    service["settings"].setdefault(PERF_NAMES, NAMES_SETTING)
     return GeneratedService(service, behind=keys.services)
 
 

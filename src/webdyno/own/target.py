@@ -83,6 +83,8 @@ class TargetSpec:
     """What clients will speak with it: http, https, h2 or h2c."""
     host: str = ""
     """The host that they will ask for; empty where that is the run's address."""
+    fresh: bool = False
+    """Whether revisions are built again."""
 
     def service(self, spoken: Sequence[str], own: Mapping[str, Any], **keys: Any) -> dict[str, Any]:  # noqa: ANN401 (TOML)
         """Give a service as `service.toml` has it, of these keys and of what all kinds have.

@@ -69,12 +69,19 @@ def is_revision(stack: str) -> bool:
 
 
 def resolve(
-    draft: Draft, catalogue: Catalogue, folder: Path, tell: Tell, provide: Provide
+    draft: Draft,
+    catalogue: Catalogue,
+    folder: Path,
+    tell: Tell,
+    provide: Provide,
+    *,
+    fresh: bool = False,
 ) -> tuple[Draft, Catalogue]:
     """Give an experiment whose variants all are of the catalogue, and that catalogue.
 
-    `folder` is where relative paths begin. What has to be built is built; `provide` installs what
-    that takes. Raise UserError for what can't be, OperationError for what fails.
+    `folder` is where relative paths begin. What has to be built is built, all revisions where they
+    are to be `fresh`; `provide` installs what that takes. Raise UserError for what can't be,
+    OperationError for what fails.
     """
     variants, factors = draft.data.get("variants"), draft.data.get("factors", {})
     if not isinstance(variants, dict) or not isinstance(factors, dict):
@@ -83,7 +90,9 @@ def resolve(
     kind = testbed.get("kind") if isinstance(testbed, dict) else None
     spoken = _spoken(draft.data)
     host = _host_in(draft.data)
-    resolver = _Resolver(draft.place, folder, tell, provide, catalogue.services, kind, spoken, host)
+    resolver = _Resolver(
+        draft.place, folder, tell, provide, catalogue.services, kind, spoken, host, fresh
+    )
     new_variants, new_factors = dict(variants), dict(factors)
     for name, variant in variants.items():
         if not isinstance(variant, dict):
@@ -166,6 +175,8 @@ class _Resolver:
     """What clients speak, unless a variant says otherwise."""
     host: str
     """What they ask for, unless a variant says otherwise."""
+    fresh: bool
+    """Whether revisions are built again."""
     known: list[tuple[TargetSpec, GeneratedService]] = field(default_factory=list, init=False)
     """What was requested so far, wherever that was, and what became of it."""
     backends: dict[str, str] = field(default_factory=dict, init=False)
@@ -255,6 +266,7 @@ class _Resolver:
             provide=self.provide,
             protocol=_protocol_in(variant) or self.protocol,
             host=_host_in(variant) or self.host,
+            fresh=self.fresh,
             settings=declared_settings(
                 declared, lambda where: f"{place}: settings.{'.'.join(map(str, where))}"
             ),

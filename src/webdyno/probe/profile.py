@@ -1,9 +1,7 @@
 """What the servers' CPUs do, by `perf`, which is kept on other CPUs: stacks of calls, system calls.
 
 Stacks are sampled by the CPU clock. No hardware counter is needed, so it works in virtual machines.
-Each sample is a stretch of CPU time that is put down to what its stack of calls shows: the system
-call that the kernel works on, the network's receiving side, page faults; or, outside of the kernel,
-the library or program whose own code it is. Idle CPUs are not counted.
+Each sample is a stretch of CPU time; `stacks.py` says whose. Idle CPUs are not counted.
 
 System calls are counted on the kernel's tracepoints. Each costs a little more while it is counted,
 and calls of other programs on these CPUs count as well. Where tracepoints can't be had, as without
@@ -18,52 +16,20 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from webdyno.host.children import run_program
 from webdyno.model.errors import OperationError
+from webdyno.probe.stacks import OF_CALL, SAMPLED_HZ, Profile, profile_of
 
 PERF = "perf"
 NOT_THERE = f"profiles take `{PERF}` (Debian: apt-get install linux-perf)"
 RESPONSES_WITHIN_S = 30.0
 READ_WITHIN_S, LOOK_S = 60.0, 0.05
-SAMPLED_HZ = 997
-"""A prime number, so as not to keep step with what a server does at a beat."""
-IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
-SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
-CALLS = {
-    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
-    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
-    "sending": {
-        "write",
-        "writev",
-        "sendto",
-        "sendmsg",
-        "sendfile64",
-        "sendfile",
-        "sendmmsg",
-        "setsockopt",
-    },
-    "files": {
-        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
-        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
-    },
-    "waiting for events": {
-        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
-        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
-    },
-    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
-}
-OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
-NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
-FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
-COMPILED = re.compile(r"^(?:/tmp/perf-\d+\.map|//anon|\[JIT\].*|\[anon.*)$")
-"""Where `perf` finds what a program compiles while it runs; by process, unlike its own code."""
-KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
 ALL_CALLS = "raw_syscalls:sys_enter"
 OTHER_CALLS = "others"
 ENTERED_CALL = re.compile(r"\bsyscalls:sys_enter_(\w+)")
@@ -153,34 +119,22 @@ def read_by_perf(*arguments: str) -> str:
     return done.stdout
 
 
-class Frame(NamedTuple):
-    """One call of a stack."""
-
-    symbol: str
-    program: str
-    """The file whose code it is; one of `KERNEL` for the kernel's."""
-
-
-class Profile(NamedTuple):
-    """What was sampled in a stretch of time."""
-
-    cpu_s: dict[str, float]
-    """By what was done."""
-    stacks: Counter[str]
-    """Folded: `program;call;call`, the outermost first, with the number of samples."""
-
-
 class Profiler:
     """Samples some CPUs while it is entered; `profile` is there afterwards."""
 
-    def __init__(self, cpus: Collection[int], beside: Collection[int]) -> None:
-        """Sample those CPUs, working on others.
+    def __init__(
+        self, cpus: Collection[int], beside: Collection[int], folders: Sequence[str] = ()
+    ) -> None:
+        """Sample those CPUs, working on others; servers' own programs run in `folders`.
 
         Raise OperationError on entering where one may not.
         """
+        self._folders = folders
+        self.pids = set[int]()
+        """The servers' processes, as far as they are known."""
         options = ("record", "--quiet", "--event=cpu-clock", f"--freq={SAMPLED_HZ}", "-g")
         self._perf = Perf(options, cpus, beside)
-        self.profile = Profile({}, Counter())
+        self.profile = Profile({}, Counter(), {})
 
     def __enter__(self) -> Self:
         self._perf.__enter__()
@@ -192,12 +146,15 @@ class Profiler:
             if kind is None:
                 self._perf.say("stop")
                 self._perf.finish()
-                self.profile = profile_of(iter(self._read().splitlines()))
+                lines = iter(self._read().splitlines())
+                self.profile = profile_of(lines, self._folders, self.pids)
 
     def _read(self) -> str:
-        # Names of what servers compile are in files of theirs: `--force` has them believed.
+        # Names of what servers compile are in files of theirs: `--force` has them believed. What
+        # was inlined has no program of its own, and takes long to be found.
         place = f"--input={self._perf.output}"
-        return read_by_perf("script", "--force", place, "--fields=comm,pid,ip,sym,dso")
+        how = ("--force", "--no-inline", "--fields=comm,pid,ip,sym,dso")
+        return read_by_perf("script", place, *how)
 
 
 def sampling_fault() -> str | None:
@@ -209,65 +166,6 @@ def sampling_fault() -> str | None:
     except OperationError as error:
         return str(error)
     return None
-
-
-def profile_of(lines: Iterator[str]) -> Profile:
-    """Put samples, as `perf script` prints them, down to what was done."""
-    cpu_s, stacks = Counter[str](), Counter[str]()
-    for comm, frames in _samples(lines):
-        if IDLE.match(comm):
-            continue
-        cpu_s[what_is_done(frames)] += 1
-        calls = ";".join(frame.symbol for frame in reversed(frames))
-        stacks[f"{comm};{calls}"] += 1
-    return Profile({what: count / SAMPLED_HZ for what, count in cpu_s.items()}, stacks)
-
-
-def _samples(lines: Iterator[str]) -> Iterator[tuple[str, list[Frame]]]:
-    comm, frames = "", list[Frame]()
-    for line in lines:
-        if not line.strip():
-            if comm:
-                yield comm, frames
-            comm, frames = "", []
-        elif not comm:
-            comm = line.rsplit(None, 1)[0].strip()
-        else:
-            frames.append(_frame(line))
-    if comm:
-        yield comm, frames
-
-
-def _frame(line: str) -> Frame:
-    """Read `ffffffff8109 symbol (program)`."""
-    rest = line.strip().partition(" ")[2]
-    symbol, _, program = rest.rpartition(" (")
-    return Frame(symbol.partition("+")[0].replace(";", ",") or "?", program.rstrip(")"))
-
-
-def what_is_done(frames: Sequence[Frame]) -> str:
-    """Say what a stack of calls, the innermost first, is about."""
-    in_kernel = [frame for frame in frames if frame.program in KERNEL]
-    if not in_kernel:
-        return _own_code(frames)
-    names = [frame.symbol for frame in in_kernel]
-    if any(name in names for name in NETWORK):
-        return "the network's receiving side"
-    for name in names:
-        if (call := SYSTEM_CALL.match(name)) and (what := OF_CALL.get(call.group(1))):
-            return what
-    if any(name in names for name in FAULT):
-        return "page faults"
-    return "the kernel's other work"
-
-
-def _own_code(frames: Sequence[Frame]) -> str:
-    if not frames:
-        return "unknown"
-    if COMPILED.match(frames[0].program):
-        return "code compiled while it ran"
-    program = Path(frames[0].program).name
-    return f"{re.split(r'[-.]so|-[0-9]', program)[0] or 'unknown'}'s own code"
 
 
 class SystemCalls:

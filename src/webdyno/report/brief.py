@@ -120,7 +120,7 @@ def next_steps(view: RunView, run: Path) -> doc.Facts:
 
 def _after_gate(gate: GateJudgement, run: Path, most_rounds: int) -> doc.Facts:
     """Give what finds the cause of a failure, or what may still bring an answer."""
-    if gate.answer is GateAnswer.FAIL:
+    if gate.answer is GateAnswer.FAIL and not any(found.sampled for found in gate.grew):
         return [("Next", command("explain", run, "--profile"))]
     open_ = [claim for claim in gate.of("inconclusive") if claim.rounds < most_rounds]
     if gate.answer is GateAnswer.INCONCLUSIVE and open_:

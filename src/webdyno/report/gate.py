@@ -8,7 +8,6 @@ load-performance report is read from (https://docs.gitlab.com/ci/testing/load_pe
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from xml.etree import ElementTree as Xml
@@ -18,11 +17,11 @@ from webdyno.model.command import as_called
 from webdyno.model.format import MISSING, count, duration, latency, listed, percent, significant
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement
 from webdyno.model.judgement import Verdict
-from webdyno.model.limits import SHORT
 from webdyno.model.metrics import METRICS
 from webdyno.model.text import printable
 from webdyno.report import document as doc
 from webdyno.report.conditions import machine_facts
+from webdyno.report.growth import growth_line, growth_tables
 from webdyno.report.markdown import markdown, unmarked
 from webdyno.report.words import MICROSECONDS, metric_title
 
@@ -139,7 +138,22 @@ def _noise(gate: GateJudgement) -> Iterator[tuple[str, str]]:
         yield "A/A check", f"two copies of baseline differ by at most {listed(said)}"
 
 
-FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [_compared, _noise]
+def _why_it_fails(gate: GateJudgement) -> Iterator[tuple[str, str]]:
+    """Say what grew, in which commits, and how to see it again."""
+    if gate.answer is not GateAnswer.FAIL:
+        return
+    yield from (("Grew", growth_line(found)) for found in gate.grew)
+    if gate.commits:
+        yield "Commits", printable(gate.commits)
+    if gate.repeat:
+        yield "Repeat", printable(as_called(gate.repeat))
+
+
+FACTS: list[Callable[[GateJudgement], Iterable[tuple[str, str]]]] = [
+    _compared,
+    _noise,
+    _why_it_fails,
+]
 
 
 def gate_markdown(gate: GateJudgement, name: str = "") -> str:
@@ -150,29 +164,13 @@ def gate_markdown(gate: GateJudgement, name: str = "") -> str:
 
 
 def details_markdown(gate: GateJudgement) -> str:
-    """Give the machine, and the command that asks again."""
+    """Give the machine, and all functions that grew."""
     lines = []
     if gate.machine:
         facts = (f"{term}: {said}" for term, said in machine_facts(gate.machine))
         lines += [f"Machine: {unmarked('; '.join(facts))}", ""]
-    if gate.claims:
-        again = shlex.join(["webdyno", "gate", "--base", _revision(gate.baseline), *_limits(gate)])
-        lines += [f"Repeat it in a checkout of head: `{printable(again).replace('`', '')}`", ""]
-    return "\n".join(lines)
-
-
-def _revision(named: str) -> str:
-    """Give what was typed of a name such as `origin/main (1a2b3c4)`."""
-    return named.partition(" (")[0]
-
-
-def _limits(gate: GateJudgement) -> Iterator[str]:
-    """Give the flags that ask for the same limits."""
-    short = {metric: name for name, metric in SHORT.items()}
-    for metric, tolerance in {claim.metric: claim.tolerance for claim in gate.claims}.items():
-        name = short.get(metric, metric)
-        better_high = METRICS[metric].metric.better == "higher"
-        yield f"--fail-if={name} {'< -' if better_high else '> +'}{percent(tolerance)}"
+    tables = [*growth_tables(gate.grew)]
+    return "\n".join([*lines, markdown(doc.Document("", "", tables)) if tables else ""])
 
 
 def annotations(gate: GateJudgement) -> str:

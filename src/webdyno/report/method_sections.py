@@ -5,7 +5,7 @@ from pathlib import Path
 
 from webdyno.model import format as text
 from webdyno.model.judgement import Verdict
-from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead
+from webdyno.model.run import PAGE_FILE, SWEEPS, RunHead, profile_run
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import Preflight
 from webdyno.report.conditions import machine_facts
@@ -47,6 +47,18 @@ def sweeps_around(folder: Path) -> Iterator[doc.Section]:
     ]
     if links:
         yield doc.Section("Sweeps around the capacities", [doc.Links(links)])
+
+
+def profiles_of(folder: Path, view: RunView) -> Iterator[doc.Section]:
+    """Give the pages with flame graphs of a gate's endpoints, those that are there."""
+    links = [
+        (point.label or view.head.experiment.title, page)
+        for point in view.points
+        if (page := profile_run(folder, point.number) / PAGE_FILE).exists()
+    ]
+    if links:
+        beside = [(said, str(page.relative_to(folder))) for said, page in links]
+        yield doc.Section("Flame graphs of both revisions", [doc.Links(beside)])
 
 
 def configuration_section(folder: Path, view: RunView) -> Iterator[doc.Section]:

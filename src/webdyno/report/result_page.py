@@ -24,10 +24,12 @@ from webdyno.report.factor_charts import factor_figures
 from webdyno.report.flame_charts import flame_figure
 from webdyno.report.for_statisticians import for_statisticians
 from webdyno.report.gate import claimed
+from webdyno.report.growth import growth_tables
 from webdyno.report.method_sections import (
     configuration_section,
     environment_section,
     preflight_section,
+    profiles_of,
     repeat_section,
     sweeps_around,
 )
@@ -117,6 +119,8 @@ def _sections(folder: Path, view: RunView) -> Iterator[doc.Block]:
     yield replace(outcome(view), card=card(view))
     if view.gate:
         yield doc.Section("Checks", list(claimed(view.gate)))
+        yield from growth_tables(view.gate.grew)
+        yield from profiles_of(folder, view)
     grave = [warning for warning in view.warnings if warning.tone is Verdict.INVALID]
     if grave:
         yield doc.Section("Warnings", grave)

@@ -39,6 +39,8 @@ class Recipe:
     environment: Mapping[str, str]
     """Its variables, beside those of who calls webdyno himself. A build is kept by the names of
     secrets in them, not by their values."""
+    again: bool = False
+    """Whether it is built once more, in a second folder, whatever was built before."""
 
 
 def built(
@@ -58,7 +60,7 @@ def built(
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building the same
         _sweep(repository)
-        if not (kept / DONE).is_file():
+        if recipe.again or not (kept / DONE).is_file():
             _build(repository, revision, recipe, kept, name, tell)
         elif written := _written_since(repository.user, kept):
             tell(
@@ -163,6 +165,7 @@ def _key(repository: Repository, revision: Revision, recipe: Recipe) -> str:
             for submodule in repository.submodules(revision.commit)
         ],
     ]
+    what += ["again"] if recipe.again else []
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:20]
 
 

@@ -142,6 +142,12 @@ class Repository:
         """Read what its author called a commit."""
         return Commit(commit, self._told("show", "--no-patch", "--format=%s", commit))
 
+    def since(self, before: Revision, after: Revision) -> list[Commit]:
+        """List the commits that one revision has and an earlier one lacks, the newest first."""
+        words = ("log", "--format=%H %s", "-z", f"{before.commit}..{after.commit}", "--")
+        lines = filter(None, self._told(*words).split("\0"))
+        return [Commit(*line.split(" ", 1)) for line in lines]
+
     def halfway(self, bad: str, cleared: Sequence[str]) -> list[str]:
         """List the commits that a bad one has and cleared ones lack, the bad one among them.
 

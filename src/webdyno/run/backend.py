@@ -21,7 +21,7 @@ from webdyno.model.machine import Machine
 from webdyno.model.point import PointPlan
 from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Response, ServerUse
-from webdyno.probe.profile import Profile
+from webdyno.probe.stacks import Profile
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedRequest, PlannedUsers, PlannedVariant
 

@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.validation import shown_value
+from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
+from webdyno.judge.settings import slot_settings
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.explain import Advice, Intervention, Resource
+from webdyno.model.gate import BASELINE, HEAD
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
@@ -35,6 +38,10 @@ KEPT_SETTINGS = {
     *("budget_s", "patience", "answer_within_s"),
 }
 """Of how the run was measured, where that isn't the default: run.json says all."""
+FEWEST_SLOTS, LEAST_SAMPLED_S = 2, 0.5
+"""Of a variant in a profile round: a thousand samples or so."""
+ENOUGH_S = 3600.0
+"""For the rounds that are asked for, as long as they take."""
 PRECISION = {"precision": 0.05, "patience": 2.0}
 """How well a ratio has to be known: 5% of the throughput is 0.14 of the elasticity with 70% left,
 0.22 with 80%, and what limits a server has one near 1."""
@@ -261,6 +268,28 @@ def sampled_experiment(experiment: Experiment, catalogue: Catalogue) -> Experime
     """Give the experiment with CPU profiling on, and with symbol names where servers give them."""
     variants = {name: _with_names(name, experiment, catalogue) for name in experiment.variants}
     return experiment.replace(profile=True, variants=variants)
+
+
+def profile_experiment(point: PointData, catalogue: Catalogue) -> Experiment:
+    """Give the experiment that samples a gate's baseline and head at one of its points.
+
+    With the times that were found for it there.
+    """
+    experiment, times = point.experiment, slot_settings(point)
+    measure = experiment.measure.replace(
+        question=None,
+        warmup_s=max(times.warmup_s.values()),
+        ramp_up_s=max(times.ramp_up_s.values()),
+        slot_s=max(times.window_s, LEAST_SAMPLED_S),
+        slots_per_variant=FEWEST_SLOTS,
+        budget_s=ENOUGH_S,
+        warmup_bursts="on" if times.in_bursts else "off",
+    )
+    revisions = {name: experiment.variants[name] for name in (BASELINE, HEAD)}
+    derived = experiment.derived(
+        f"What grew: {experiment.title}", "In which functions?", revisions, measure
+    )
+    return sampled_experiment(derived, catalogue)
 
 
 def _with_names(variant: str, experiment: Experiment, catalogue: Catalogue) -> Variant:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from webdyno.definitions import Catalogue
 from webdyno.host.users import caller
+from webdyno.judge import question_of
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
@@ -50,6 +51,8 @@ def look_first(point: RunningPoint) -> None:
             by_rules=True,
         )
     point.used_s += time.monotonic() - began
+    for said in question_of(point.experiment).told_by(point.data, preflight):
+        point.progress.notice(said)
     if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)
         give_up(point, 0, differences)

@@ -10,7 +10,8 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
@@ -23,8 +24,11 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import MIB, cause_of, read_given, reading, unreadable, write_whole, writing
 from webdyno.model.records import Record, RoundRecord
 from webdyno.model.run import (
+    CONFIRMATION_FOLDER,
     FORMAT,
+    MOST_DIGITS,
     RunHead,
+    profile_run,
     read_stacks,
     round_path,
     stacks_file,
@@ -41,6 +45,8 @@ HEAD_FILE = "run.json"
 LOCK_FILE = ".lock"
 """Held by the process that appends. Nobody but its owner can open it, and so hold it."""
 MOST_HEAD_BYTES = 16 * MIB
+WITHOUT, MOST_WORDS_BYTES = ".txt", 4096
+"""The file, beside where profile rounds would lie, that says why there are none."""
 
 Write = Callable[[int, bytes], int]
 
@@ -164,7 +170,37 @@ class RunFolder:
         """Read everything measured so far as the judge needs it; raises UserError at a bad line."""
         from webdyno.judge.point_data import RunData
 
-        return RunData(self.head, self.records())
+        again = self.path / CONFIRMATION_FOLDER
+        second = RunFolder.open(again) if (again / HEAD_FILE).exists() else None
+        return RunData(
+            self.head,
+            self.records(),
+            dict(self._profiles()),
+            RunData(second.head, second.records()) if second else None,
+        )
+
+    def _profiles(self) -> "Iterator[tuple[int, RunData | str]]":
+        """Read the profile rounds of a gate's points, or why there are none."""
+        from webdyno.judge.point_data import RunData
+
+        for path in profile_run(self.path, 0).parent.glob("profile-*"):
+            _, _, number = path.stem.partition("-")
+            if not number.isdecimal() or len(number) > MOST_DIGITS:
+                continue
+            if path.suffix == WITHOUT:
+                with suppress(OSError):
+                    said = read_given(path, MOST_WORDS_BYTES).decode(errors="replace")
+                    yield int(number), said.strip()
+            elif (path / HEAD_FILE).exists():
+                found = RunFolder.open(path)
+                yield int(number), RunData(found.head, found.records())
+
+    def keep_without_profile(self, point: int, why: str) -> None:
+        """Keep why a gate's point has no profile rounds; raise OperationError if that fails."""
+        file = profile_run(self.path, point).with_suffix(WITHOUT)
+        with writing(file):
+            file.parent.mkdir(exist_ok=True)
+        write_whole(file, f"{why}\n")
 
     def records(self) -> list[Record]:
         """Read everything measured so far, in the order in which it happened.

@@ -234,11 +234,12 @@ class _Watched:
         client_pid: int | None,
     ) -> None:
         self._server_cpus = len(testbed.split.servers)
-        self._probe = probe
+        self._probe, self._stack = probe, stack
         self._exits = ExitStack()
         cpus = (testbed.split.servers, testbed.split.rest)
         # Calls cost more while they are counted, which would show in samples.
-        profiler = Profiler(*cpus) if tracing == "samples" else None
+        folders = stack.own_folders()
+        profiler = Profiler(*cpus, folders) if tracing == "samples" else None
         calls = SystemCalls(*cpus) if tracing == "calls" else None
         course = (
             Course(stack, testbed, client_pid, tracing.every_s)
@@ -252,9 +253,16 @@ class _Watched:
             exits.enter_context(probe)
             exits.enter_context(course or nullcontext())
             self._exits = exits.pop_all()
+        self._see_processes()
+
+    def _see_processes(self) -> None:
+        """Tell whose samples are the servers': some processes end before a slot does."""
+        if self._profiler is not None:
+            self._profiler.pids.update(self._stack.pids())
 
     def used(self) -> SlotUsage:
         """End, and give what was read."""
+        self._see_processes()
         self._exits.close()
         return SlotUsage(
             servers=self._probe.servers(),

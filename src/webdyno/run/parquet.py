@@ -31,8 +31,8 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
     """Write all slots, warm-ups included, replacing the file as a whole.
 
     Columns are named by their path in slots.jsonl, such as `load.requests.completed`; units are in
-    the names. Lists (failure samples, samples of the host) are excluded. Raise OperationError when
-    the file can't be written.
+    the names. Lists (failure samples, samples of the host) and functions are excluded. Raise
+    OperationError when the file can't be written.
     """
     try:
         import duckdb
@@ -58,8 +58,8 @@ def write_parquet(records: Iterable[Record], path: Path) -> None:
 
 
 def flat_slots(slots: Iterable[SlotRecord]) -> list[dict[str, Any]]:
-    """Give each slot as a row, by column; lists are excluded."""
-    return [dict(_flat("", slot.model_dump(exclude={"kind"}))) for slot in slots]
+    """Give each slot as a row, by column; lists are excluded, and functions."""
+    return [dict(_flat("", slot.model_dump(exclude={"kind", "functions"}))) for slot in slots]
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, Any]]:

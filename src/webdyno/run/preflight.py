@@ -33,7 +33,7 @@ MOST_DECODED_BYTES = 1 << 30
 
 ZLIB_FORMATS = {"gzip": 31, "deflate": 15}
 """By encoding: what zlib calls its format (RFC 9110, 8.4.1)."""
-MOST_LINES, MOST_LETTERS = 8, 100
+MOST_LINES, MOST_LETTERS, MOST_FIELDS = 8, 100, 50
 CUT_LETTERS = 40
 """Number of letters shown before the first difference of two long lines."""
 WITHIN_S = 5.0
@@ -166,14 +166,47 @@ def with_differences(responses: Mapping[str, list[Response]]) -> dict[str, list[
     first, *_ = responses.values() or [[]]
     return {
         variant: [
-            response.replace(
-                body=b"",
-                unlike=_difference(first[place].body, response.body) if place < len(first) else [],
-            )
+            _compared(first[place].body if place < len(first) else None, response)
             for place, response in enumerate(mine)
         ]
         for variant, mine in responses.items()
     }
+
+
+def _compared(baseline: bytes | None, response: Response) -> Response:
+    body = response.body
+    if baseline is None or body == baseline:
+        return response.replace(body=b"")
+    before, after = fields_in(baseline), fields_in(body)
+    both = before and after  # else it isn't JSON
+    return response.replace(
+        body=b"",
+        unlike=_difference(baseline, body),
+        fields_more=sorted(after - before)[:MOST_FIELDS] if both else [],
+        fields_less=sorted(before - after)[:MOST_FIELDS] if both else [],
+    )
+
+
+def fields_in(body: bytes) -> set[str]:
+    """Give the places of all fields of JSON; those of a list's items are one each."""
+    try:
+        left: list[tuple[str, Any]] = [("", json.loads(body))]
+    except (ValueError, RecursionError):
+        return set()
+    found = set[str]()
+    while left:
+        place, value = left.pop()
+        if isinstance(value, dict):
+            inner = [(_place(place, _cut(name, 0)), it) for name, it in value.items()]
+            found.update(name for name, _ in inner)
+            left += inner
+        elif isinstance(value, list):
+            left += [(_place(place, "*"), it) for it in value]
+    return found
+
+
+def _place(outer: str, name: str) -> str:
+    return f"{outer}.{name}" if outer else name
 
 
 def _difference(one: bytes, other: bytes) -> list[str]:
@@ -194,7 +227,7 @@ def _difference(one: bytes, other: bytes) -> list[str]:
 def _lines(body: bytes) -> list[str]:
     try:
         return json.dumps(json.loads(body), indent=1, ensure_ascii=False).splitlines()
-    except ValueError:
+    except (ValueError, RecursionError):
         return body.decode("utf-8", "replace").splitlines()
 
 
@@ -221,7 +254,7 @@ def _cut(line: str, at: int) -> str:
 def _without_value(body: bytes, path: Sequence[str]) -> bytes:
     try:
         whole = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body
     _drop(whole, path)
     return json.dumps(whole, ensure_ascii=False).encode()

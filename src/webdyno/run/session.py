@@ -183,9 +183,10 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
 
     The order is random in each turn, so that a drift of the machine weighs on all alike.
     """
-    turn = 0
+    turn = -1 if any(map(is_before_pilots, points)) else 0  # the first one only looks
     any_round = any(point.finished_rounds for point in points)
     generator_failed, cuts = False, 0
+    looked_at, outlook = set[int](), None
     while going := [point for point in points if not point.stops()]:
         if _settled_elsewhere(points, going):
             return
@@ -194,8 +195,10 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
             began, number = time.monotonic(), point.finished_rounds + 1
             known_to_fail = point.failed
             try:
-                if is_before_pilots(point):
+                if is_before_pilots(point) and point.number not in looked_at:
+                    looked_at.add(point.number)
                     look_first(point)
+                    continue  # what can't be compared is known of all of them before any round
                 if not point.has_stopped:
                     run_pilots(point)
                 if point.has_stopped:
@@ -227,10 +230,22 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                 point.progress.notice(f"{error}\nthe run continues without it")
             took_s = time.monotonic() - began
             point.used_s += took_s
+            if outlook is None:
+                outlook = _told_outlook(points)
             if not any_round and point.finished_rounds == number:
                 any_round = True
                 if warning := overrun_warning([each.experiment for each in points], took_s):
                     point.progress.notice(warning)
+
+
+def _told_outlook(points: Sequence[RunningPoint]) -> str | None:
+    """Tell what there is no time for here; None while it is too early."""
+    elapsed_s = sum(point.used_s for point in points)
+    question = question_of(points[0].experiment)
+    said = question.outlook([point.data for point in points], elapsed_s)
+    if said:
+        points[0].progress.notice(said)
+    return said
 
 
 def _settled_elsewhere(points: Sequence[RunningPoint], going: Sequence[RunningPoint]) -> bool:

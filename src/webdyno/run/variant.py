@@ -172,6 +172,7 @@ class RunningRound:
                 servers=used.servers,
                 readings=used.readings.replace(ceiling=ceiling_of(point, variant)),
                 profile=used.profile.cpu_s if used.profile else None,
+                functions=used.profile.functions_s if used.profile else None,
                 system_calls=used.system_calls,
                 refusal=refusal_in(logs) if refused else "",
             )

@@ -14,7 +14,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.service import Service
+from webdyno.model.service import PERF_NAMES, Service
 from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
@@ -235,8 +235,12 @@ def _asked_host(role: Role) -> str:
 def _variables(role: Role, filled: Filled) -> dict[str, str]:
     """Give a service's variables; those of a user's own program may name secrets of his."""
     variables: dict[str, str] = filled.texts["environment"]
-    if role.service.own is None:
+    own = role.service.own
+    if own is None:
         return variables
+    if role.settings.get(PERF_NAMES):
+        added = {name: f"{variables.get(name, '')} {it}" for name, it in own.when_sampled.items()}
+        variables = variables | {name: it.strip() for name, it in added.items()}
     return {name: with_secrets(text, os.environ) for name, text in variables.items()}
 
 

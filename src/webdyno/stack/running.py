@@ -206,6 +206,11 @@ class RunningStack:
             for name, value in service.facts().items()
         }
 
+    def own_folders(self) -> list[str]:
+        """Give the folders that its user's own programs run in."""
+        owns = (service.role.service.own for service in self._services.values())
+        return [own.folder for own in owns if own and own.folder]
+
     def pids(self) -> list[int]:
         return [pid for service in self._started for pid in service.pids()]
 

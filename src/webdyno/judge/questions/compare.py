@@ -38,6 +38,7 @@ from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.format import count, percent
 from webdyno.model.gate import GateJudgement
 from webdyno.model.judgement import Comparison, Judgement, ValidityWarning
+from webdyno.model.records import PreflightRecord
 
 HOPELESS_AFTER = 2
 """Rounds after which a variant without one valid slot isn't expected to have any."""
@@ -140,7 +141,9 @@ class Question:
 
     @cached_property
     def fewest_rounds(self) -> int:
-        """How many rounds an answer takes at least."""
+        """How many rounds an answer takes at least; what samples tell is no verdict."""
+        if self.experiment.profile:
+            return self.experiment.measure.min_rounds
         return fewest_rounds(self.experiment.measure, together(self.experiment))
 
     def most_rounds(self, data: PointData) -> int:
@@ -242,11 +245,19 @@ class Question:
         """Stop other points of a run for what came out at those that have ended."""
         return None
 
+    def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
+        """Say after the first rounds what can't be told in time; None while it is too early."""
+        return ""
+
     def foresee(self, data: PointData) -> Foresight | None:
         """Foresee when it stops by itself; None where nothing tells."""
         if not self.stops_by_width:
             return None
         return foresight(data, valid_for(data, data.measure.decide_on), self.fewest_rounds)
+
+    def told_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
+        """Say what the responses before any load tell already."""
+        return []
 
     # The answer.
 

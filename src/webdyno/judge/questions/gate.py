@@ -3,15 +3,15 @@
 Its answer is put together from claims (`claims.py`), with what a reader should know beside it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from math import expm1, log
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from webdyno.judge.databases import other_statements
+from webdyno.judge.growth import growth_at
 from webdyno.judge.one_sided import RISK
 from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData, RunData
@@ -20,17 +20,29 @@ from webdyno.judge.questions.claims import (
     MeasuredClaim,
     answer_claims,
     claims_of,
-    first_line,
     gate_answer,
     gate_headline,
 )
-from webdyno.judge.questions.compare import Question
+from webdyno.judge.questions.compare import Loading, Question
+from webdyno.judge.questions.confirmation import confirmed
+from webdyno.judge.questions.gate_notes import (
+    FoundAt,
+    differing,
+    endpoint_of,
+    fixes,
+    invalidating,
+    notes_on,
+    notes_on_starts,
+    statement_notes,
+)
+from webdyno.judge.questions.gate_responses import only_in, response_notes
+from webdyno.judge.questions.outlook import FEWEST_ROUNDS, needed_rounds, noisy_words
 from webdyno.judge.stop import Stop
 from webdyno.judge.validity import used_s
-from webdyno.judge.validity.run import FEWEST_STARTS, START_RULES, variants_whose_starts_differ
+from webdyno.judge.validity.run import FEWEST_STARTS, variants_whose_starts_differ
 from webdyno.model.base import Interval
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, level, percent
+from webdyno.model.format import count, percent
 from webdyno.model.gate import (
     ClaimAnswer,
     GateAnswer,
@@ -38,8 +50,11 @@ from webdyno.model.gate import (
     GateJudgement,
     GateSettings,
 )
-from webdyno.model.judgement import OneSidedAnswer, ValidityWarning
+from webdyno.model.growth import CostGrowth
+from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
+from webdyno.model.metrics import CPU_TIME
+from webdyno.model.records import PreflightRecord
 
 TIMES_THE_ROUNDS = 2
 """So many times the rounds tell two states that lie 20% apart well enough for a tolerance of 5%
@@ -49,15 +64,10 @@ WINDOW_S = 0.2
 """Of a slot, once starts are known to differ: longer ones tell nothing more."""
 ANSWERS = 2 * exceeded_by_largest(0.99)
 """Of a variant in a round, which its 99th percentile takes; twice as many, for luck."""
+TELLING_ROUNDS, TELLING_S = 3, 25.0
+"""After so many rounds at an endpoint, or two and so long a time, the noise is known well enough to
+say what can't be told in the time given."""
 ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
-
-
-@dataclass(frozen=True)
-class FoundAt:
-    """A validity rule that fired at an endpoint."""
-
-    endpoint: str
-    warning: ValidityWarning
 
 
 class GateQuestion(Question):
@@ -70,6 +80,11 @@ class GateQuestion(Question):
     def is_asked(cls, experiment: Experiment) -> bool:
         """Whether it is a gate."""
         return experiment.gate is not None
+
+    @classmethod
+    def of_run(cls, run: RunData) -> Self:
+        """Ask it of a whole run."""
+        return cls(run.head.experiment, Loading())
 
     @property
     def _settings(self) -> GateSettings:
@@ -146,15 +161,52 @@ class GateQuestion(Question):
         """Not: its answer is one for all points."""
         return False
 
+    def told_by(self, data: PointData, preflight: PreflightRecord) -> list[str]:
+        """Say what is other in head's responses, and what only one of the revisions has."""
+        return response_notes([preflight], endpoint_of(data))
+
+    def outlook(self, points: Sequence[PointData], elapsed_s: float) -> str | None:
+        """Say after the first rounds which limits there is no time for, on a noisy machine."""
+        most = max(len(data.rounds) for data in points)
+        if most < FEWEST_ROUNDS or (most < TELLING_ROUNDS and elapsed_s < TELLING_S):
+            return None
+        going = [data for data in points if data.stop is None]
+        rounds_s = [data.round_s for data in going if data.rounds]
+        if not rounds_s:
+            return ""
+        share_s = going[0].measure.budget_s / (sum(rounds_s) / len(rounds_s))
+        return self._lacking(going, min(int(share_s), self.most_rounds(going[0]))) or ""
+
+    def _lacking(self, points: Sequence[PointData], given_rounds: int) -> str | None:
+        """Say which limits take more rounds than there are; None where these suffice."""
+        seen = [data for data in points if len(data.rounds) >= FEWEST_ROUNDS]
+        if not seen:
+            return None
+        round_s = sum(data.round_s for data in seen) / len(seen) * len(points)
+        claims = [claim for data in seen for claim in self._claims(data)]
+        needed = needed_rounds(claims, self.experiment.measure, given_rounds)
+        return noisy_words(needed, round_s, given_rounds)
+
     def judge_all_points(self, run: RunData) -> GateJudgement | None:
-        """Judge it, finished or not."""
+        """Judge it, finished or not; where it fails, with the second measurement if one is due."""
+        first = self.judge_once(run)
+        if not self._settings.confirm or first.answer is not GateAnswer.FAIL:
+            return first
+        again = run.confirmation
+        second = self.of_run(again).judge_once(again) if again else None
+        return confirmed(first, second)
+
+    def judge_once(self, run: RunData) -> GateJudgement:
+        """Judge what was measured first."""
         at_point = self.of(run.points[0].experiment)
         among = at_point._claims_in_all
         claims: list[MeasuredClaim] = []
         warnings: list[FoundAt] = []
         invalidated: list[FoundAt | None] = []
         for data in run.points:
-            endpoint = _endpoint(data)
+            if not data.rounds and only_in(data.preflights):
+                continue
+            endpoint = endpoint_of(data)
             found = [FoundAt(endpoint, warning) for warning in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
             warnings += found
@@ -172,23 +224,44 @@ class GateQuestion(Question):
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
         return GateJudgement(
             answer=answer,
-            headline=gate_headline(answer, told),
+            headline=gate_headline(answer, told) if told else "no endpoint is in both revisions",
             baseline=self._settings.baseline,
             head=self._settings.head,
             claims=told,
             notes=[
-                *_differing(claims, among),
+                *differing(claims, among),
                 *notes_on(causes, warnings, in_headline),
                 *fixes(
                     {it.claim.excluded_by for it in answered if it.found is None},
                     [warning for warning in warnings if warning not in causes],
                 ),
-                *_starts_that_differ(warnings),
-                *_other_statements(run),
+                *notes_on_starts(warnings),
+                *statement_notes(run),
+                *(
+                    note
+                    for data in run.points
+                    for note in response_notes(data.preflights, endpoint_of(data))
+                ),
+                *(at_point._lacking_time(run.points) if _is_open(answer, told) else []),
             ],
+            grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, told)),
+            commits=self._settings.commits,
+            repeat=_repeat(run.head.experiment, told),
             took_s=used_s(run),
             machine=run.head.machine,
         )
+
+    def _lacking_time(self, points: Sequence[PointData]) -> list[str]:
+        """Say what the limits take here."""
+        measured = [data for data in points if data.rounds]
+        rounds = max(len(data.rounds) for data in measured)
+        return list(filter(None, [self._lacking(measured, rounds)]))
+
+
+def _is_open(answer: GateAnswer, claims: Sequence[GateClaim]) -> bool:
+    """Whether noise left an answer open, and not want of valid rounds."""
+    told = bool(claims) and all(claim.worse for claim in claims)
+    return answer is GateAnswer.INCONCLUSIVE and told
 
 
 def short_window_s(window_s: float, data: PointData) -> float:
@@ -202,11 +275,37 @@ def short_window_s(window_s: float, data: PointData) -> float:
     return min(window_s, max(WINDOW_S, enough_s))
 
 
-def _endpoint(data: PointData) -> str:
-    """Name what was asked there: the point's levels, or else all that the load asks for."""
-    named = [level(value) for value in data.point.levels.values()]
-    asked = [request.label for request in data.experiment.asked]
-    return ", ".join(named or asked or data.experiment.load.paths)
+def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
+    """Give the points where a gate fails, by their endpoints, the one that is surely worst first.
+
+    Those are where a claim about CPU time fails before those where others do.
+    """
+    points = {endpoint_of(data): data for data in run.points}
+    worse = [claim for claim in claims if claim.answer == "worse" and claim.worse]
+    worst = sorted(worse, key=lambda it: (it.metric != CPU_TIME, -it.worse.low if it.worse else 0))
+    return {claim.endpoint: points[claim.endpoint] for claim in worst}
+
+
+def _growths(run: RunData, claims: Iterable[GateClaim]) -> Iterator[CostGrowth]:
+    for endpoint, data in failing(run, claims).items():
+        profile = run.profiles.get(data.point.number, "")
+        if isinstance(profile, str):
+            yield growth_at(data, endpoint, None, profile)
+        else:
+            yield growth_at(data, endpoint, profile.points[0])
+
+
+def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
+    """Give the command that asks again at the endpoints where it fails, or else at all of them."""
+    assert experiment.gate  # noqa: S101
+    if not experiment.gate.repeat:
+        return ""
+    failing = dict.fromkeys(claim.endpoint for claim in claims if claim.answer == "worse")
+    named = failing or dict.fromkeys(claim.endpoint for claim in claims)
+    flag = "--endpoint" if experiment.requests else "--path"
+    several = not experiment.requests or bool(experiment.factors)
+    asked = [shlex.quote(f"{flag}={name}") for name in named if several]
+    return " ".join([experiment.gate.repeat, *asked])
 
 
 def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateClaim:
@@ -248,93 +347,3 @@ def _why(answered: Answered, among: int) -> str:
     if differs > log(1 + claim.worse_share) / 2:
         return f"two copies of baseline differ by up to {percent(expm1(differs))}"
     return f"inconclusive after {count(len(claim.d), 'round')}"
-
-
-def _starts_that_differ(warnings: Sequence[FoundAt]) -> list[str]:
-    """Tell of variants whose starts differ, wherever it was seen first.
-
-    It's why more of them help.
-    """
-    rule = START_RULES[0].name
-    seen = {
-        warning.warning.variant: warning
-        for warning in reversed(warnings)
-        if warning.warning.rule == rule
-    }
-    return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
-
-
-def _other_statements(run: RunData) -> list[str]:
-    """Tell where a request of head takes other statements: what made it worse, perhaps."""
-    return [
-        f"{_endpoint(point)}: {said}" for point in run.points for said in other_statements(point)
-    ]
-
-
-def _differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
-    """Tell baselines that differ from themselves."""
-    return [
-        f"{claim.endpoint}: two copies of baseline differ by up to {percent(expm1(differs))} in "
-        f"{claim.rule.short}; the limit is widened by as much"
-        for claim in claims
-        if (differs := claim.baseline_differs(RISK / among))
-    ]
-
-
-def invalidating(found: Sequence[FoundAt], metric: str, variants: Sequence[str]) -> FoundAt | None:
-    """Give the first that invalidates a metric of some variants."""
-    return next(
-        (warning for warning in found if warning.warning.invalidates(metric, variants)), None
-    )
-
-
-def notes_on(
-    invalidated: Sequence[FoundAt], found: Sequence[FoundAt], headline: FoundAt | None
-) -> list[str]:
-    """Give a note for each rule that invalidated a claim, with all places where it fired.
-
-    The headline's cause isn't told again, nor is what merely follows from a cause.
-    """
-    rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
-    broken = [warning for warning in found if warning.warning.severity == "invalid"]
-    return [
-        _note([warning for warning in broken if warning.warning.rule == rule], headline)
-        for rule in rules
-    ]
-
-
-def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
-    """Give a note for each rule that left too few rounds: what it found, and what to do."""
-    by_rule = {
-        warning.warning.rule: warning.warning
-        for warning in reversed(found)
-        if warning.warning.rule in rules
-    }
-    return [f"{_sentence(first_line(it.what))} {it.fix}" for it in by_rule.values()]
-
-
-def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
-    told = headline if headline in those else None
-    first = told or those[0]
-    what = first.warning.what
-    said = what if told is None or what != first_line(what) else ""
-    parts = [_sentence(said), _elsewhere(first, those), first.warning.fix]
-    return ("\n" if "\n" in said else " ").join(filter(None, parts))
-
-
-def _sentence(text: str) -> str:
-    return f"{text}." if text and "\n" not in text else text
-
-
-def _elsewhere(first: FoundAt, those: Sequence[FoundAt]) -> str:
-    """Name the other variants and endpoints of which the same is found."""
-    variants = {
-        warning.warning.variant: None
-        for warning in those
-        if warning.warning.variant != first.warning.variant
-    }
-    endpoints = {warning.endpoint: None for warning in those if warning.endpoint != first.endpoint}
-    of_variants = f" for {' and '.join(map(str, filter(None, variants)))}" if variants else ""
-    at_endpoints = f" at {', '.join(endpoints)}" if endpoints else ""
-    also = ", and" if of_variants and at_endpoints else ""
-    return f"The same holds{of_variants}{also}{at_endpoints}." if variants or endpoints else ""

@@ -1,0 +1,175 @@
+"""Whose work a sample of a CPU is: what was done, and which function of the program had it done.
+
+A sample is a stack of calls. It is put down twice: to what it shows that was done (the system call
+that the kernel works on, the network's receiving side, page faults; or, outside of the kernel, the
+library or program whose own code it is), and to a function. That is the innermost one of the
+program's own files, with all that libraries, runtime and kernel do for it: a commit changes those.
+Where none is on the stack, it is the library's or the runtime's.
+
+Names are those of the symbols that `perf` finds, and of what a program compiles while it runs by
+what it tells `perf` in /tmp/perf-PID.map: Node and Python write there which file a function is of.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from webdyno.probe.functions import COMPILED, function_in
+
+SAMPLED_HZ = 997
+"""A prime number, so as not to keep step with what a server does at a beat."""
+MOST_FUNCTIONS = 300
+"""In a slot: the others have one sample each, or two."""
+OTHER_FUNCTIONS = "other functions"
+OFFSET = re.compile(r"\+0x[0-9a-f]+$")
+IDLE = re.compile(r"^(swapper|perf|perf-exec)$")
+SYSTEM_CALL = re.compile(r"^_*(?:x64|se|ia32|do|arm64)?_*sys_(\w+)$")
+CALLS = {
+    "accepting": {"accept", "accept4", "socket", "shutdown", "close", "connect", "getsockname"},
+    "receiving": {"read", "readv", "recvfrom", "recvmsg", "recvmmsg", "pread64"},
+    "sending": {
+        "write",
+        "writev",
+        "sendto",
+        "sendmsg",
+        "sendfile64",
+        "sendfile",
+        "sendmmsg",
+        "setsockopt",
+    },
+    "files": {
+        *("open", "openat", "newfstatat", "newfstat", "stat", "lstat", "statx", "fstat", "access"),
+        *("getdents64", "lseek", "readlink", "faccessat", "getcwd", "fcntl", "unlink"),
+    },
+    "waiting for events": {
+        *("epoll_wait", "epoll_ctl", "epoll_pwait", "poll", "ppoll", "select", "pselect6"),
+        *("nanosleep", "clock_nanosleep", "futex", "sched_yield", "restart_syscall"),
+    },
+    "memory": {"mmap", "munmap", "brk", "madvise", "mprotect", "mremap"},
+}
+OF_CALL = {call: what for what, calls in CALLS.items() for call in calls}
+RECEIVING_SIDE = "the network's receiving side"
+NETWORK = ("net_rx_action", "__napi_poll", "process_backlog")
+FAULT = ("asm_exc_page_fault", "exc_page_fault", "do_user_addr_fault")
+KERNEL = {"[kernel.kallsyms]", "[kernel]", "[guest.kernel.kallsyms]", "[vdso]"}
+
+
+class Frame(NamedTuple):
+    """One call of a stack."""
+
+    symbol: str
+    program: str
+    """The file whose code it is; one of `KERNEL` for the kernel's."""
+
+
+class Profile(NamedTuple):
+    """What was sampled in a stretch of time."""
+
+    cpu_s: dict[str, float]
+    """By what was done."""
+    stacks: Counter[str]
+    """Folded: `program;call;call`, the outermost first, with the number of samples."""
+    functions_s: dict[str, float]
+    """CPU time by function, with all that was done for it; those with least time together."""
+
+
+def profile_of(
+    lines: Iterator[str], folders: Sequence[str] = (), pids: Collection[int] = ()
+) -> Profile:
+    """Put samples, as `perf script` prints them, down to what was done, and for which function.
+
+    `folders` are those that the servers' own programs run in, `pids` their processes where these
+    are known: functions are theirs alone.
+    """
+    done, stacks, functions = Counter[str](), Counter[str](), Counter[str]()
+    inside = tuple(folders)
+    for comm, pid, frames in _samples(lines):
+        if IDLE.match(comm):
+            continue
+        what = what_is_done(frames)
+        done[what] += 1
+        # Packages for the servers arrive while anybody has the CPU.
+        if not pids or pid in pids or what == RECEIVING_SIDE:
+            functions[function_of(frames, inside)] += 1
+        calls = ";".join(_shown(frame, inside) for frame in reversed(frames))
+        stacks[f"{comm};{calls}"] += 1
+    return Profile(_seconds(done), stacks, _seconds(_most_frequent(functions)))
+
+
+def _seconds(samples: Counter[str]) -> dict[str, float]:
+    return {what: count / SAMPLED_HZ for what, count in samples.items()}
+
+
+def _most_frequent(functions: Counter[str]) -> Counter[str]:
+    most = Counter(dict(functions.most_common(MOST_FUNCTIONS)))
+    if left := functions.total() - most.total():
+        most[OTHER_FUNCTIONS] += left
+    return most
+
+
+def _shown(frame: Frame, folders: tuple[str, ...]) -> str:
+    """Name a call of what was compiled while it ran alike for all builds of a program."""
+    found = function_in(*frame, folders) if COMPILED.match(frame.program) else None
+    return (found.name if found else frame.symbol).replace(";", ",")
+
+
+def _samples(lines: Iterator[str]) -> Iterator[tuple[str, int, list[Frame]]]:
+    """Give the program, process and calls of each."""
+    comm, pid, frames = "", 0, list[Frame]()
+    for line in lines:
+        if not line.strip():
+            if comm:
+                yield comm, pid, frames
+            comm, frames = "", []
+        elif not comm:
+            comm, _, said = line.strip().rpartition(" ")
+            comm, pid = comm.strip(), int(said) if said.isdecimal() else 0
+        else:
+            frames.append(_frame(line))
+    if comm:
+        yield comm, pid, frames
+
+
+def _frame(line: str) -> Frame:
+    """Read `ffffffff8109 symbol (program)`."""
+    rest = line.strip().partition(" ")[2]
+    symbol, _, program = rest.rpartition(" (")
+    return Frame(OFFSET.sub("", symbol) or "?", program.rstrip(")"))
+
+
+def function_of(frames: Sequence[Frame], folders: tuple[str, ...]) -> str:
+    """Name the function for which a stack of calls, the innermost first, does something."""
+    named = [found for frame in frames if (found := function_in(*frame, folders))]
+    if own := next((found for found in named if found.is_own), None):
+        return own.name
+    done = what_is_done(frames)
+    if frames and frames[0].program in KERNEL:
+        return f"kernel: {done}"
+    return named[0].name if named else done
+
+
+def what_is_done(frames: Sequence[Frame]) -> str:
+    """Say what a stack of calls, the innermost first, is about."""
+    in_kernel = [frame for frame in frames if frame.program in KERNEL]
+    if not in_kernel:
+        return _own_code(frames)
+    names = [frame.symbol for frame in in_kernel]
+    if any(name in names for name in NETWORK):
+        return RECEIVING_SIDE
+    for name in names:
+        if (call := SYSTEM_CALL.match(name)) and (what := OF_CALL.get(call.group(1))):
+            return what
+    if any(name in names for name in FAULT):
+        return "page faults"
+    return "the kernel's other work"
+
+
+def _own_code(frames: Sequence[Frame]) -> str:
+    if not frames:
+        return "unknown"
+    if COMPILED.match(frames[0].program):
+        return "code compiled while it ran"
+    program = Path(frames[0].program).name
+    return f"{re.split(r'[-.]so|-[0-9]', program)[0] or 'unknown'}'s own code"
