@@ -111,7 +111,7 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
         ("url:http://127.0.0.1:1", "doesn't answer http://127.0.0.1:1/: start it first"),
         ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
         ("url:https://127.0.0.1:1", "can't be asked over http but over https, h2"),
-        ("url:http://example.org", "example.org is not this machine"),
+        ("url:http://198.51.100.1", "add --target-is-mine, which --yes doesn't stand for"),
         ("url:http://127.0.0.1:1/x", "ends with its port"),
         ("rev:main", "is in no Git repository"),
         ("conf:server.py", "looks like no known server's"),

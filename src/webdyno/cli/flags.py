@@ -31,6 +31,10 @@ LoadsOtherMachines = Annotated[
         help="Allow configurations that load other machines.",
     ),
 ]
+TargetIsMine = Annotated[
+    bool,
+    Parameter(name="--target-is-mine", help="Vouch for other machines that url: names."),
+]
 Overrides = Annotated[
     Sequence[str],
     Parameter(
@@ -133,6 +137,7 @@ class RunFlags:
 
     yes: Yes = False
     loads_other_machines: LoadsOtherMachines = False
+    target_is_mine: TargetIsMine = False
     report: Report = True
     cluster: Cluster = None
     verbosity: Verbosity = AS_USUAL

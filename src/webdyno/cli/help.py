@@ -27,7 +27,7 @@ GROUPS = {
     "Traffic": "--path --traffic --connections --host --generator --ignore --same-bodies",
     "Precision and time": "--time --precision --question --soak --explain --fail-if",
     "Network and hosts": "--testbed --link --delay --loss --server-cores --cluster "
-    "--loads-other-machines",
+    "--loads-other-machines --target-is-mine",
     "Output": "--output --format --yes --report --quiet --verbose",
 }
 """Flags that several commands have, by what they are about; a command's own come first."""

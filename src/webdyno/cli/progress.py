@@ -46,6 +46,7 @@ def at_terminal(how: RunFlags) -> Caller:
         asks=_ask if sys.stdin.isatty() else None,
         yes=how.yes,
         loads_other_machines=how.loads_other_machines,
+        target_is_mine=how.target_is_mine,
         cluster=how.cluster,
         quiet=how.verbosity.quiet,
     )

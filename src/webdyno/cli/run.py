@@ -98,6 +98,8 @@ def _refuse_on_hosts(
         raise UserError(
             "--loads-other-machines is for a single run: many hosts at once would load those"
         )
+    if new.how.target_is_mine:
+        raise UserError("--target-is-mine is for a single run: many hosts at once would load that")
     if new.fail_if:
         flag = "--spread" if spread else "--replicates"
         raise UserError(f"--fail-if asks a single run: leave it out, or {flag}")

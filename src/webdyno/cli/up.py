@@ -15,6 +15,7 @@ from webdyno.cli.flags import (
     OwnFlags,
     Paths,
     RunFlags,
+    TargetIsMine,
     Yes,
 )
 from webdyno.model.errors import UserError
@@ -51,6 +52,7 @@ def up(
     catalog: CatalogDirs = (),
     yes: Yes = False,
     loads_other_machines: LoadsOtherMachines = False,
+    target_is_mine: TargetIsMine = False,
 ) -> Exit:
     """Start one system, print its URL, and keep it up until Ctrl-C.
 
@@ -68,11 +70,16 @@ def up(
     from webdyno.definitions import Catalogue, check_fit, read_overrides, read_settings
     from webdyno.host.this_machine import Testbed
     from webdyno.host.workspace import Workspace
-    from webdyno.lab.consent import agree_to_catalogues, provide, refuse_other_machines
+    from webdyno.lab.consent import (
+        agree_to_catalogues,
+        provide,
+        refuse_other_machines,
+        vouched_targets,
+    )
     from webdyno.lab.names import NamedSystem
     from webdyno.lab.systems import one_system
     from webdyno.report.console import plain_console
-    from webdyno.run.planned import first_request, planned_requests
+    from webdyno.run.planned import first_request, load_on, planned_requests
     from webdyno.run.preflight import ask_all
     from webdyno.stack.starting import start_stack
 
@@ -83,7 +90,7 @@ def up(
     of_load = [text for text in set_ if text.startswith(LOAD)]
     of_stack = [text.removeprefix(f"{called}.") for text in set_ if not text.startswith(LOAD)]
     known = Catalogue.load(catalog)
-    caller = at_terminal(RunFlags(yes=yes, loads_other_machines=loads_other_machines))
+    caller = at_terminal(RunFlags(yes, loads_other_machines, target_is_mine))
     load = {**own.load, **({"paths": list(path)} if path else {})}
     found = one_system(asked_for, own.keys(), known, load, read_overrides(of_load), caller)
     wanted, catalogue = found.stack, found.catalogue
@@ -94,17 +101,19 @@ def up(
             f"{front.container_port} there; --env PORT=N gives it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
-    asked = planned_requests(found.requests, found.load, served, os.environ)
+    clients = load_on(wanted, found.load)
+    asked = planned_requests(found.requests, clients, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
-    first = first_request(asked, found.load)
-    spoken = found.load.protocol
+    first = first_request(asked, clients)
+    spoken = clients.protocol
     if spoken != "http" and not any(text.startswith(PROTOCOL) for text in of_stack):
         of_stack.append(f"{PROTOCOL}{spoken}")
     settings = read_settings(wanted, of_stack, served)
     refuse_other_machines([wanted], caller)
+    vouched = vouched_targets([wanted], [served], caller)
     agree_to_catalogues([wanted], [served], caller)
     provide([wanted], [served], [], caller)
-    console, testbed = plain_console(), Testbed()
+    console, testbed = plain_console(), Testbed().vouching_for(vouched)
     with (
         Workspace() as scratch,
         start_stack(
@@ -132,7 +141,7 @@ def up(
                 console.print(what, markup=False, soft_wrap=True)
             if wanted.protocol == "http" and (wanted.is_own or path):
                 gets = [request for request in asked if request.method == "GET"][:MOST_ASKED]
-                for response in ask_all(running.url, gets, found.load, testbed.client_socket):
+                for response in ask_all(running.url, gets, clients, testbed.client_socket):
                     console.print(f"  {_said(response)}", markup=False, soft_wrap=True)
             console.print(
                 f"configuration and logs: {scratch.path}/kept (removed at the end)", style="dim"

@@ -150,7 +150,8 @@ class LoadOrder:
     replay: Stretch | None = None
     """When which of the requests is due, instead of what the load says of it."""
     elsewhere: bool = False
-    """Whether the servers are on another host of the cluster: nobody else's are loaded."""
+    """Whether the servers are on another machine that may be loaded: a host of the cluster, or one
+    that who calls vouches for."""
     users: Users | None = None
     """None where connections ask alike."""
     share: Share | None = None

@@ -313,8 +313,8 @@ def _load_json(load: Load) -> dict[str, Any]:
     if load.protocol in {"h2", "h2c"}:
         asked |= {"protocol": "http2", "streams": load.streams}
     if load.protocol in {"https", "h2"}:
-        # The certificate is our own, made for the run: there is nobody to vouch for it.
-        asked["tls"] = {"insecure": True, "resumption": load.tls_resumption}
+        # Here the certificate is our own, made for the run: there is nobody to vouch for it.
+        asked["tls"] = {"insecure": not load.tls_verify, "resumption": load.tls_resumption}
     if load.slow_readers is not None:
         asked["slow_readers"] = load.slow_readers.model_dump()
     return asked

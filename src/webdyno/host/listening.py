@@ -107,12 +107,15 @@ class FoundProcess:
 
     left_running = 0
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int | None) -> None:
+        """Look for what listens on a port; None: it is on another machine, with processes there."""
         self._port = port
         self._roots: list[int] = []
 
     def roots(self) -> list[int]:
         """Those of its processes that none of the others has started; none if we may not see it."""
+        if self._port is None:
+            return []
         if not self._roots or not all(map(psutil.pid_exists, self._roots)):
             pids = set(who_listens(self._port))
             self._roots = sorted(pid for pid in pids if not pids.intersection(_parents(pid)))

@@ -28,6 +28,9 @@ class Testbed:
     """What the link between client and servers carries each way; None where it has no limit."""
     network_pids: tuple[int | str, int | str] = ("self", "self")
     """Processes in whose network namespaces servers and client are."""
+    vouched: frozenset[str] = frozenset()
+    """Addresses beyond it that may be loaded, such as `192.0.2.1:8080`: who calls vouches for
+    them."""
 
     def __init__(self, server_cores: int | None = None) -> None:
         """Split the CPUs; the servers get so many cores, by the usual rule unless given."""
@@ -42,6 +45,12 @@ class Testbed:
         there = copy.copy(self)
         there.host, there.split = address, split
         return there
+
+    def vouching_for(self, addresses: frozenset[str]) -> "Testbed":
+        """Give a testbed whose client may load these addresses as well."""
+        wider = copy.copy(self)
+        wider.vouched = addresses
+        return wider
 
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""

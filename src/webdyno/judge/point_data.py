@@ -7,7 +7,7 @@ once, however many ask.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -179,6 +179,20 @@ class PointData:
     def of_variant(self, variant: str) -> list[SlotRecord]:
         """Give a variant's measured slots of finished rounds."""
         return [slot for slot in self.slots if slot.variant == variant]
+
+    @property
+    def ran_before(self) -> list[str]:
+        """Name the variants that somebody else had started before the run."""
+        return list(dict.fromkeys(name for each in self.preflights for name in each.ran_before))
+
+    @property
+    def round_trips_s(self) -> dict[str, float]:
+        """Give the network's round trip to each variant on another machine: the rounds' median."""
+        found: dict[str, list[float]] = {}
+        for preflight in self.preflights:
+            for variant, trip_s in preflight.round_trips_s.items():
+                found.setdefault(variant, []).append(trip_s)
+        return {variant: median(trips_s) for variant, trips_s in found.items()}
 
     @property
     def round_s(self) -> float:

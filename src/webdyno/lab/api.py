@@ -82,6 +82,8 @@ class Options(TypedDict, total=False):
     """Agree to all that would be asked: missing packages, catalogues of other people."""
     loads_other_machines: bool
     """Let configurations pass requests on to other machines, which then are loaded, too."""
+    target_is_mine: bool
+    """Vouch for the machines that `url:` names, which then are loaded."""
     cluster: str
     """The cluster's head, such as 10.0.0.1:6379; else RAY_ADDRESS."""
     report: bool
@@ -335,6 +337,7 @@ def _caller(options: Mapping[str, Any]) -> Caller:
         asks=options.get("ask"),
         yes=options.get("yes", False),
         loads_other_machines=options.get("loads_other_machines", False),
+        target_is_mine=options.get("target_is_mine", False),
         cluster=options.get("cluster"),
         by_keyword=options.get("by_keyword", True),
     )

@@ -30,6 +30,8 @@ class Caller:
     """Whether all that would be asked is agreed to beforehand."""
     loads_other_machines: bool = False
     """Whether configurations may pass requests on to other machines, which are loaded then."""
+    target_is_mine: bool = False
+    """Whether who calls vouches for the machines that `url:` names, which are loaded then."""
     cluster: str | None = None
     """The head of the cluster that has the hosts; else the environment names it."""
     quiet: bool = False

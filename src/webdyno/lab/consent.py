@@ -13,9 +13,9 @@ from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
-from webdyno.model.format import count, number, percent
+from webdyno.model.format import count, latency, number, percent
 from webdyno.model.point import plan_points
-from webdyno.model.service import Need
+from webdyno.model.service import Need, Own
 from webdyno.model.stack import Site, Stack
 
 if TYPE_CHECKING:
@@ -87,6 +87,44 @@ def refuse_other_machines(
             f"{caller.spelled('--loads-other-machines')}, which {caller.spelled('--yes')} doesn't "
             "stand for"
         )
+
+
+def vouched_targets(
+    stacks: Sequence[Stack], sites: Sequence[Site], caller: Caller
+) -> frozenset[str]:
+    """Give the addresses on other machines where parts run already, which who calls vouches for.
+
+    Raise UserError where he doesn't. As with machines that requests are passed on to, nothing that
+    was made earlier answers that.
+    """
+    roles = [*(stack.services for stack in stacks), *(site.services for site in sites)]
+    owns = [part.service.own for parts in roles for part in parts.values()]
+    found = {own.elsewhere: own for own in owns if own and own.elsewhere}
+    if not found:
+        return frozenset()
+    if not caller.target_is_mine:
+        places = "\n".join(f"  {own.written} ({address})" for address, own in found.items())
+        raise UserError(
+            f"another machine than this one would be loaded:\n{places}\n"
+            "its other users would notice, and it may take the load for an attack. If it is yours "
+            f"to load, add {caller.spelled('--target-is-mine')}, which "
+            f"{caller.spelled('--yes')} doesn't stand for"
+        )
+    caller.tell("load goes to another machine, whose other users notice it:")
+    for address, own in found.items():
+        caller.tell(f"  {own.written} ({address}): {_round_trip_words(own)}")
+    return frozenset(found)
+
+
+def _round_trip_words(own: Own) -> str:
+    from webdyno.stack.ready import Address
+    from webdyno.stack.round_trip import measured_round_trip_s
+
+    try:
+        trip_s = measured_round_trip_s(Address(own.listens_at or "", own.port or 0, None, 0))
+    except OSError as error:
+        return f"it doesn't accept connections ({error.strerror or error})"
+    return f"each latency has the network's round trip in it, {latency(trip_s * 1e6)} here"
 
 
 def provide(
@@ -165,7 +203,12 @@ def _remember(agreed: Path, parts: Sequence[ForeignPart]) -> None:
             file.writelines(f"{part.fingerprint}\n" for part in parts)
 
 
-def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller) -> Experiment:
+def without_unlike(
+    experiment: Experiment,
+    catalogue: Catalogue,
+    caller: Caller,
+    vouched: frozenset[str] = frozenset(),
+) -> Experiment:
     """Give an experiment of a log without what its variants answer otherwise than the log.
 
     Raise UserError where nobody agrees to that, or too little would be left.
@@ -174,7 +217,7 @@ def without_unlike(experiment: Experiment, catalogue: Catalogue, caller: Caller)
         return experiment
     from webdyno.run.first_look import unlike_requests, without
 
-    unlike = unlike_requests(experiment, catalogue)
+    unlike = unlike_requests(experiment, catalogue, vouched)
     if not unlike:
         return experiment
     told, share = _told_of_unlike(experiment, unlike), sum(it.share for it in unlike)

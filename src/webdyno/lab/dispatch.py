@@ -23,7 +23,7 @@ from webdyno.definitions import Catalogue, read_experiment
 from webdyno.definitions.toml_file import TomlFile
 from webdyno.definitions.validation import first_fault
 from webdyno.lab.caller import Caller
-from webdyno.lab.consent import refuse_other_machines
+from webdyno.lab.consent import refuse_other_machines, vouched_targets
 from webdyno.lab.systems import Arranged
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE, FleetHead, SpreadHead
 from webdyno.model.command import command
@@ -282,7 +282,9 @@ def begin_folder(
     stacks = [
         catalogue.stack(name) for name in dict.fromkeys(variant.stack for variant in variants)
     ]
-    refuse_other_machines(stacks, replace(caller, loads_other_machines=False), anywhere=True)
+    nobody = replace(caller, loads_other_machines=False, target_is_mine=False)
+    refuse_other_machines(stacks, nobody, anywhere=True)
+    vouched_targets(stacks, [], nobody)
     folder = file.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

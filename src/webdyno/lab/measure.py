@@ -13,6 +13,7 @@ from webdyno.lab.consent import (
     agree_to_foreign,
     provide,
     refuse_other_machines,
+    vouched_targets,
     without_unlike,
 )
 from webdyno.model.command import command
@@ -61,8 +62,8 @@ def measure_anew(
 
     With `rounds` until its points have so many, and without long looks.
     """
-    _provide(experiment, catalogue, out or Path("the new run"), caller)
-    experiment = without_unlike(experiment, catalogue, caller)
+    vouched = _provide(experiment, catalogue, out or Path("the new run"), caller)
+    experiment = without_unlike(experiment, catalogue, caller, vouched)
     if said := state_that_stays(experiment, catalogue):
         caller.tell(said)
     from webdyno.run.budget import estimate_text
@@ -71,7 +72,7 @@ def measure_anew(
     if not caller.quiet:
         caller.tell(f"{name} {estimate_text(experiment, catalogue)}" if rounds is None else name)
     return _measure_in(
-        _backend(experiment, caller),
+        _backend(experiment, caller, vouched),
         lambda backend, there: begin_run(name, there, catalogue, out, backend),
         caller,
         rounds=rounds,
@@ -89,9 +90,9 @@ def measure_on(
     from webdyno.run.session import resume_run
 
     experiment = RunFolder.open(path).head.experiment
-    _provide(experiment, kept_catalogue(path), path, caller)
+    vouched = _provide(experiment, kept_catalogue(path), path, caller)
     return _measure_in(
-        _backend(experiment, caller),
+        _backend(experiment, caller, vouched),
         lambda backend, _: resume_run(path, backend),
         caller,
         more_s,
@@ -210,12 +211,14 @@ def _keeps_state(catalogue: Catalogue, name: str) -> bool:
 
 
 @contextmanager
-def _backend(experiment: Experiment, caller: Caller) -> Iterator[tuple["Backend", Experiment]]:
+def _backend(
+    experiment: Experiment, caller: Caller, vouched: frozenset[str]
+) -> Iterator[tuple["Backend", Experiment]]:
     """Give where an experiment takes place, and the experiment with its hosts named."""
-    from webdyno.run.session import LOCAL
+    from webdyno.run.local_backend import LocalBackend
 
     if experiment.testbed.kind != "cluster":
-        yield LOCAL, experiment
+        yield LocalBackend(vouched), experiment
         return
     from webdyno.cluster.backend import ClusterBackend
     from webdyno.lab.dispatch import cluster_hosts, fit_hosts
@@ -227,10 +230,12 @@ def _backend(experiment: Experiment, caller: Caller) -> Iterator[tuple["Backend"
         yield backend, backend.resolved(experiment)
 
 
-def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller) -> None:
+def _provide(
+    experiment: Experiment, catalogue: Catalogue, folder: Path, caller: Caller
+) -> frozenset[str]:
     """Get a yes to what runs at any of the points, and what it needs on the machine.
 
-    `folder` is that of the run.
+    `folder` is that of the run. Give the addresses on other machines that may be loaded.
     """
     there = [plan.experiment for plan in plan_points(experiment)]
     variants = [
@@ -245,12 +250,13 @@ def _provide(experiment: Experiment, catalogue: Catalogue, folder: Path, caller:
     tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
+    vouched = vouched_targets(stacks, sites, caller)
     around = commands_around_rounds((each.state for each in there), folder)
     agree_to_foreign([*foreign_parts(stacks, sites), *around], caller)
-    if on_hosts:  # they look themselves
-        return
-    provide(stacks, sites, tools, caller)
-    _tell_of_others(caller)
+    if not on_hosts:  # those look themselves
+        provide(stacks, sites, tools, caller)
+        _tell_of_others(caller)
+    return vouched
 
 
 def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator[Need]:

@@ -244,6 +244,8 @@ class Load(Model):
     """HTTP/2: requests at a time on each connection."""
     tls_resumption: bool = True
     """Whether new connections resume earlier TLS sessions."""
+    tls_verify: bool | None = None
+    """Whether a certificate has to be valid; unless given, that of another machine has to."""
     timeout_s: Seconds = 5.0
     """A request without a response by then is a failure."""
     requests: Requests | None = None

@@ -154,6 +154,8 @@ class PreflightRecord(Model):
     """By variant: settings that should be equal or be known to differ."""
     ran_before: list[str] = []
     """Variants that somebody else had started before the run: the same start in all rounds."""
+    round_trips_s: dict[str, Amount] = {}
+    """Those of them that are on another machine: the network's round trip to it."""
     broken_rules: dict[str, str] = {}
     """By variant: what breaks a rule of its site; looked for once, before anything is measured."""
 

@@ -1,6 +1,7 @@
 """A service: one kind of server process, the template of its configuration, how to run it."""
 
 import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -131,6 +132,10 @@ class BuildSteps(Model):
     """Packages of the lock file whose versions are told, the one that gives its version first."""
 
 
+def _address(text: str) -> str:
+    return str(ip_address(text))
+
+
 class Own(Model):
     """What only a user's own program has: it is run where, and as whom, its user runs it."""
 
@@ -161,8 +166,19 @@ class Own(Model):
     """Whom it passes requests on to, unless that is the loopback interface."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where it listens already: it is neither started nor stopped, only watched."""
-    listens_at: str | None = None
-    """The address of the loopback interface at which it listens already."""
+    listens_at: Annotated[str, AfterValidator(_address)] | None = None
+    """The address at which it listens already: no name, which could lead elsewhere later."""
+
+    called: OneLine | None = None
+    """Where it listens already: the host that its URL names, for requests that name no other."""
+
+    @property
+    def elsewhere(self) -> str | None:
+        """Where it runs already, if not on the loopback interface: `192.0.2.1:8080`."""
+        if self.port is None or self.listens_at is None or ip_address(self.listens_at).is_loopback:
+            return None
+        host = f"[{self.listens_at}]" if ":" in self.listens_at else self.listens_at
+        return f"{host}:{self.port}"
 
 
 class Service(Model):

@@ -1,6 +1,8 @@
-"""`url:http://127.0.0.1:9000`: something that runs already, on this machine."""
+"""`url:http://127.0.0.1:9000`: something that runs already, here or on a machine vouched for."""
 
+import socket
 from ipaddress import ip_address
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from webdyno.model.errors import UserError
@@ -13,16 +15,22 @@ SPOKEN = {"http": ("http", "h2c"), "https": ("https", "h2")}
 """By a URL's scheme: what clients may speak."""
 
 
+class _Place(NamedTuple):
+    """Where it listens, and the name that leads there."""
+
+    address: str
+    called: str = ""
+
+
 def make(spec: TargetSpec) -> GeneratedService:
-    """Have it watched; raise UserError for what isn't on the loopback interface."""
+    """Have it watched. Whether another machine may be loaded is asked before anything is."""
     scheme, host, port = _parts(spec)
-    return GeneratedService(
-        spec.service(
-            SPOKEN[scheme],
-            {"port": port, "listens_at": host, "ready_within_s": READY_WITHIN_S},
-            facts={"started": "before the run, by somebody else"},
-        )
-    )
+    place = _place(host, port, spec)
+    own = {"port": port, "listens_at": place.address, "ready_within_s": READY_WITHIN_S}
+    if place.called:
+        own["called"] = place.called if port == PORTS[scheme] else f"{place.called}:{port}"
+    facts = {"started": "before the run, by somebody else"}
+    return GeneratedService(spec.service(SPOKEN[scheme], own, facts=facts))
 
 
 def _parts(spec: TargetSpec) -> tuple[str, str, int]:
@@ -35,28 +43,34 @@ def _parts(spec: TargetSpec) -> tuple[str, str, int]:
         raise UserError(
             f"{spec.place}: a variant's URL begins with http:// or https://, such as {_example()}"
         )
-    if (host := _loopback(url.hostname or "")) is None:
-        raise UserError(
-            f"{spec.place}: {url.hostname or spec.text} is not this machine; webdyno puts load "
-            f"on its loopback interface alone: {IPV4}, [::1] or {LOCALHOST}"
-        )
     if url.path not in {"", "/"} or url.query or url.fragment:
         raise UserError(
             f"{spec.place}: a variant's URL ends with its port; what is requested is said by "
             "--path, or by load.paths in a file"
         )
-    return url.scheme, host, port
+    return url.scheme, url.hostname or "", port
 
 
-def _loopback(host: str) -> str | None:
-    """Give the address of this machine that a URL names; None where it is another machine's."""
+def _place(host: str, port: int, spec: TargetSpec) -> _Place:
+    """Give the address that is loaded, one of a name's if it has several."""
     if host == LOCALHOST:
-        return IPV4
+        return _Place(IPV4)
     try:
-        address = ip_address(host)
+        return _Place(str(ip_address(host)))
     except ValueError:
-        return None
-    return str(address) if address.is_loopback else None
+        pass
+    try:
+        called = host.encode("idna").decode()
+        found = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UserError(
+            f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
+            f"as {_example()}"
+        ) from None
+    address, *others = dict.fromkeys(str(it[4][0]) for it in found)
+    among = f", one of its {len(others) + 1} addresses" if others else ""
+    spec.tell(f"{host} is measured at {address}{among}")
+    return _Place(address, called)
 
 
 def _example() -> str:

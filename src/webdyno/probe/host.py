@@ -80,8 +80,13 @@ class Stat:
 
 
 def probe(scene: Scene) -> Generator[None, None, HostUse]:
-    """Tell how the host's CPUs were used, at the slot's edges and inside it."""
+    """Tell how the host's CPUs were used, at the slot's edges and inside it.
+
+    Of servers on another machine none of these CPUs are: what they do says nothing of them.
+    """
     split = scene.testbed.split
+    if scene.stack.is_elsewhere:
+        split = split.replace(servers=[])
     samples: list[tuple[float, Stat]] = []
     scene.sampler.add(lambda at_s: samples.append((at_s, Stat.read())))
     pressure, began_s, first = _pressure(), time.monotonic(), Stat.read()

@@ -113,7 +113,8 @@ class Course:
     def __init__(
         self, stack: RunningStack, testbed: Testbed, client_pid: int | None, every_s: float
     ) -> None:
-        self._stack, self._cpus, self._client_pid = stack, testbed.split.servers, client_pid
+        self._stack, self._client_pid = stack, client_pid
+        self._cpus = [] if stack.is_elsewhere else testbed.split.servers
         self.samples: list[ServerSample] = []
         self._sampler = Sampler(every_s)
         self._sampler.add(self._look)

@@ -191,18 +191,27 @@ def scope_of(view: RunView) -> str:
     parts = [
         f"{scope(experiment)} ({experiment.load_of_slots.loop} loop)",
         *([f"varied: {text.listed(view.factors)}"] if view.factors else []),
-        data.head.machine.network or "loopback",
+        *_where(data),
         *_cpus_of_servers(data),
         *([servers_busy(data)] if busy else []),
     ]
     return f"{' · '.join(parts)}. Says nothing about other loads, applications or machines."
 
 
+def _where(data: PointData) -> Iterator[str]:
+    """Say by which network clients and servers were joined."""
+    away = data.round_trips_s
+    for variant, trip_s in away.items():
+        yield f"{variant} on another machine (round trip {text.latency(trip_s * 1e6)})"
+    if len(away) < len(data.experiment.variants):
+        yield data.head.machine.network or "loopback"
+
+
 def _cpus_of_servers(data: PointData) -> Iterator[str]:
     """Say how many CPUs the servers had, where that is the same for all variants."""
     counts = {data.head.cpus_of(variant) for variant in data.experiment.variants}
     cpus = counts.pop() if len(counts) == 1 else 0
-    if cpus and not data.head.hosts:
+    if cpus and not data.head.hosts and not data.ran_before:
         yield f"{cpus:g} server CPU{'' if cpus == 1 else 's'}"
 
 

@@ -145,7 +145,7 @@ def _limit_words(data: PointData) -> str:
         of_client = f"client saturated ({text.percent(client)} busy)"
     closed = all(slot.load.loop == "closed" for slot in slots)
     busy = _busy_by_variant(data)
-    saturated = any(share >= BUSY for share in busy.values())
+    saturated = any(share is not None and share >= BUSY for share in busy.values())
     queueing = "; latency includes queueing" if closed and saturated else ""
     return f"{_busy_words(busy)}; {of_client}{queueing}"
 
@@ -155,22 +155,30 @@ def servers_busy(data: PointData) -> str:
     return _busy_words(_busy_by_variant(data))
 
 
-def _busy_words(busy: Mapping[str, float]) -> str:
-    saturated = [variant for variant, share in busy.items() if share >= BUSY]
+def _busy_words(busy: Mapping[str, float | None]) -> str:
+    known = {variant: share for variant, share in busy.items() if share is not None}
+    if busy and not known:
+        return "server CPU unknown"
+    saturated = [variant for variant, share in known.items() if share >= BUSY]
     if len(saturated) == len(busy):
         return "server CPU saturated"
     if saturated:
         return f"server CPU saturated on {text.listed_to(MOST_NAMED, saturated)}"
-    if len(busy) > MOST_NAMED:
-        least, most = (text.percent(end(busy.values())) for end in (min, max))
+    if len(known) > MOST_NAMED:
+        least, most = (text.percent(end(known.values())) for end in (min, max))
         return f"servers not saturated ({least} to {most} busy)"
-    each = (f"{variant} {text.percent(share)}" for variant, share in busy.items())
+    each = (f"{variant} {text.percent(share)}" for variant, share in known.items())
     return f"servers not saturated ({', '.join(each)})"
 
 
-def _busy_by_variant(data: PointData) -> dict[str, float]:
+def _busy_by_variant(data: PointData) -> dict[str, float | None]:
     slots = {variant: data.of_variant(variant) for variant in data.experiment.variants}
-    return {variant: _busy(data, mine) for variant, mine in slots.items() if mine}
+    unseen = data.round_trips_s
+    return {
+        variant: None if variant in unseen else _busy(data, mine)
+        for variant, mine in slots.items()
+        if mine
+    }
 
 
 def _busy(data: PointData, slots: Sequence[SlotRecord]) -> float:
@@ -189,11 +197,21 @@ def _trust_words(point: PointView) -> str:
         found for table in point.beside if table.metric.name in SHOWN for found in table.compared
     ]
     said = [
-        f"{text.count(judged.rounds, 'restart')}{each}",
+        _starts_words(point.data, judged.rounds, each),
         interference_words(asked, shown) if asked else "",
+        "other work on other machines is unknown" if point.data.round_trips_s else "",
         slots_excluded(point) if judged.excluded else "",
     ]
     return "; ".join(filter(None, said))
+
+
+def _starts_words(data: PointData, rounds: int, each: str) -> str:
+    """Say how often variants were started; those that ran before were not."""
+    ran_before = data.ran_before
+    if ran_before and len(ran_before) == len(data.experiment.variants):
+        return f"{text.count(rounds, 'round')}{each}, no restarts"
+    but = f", but {text.listed(ran_before)} not restarted" if ran_before else ""
+    return f"{text.count(rounds, 'restart')}{each}{but}"
 
 
 def slots_excluded(point: PointView) -> str:

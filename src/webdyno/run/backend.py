@@ -50,6 +50,13 @@ class StartedVariant(NamedTuple):
     """Whether its CPU time can be read often without interference."""
     facts: Mapping[str, str]
     """What the pre-flight check says of its services."""
+    round_trip_s: float | None = None
+    """To the machine that it runs on, if that is another one that who calls vouches for."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it runs on such a machine."""
+        return self.round_trip_s is not None
 
 
 class SlotUsage(NamedTuple):
@@ -92,6 +99,8 @@ class Questions(NamedTuple):
     """What may differ in the bodies of responses."""
     users: PlannedUsers | None = None
     """Who asks; None where connections ask alike."""
+    elsewhere: bool = False
+    """Whether the variant is on another machine that who calls vouches for."""
 
 
 class HostLost(OperationError):  # noqa: N818

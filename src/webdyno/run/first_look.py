@@ -68,17 +68,20 @@ class Unlike(NamedTuple):
     """Of the load's requests."""
 
 
-def unlike_requests(experiment: Experiment, catalogue: Catalogue) -> list[Unlike]:
+def unlike_requests(
+    experiment: Experiment, catalogue: Catalogue, vouched: frozenset[str] = frozenset()
+) -> list[Unlike]:
     """Start all variants once, ask each for everything, and give what the check would refuse.
 
-    Raises UserError or OperationError where they don't start.
+    `vouched` are addresses on other machines that may be asked. Raises UserError or OperationError
+    where they don't start.
     """
     there = plan_points(experiment)[0].experiment
     variants = plan_variants(there, catalogue)
     with ExitStack() as exits:
         folder = Path(exits.enter_context(TemporaryDirectory(prefix="webdyno-look-")))
         exits.enter_context(in_state(there.state, folder / "state.log", caller(folder)))
-        agent = Agent(variants, OpenTestbeds(exits).of_variants(there))
+        agent = Agent(variants, OpenTestbeds(exits, vouched=vouched).of_variants(there))
         exits.callback(agent.end)
         urls = {}
         for number, variant in enumerate(variants):

@@ -120,6 +120,7 @@ class Agent(ServersHost, ClientsHost):
             cpu_s=server_cpu(stack).cpu_s,
             is_counted=stack.group is not None,
             facts=stack.facts(),
+            round_trip_s=stack.round_trip_s,
         )
 
     def stop(self, variant: str) -> None:
@@ -179,11 +180,11 @@ class Agent(ServersHost, ClientsHost):
         return self._sampled
 
     def ask(self, variant: str, url: str, questions: Questions) -> list[Response]:
-        requests, load, ignored, users = questions
+        requests, load, ignored, users, elsewhere = questions
         if users is not None:
             self.get_ready(variant)
             generator = self._generators[self._testbeds[variant]]
-            return ask_as_user(url, requests, load, users, generator, ignored)
+            return ask_as_user(url, requests, load, users, generator, ignored, elsewhere=elsewhere)
         return ask_all(url, requests, load, self._testbeds[variant].testbed.client_socket, ignored)
 
     def get_ready(self, variant: str) -> None:
@@ -281,11 +282,16 @@ class _Watched:
 class LocalBackend:
     """The machine we are on, on its loopback interface or in a network of its own."""
 
+    def __init__(self, vouched: frozenset[str] = frozenset()) -> None:
+        """`vouched` are addresses on other machines that may be loaded from here."""
+        self._vouched = vouched
+
     def look(self, experiment: Experiment, catalogue: Catalogue) -> Surroundings:
         """Look at everything that can change a result and isn't part of the experiment."""
         variants = variants_of_all_points(experiment, catalogue)
         with open_testbed(experiment.testbed, find_loadgen()) as testbed:
-            return surroundings_on(testbed, experiment, variants)
+            here = testbed.vouching_for(self._vouched)
+            return surroundings_on(here, experiment, variants)
 
     def open(
         self,
@@ -293,7 +299,7 @@ class LocalBackend:
         exits: ExitStack,
     ) -> TestbedOf:
         """Open testbeds as they are asked for, until `exits` closes."""
-        testbeds = OpenTestbeds(exits)
+        testbeds = OpenTestbeds(exits, vouched=self._vouched)
 
         def testbed_of(plan: PointPlan, variants: Sequence[PlannedVariant]) -> PointTestbed:
             agent = Agent(variants, testbeds.of_variants(plan.experiment))
@@ -331,10 +337,16 @@ class OpenTestbeds:
     """Testbeds that are open until `exits` closes, each once."""
 
     def __init__(
-        self, exits: ExitStack, as_host: Callable[[Testbed], Testbed] = lambda testbed: testbed
+        self,
+        exits: ExitStack,
+        as_host: Callable[[Testbed], Testbed] = lambda testbed: testbed,
+        vouched: frozenset[str] = frozenset(),
     ) -> None:
-        """`as_host` makes a testbed of this machine one of a host of a cluster."""
-        self._exits, self._as_host = exits, as_host
+        """`as_host` makes a testbed of this machine one of a host of a cluster.
+
+        `vouched` are addresses on other machines that may be loaded.
+        """
+        self._exits, self._as_host, self._vouched = exits, as_host, vouched
         self._open: dict[tuple[TestbedSettings, str], VariantTestbed] = {}
         self._testbeds: dict[TestbedSettings, Testbed] = {}
 
@@ -367,5 +379,5 @@ class OpenTestbeds:
     def _testbed(self, settings: TestbedSettings) -> Testbed:
         if settings not in self._testbeds:
             testbed = self._exits.enter_context(open_testbed(settings, find_loadgen()))
-            self._testbeds[settings] = self._as_host(testbed)
+            self._testbeds[settings] = self._as_host(testbed.vouching_for(self._vouched))
         return self._testbeds[settings]

@@ -12,7 +12,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment, Variant
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
-from webdyno.model.request import EventFormat, Request, endpoints_of, with_headers
+from webdyno.model.request import EventFormat, Request, endpoints_of, header, with_headers
 from webdyno.model.service import SERVER_ERROR
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Page, Site, Stack
@@ -281,7 +281,24 @@ def first_request(asked: Sequence[PlannedRequest], load: Load) -> FirstRequest |
         first.path,
         lambda status, _: status == wanted or status < SERVER_ERROR,
         load.headers if first.headers is None else first.headers,
+        checks_certificate=bool(load.tls_verify),
     )
+
+
+def load_on(stack: Stack, load: Load) -> Load:
+    """Give a load as a stack's clients make it.
+
+    Where it says nothing else they ask for the host that a URL names, and check the certificate of
+    another machine.
+    """
+    own = stack.services[stack.front].service.own
+    if own is None:
+        return load
+    if own.called and header(load.headers, "host") is None:
+        load = load.replace(headers={**load.headers, "Host": own.called})
+    if own.elsewhere and load.tls_verify is None:
+        load = load.replace(tls_verify=True)
+    return load
 
 
 def plan_variants(experiment: Experiment, catalogue: Catalogue) -> list[PlannedVariant]:
@@ -309,13 +326,13 @@ def variants_of_all_points(experiment: Experiment, catalogue: Catalogue) -> list
 def _plan_variant(
     name: str, variant: Variant, experiment: Experiment, catalogue: Catalogue
 ) -> PlannedVariant:
-    site, load = catalogue.site(experiment.site_of(name)), experiment.load_of(name)
+    stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
+    load = load_on(stack, experiment.load_of(name))
     requests = experiment.requests_of(name)
     asked = planned_requests(requests, load, site, os.environ)
     users = planned_users(experiment, requests, load, os.environ)
     if users is not None:
         asked = with_steps(asked, requests)
-    stack = catalogue.stack(variant.stack)
     own = [part.service for part in stack.services.values() if part.service.own]
     variables = [text for service in own for text in service.environment.values()]
     rows = [row for its in experiment.values.values() for row in its.rows or []]

@@ -56,8 +56,8 @@ def ask_all(
     `url` is the server's base URL. A request that gets no response gives a `Response` with an
     error.
     """
-    netloc = urlsplit(url).netloc
-    with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
+    netloc, checks = urlsplit(url).netloc, bool(load.tls_verify)
+    with Conversation(netloc, load.protocol, load.timeout_s, new_socket, checks) as conversation:
         return [_ask_one(conversation, asked, load, ignored) for asked in requests]
 
 

@@ -166,7 +166,13 @@ def run_preflight(
         variant.name: point.testbed.clients.ask(
             variant.name,
             up[variant.name].url,
-            Questions(variant.certified, variant.load, point.experiment.ignore, variant.users),
+            Questions(
+                variant.certified,
+                variant.load,
+                point.experiment.ignore,
+                variant.users,
+                up[variant.name].is_elsewhere,
+            ),
         )
         for variant in variants
         if variant.stack.protocol == "http"
@@ -176,6 +182,11 @@ def run_preflight(
         responses=with_differences(responses),
         facts={variant.name: dict(up[variant.name].facts) for variant in variants},
         ran_before=[variant.name for variant in variants if variant.stack.runs_already],
+        round_trips_s={
+            variant.name: trip_s
+            for variant in variants
+            if (trip_s := up[variant.name].round_trip_s) is not None
+        },
         broken_rules=broken,
     )
 

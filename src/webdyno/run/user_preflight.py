@@ -32,10 +32,13 @@ def ask_as_user(
     users: PlannedUsers,
     generator: Generator,
     ignored: Sequence[str] = (),
+    *,
+    elsewhere: bool = False,
 ) -> list[Response]:
     """Have one user log in and ask everything once; keep the responses, without what is personal.
 
-    Where the login fails, its response is the only one.
+    Where the login fails, its response is the only one. `elsewhere`: on a machine that is vouched
+    for.
     """
     order = LoadOrder(
         id="pre-flight check",
@@ -43,6 +46,7 @@ def ask_as_user(
         load=_alone(load),
         duration_s=LONGEST_S,
         users=users.sent_to(url, load, uuid4().hex),
+        elsewhere=elsewhere,
     )
     try:
         traced = generator.trace(replace(order, count=len(order.flows())))

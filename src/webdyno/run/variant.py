@@ -102,8 +102,8 @@ class RunningRound:
         within: chance is then a part of what rounds scatter by. All variants have the same in the
         same turn.
         """
-        url = self.up[variant.name].url
-        point = self.point
+        up, point = self.up[variant.name], self.point
+        url = up.url
         rng = rng_of(point.experiment.measure.seed, point.number, self.number, turn)
         users = None
         if variant.users:
@@ -119,6 +119,7 @@ class RunningRound:
             part_s=part_s,
             seed=rng.getrandbits(SEED_BITS),
             users=users,
+            elsewhere=up.is_elsewhere,
         )
 
     def warm_up_in_bursts(self, variant: PlannedVariant, times: SlotSettings) -> None:

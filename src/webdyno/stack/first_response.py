@@ -14,12 +14,17 @@ from webdyno.stack.ready import (
     why_silent,
 )
 from webdyno.stack.service import RunningService
+from webdyno.stack.speaking import Untrusted
 
 CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
     "hosts that they don't know (`return 444` of nginx), and where they expect the PROXY protocol"
 )
 ENDLESS = "what is measured has to be answered as a whole; name another path by --path"
+ANY_CERTIFICATE = (
+    "name it as the certificate does, set SSL_CERT_FILE to a file with the authority that issued "
+    "it, or take any by --set load.tls_verify=false"
+)
 UNREADY = "correct that, or name by --ready a path that shows when it is ready, which is waited for"
 
 
@@ -28,7 +33,8 @@ def request_of_readiness(own: Own | None, site: Site, asked: FirstRequest | None
     if own is None:
         return FirstRequest(site.ready_path, site.page(site.ready_path).matches)
     if own.ready:
-        return FirstRequest(own.ready, _is_fine, is_patient=True)
+        checks = asked is not None and asked.checks_certificate
+        return FirstRequest(own.ready, _is_fine, is_patient=True, checks_certificate=checks)
     return asked or FirstRequest(site.ready_path, _is_no_failure)
 
 
@@ -49,14 +55,17 @@ def first_response(
         new_socket=testbed.client_socket,
         within_s=own.ready_within_s if own else None,
     )
-    answered = wait_for_response(server, request)
+    where = f"{url}{request.path}"
+    try:
+        answered = wait_for_response(server, request)
+    except Untrusted as untrusted:
+        raise front.died(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
     unsure = answered is None or answered.status in {None, BAD_REQUEST}
     if own and unsure and (spoken := _spoken_instead(front, request, testbed)):
         raise front.died(
             f"speaks {spoken} on its port, and not {front.address.protocol} as load.protocol "
             f'asks for: give load.protocol = "{spoken}", or have it speak that'
         )
-    where = f"{url}{request.path}"
     if answered is None:
         late = f"has not answered {where} in time"
         if why := why_silent(front.address, request, testbed.client_socket):

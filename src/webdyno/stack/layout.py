@@ -229,7 +229,7 @@ def _hosts_and_ports(
 
 def _asked_host(role: Role) -> str:
     own = role.service.own
-    return own.host if own and own.host else ""
+    return (own.host or own.called or "") if own else ""
 
 
 def _variables(role: Role, filled: Filled) -> dict[str, str]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.sockets import NewSocket, tcp
-from webdyno.stack.speaking import Conversation, NoResponse, Said
+from webdyno.stack.speaking import Conversation, NoResponse, Said, Untrusted
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -106,6 +106,8 @@ class FirstRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     is_patient: bool = False
     """Whether wrong responses are waited out."""
+    checks_certificate: bool = False
+    """Whether nothing is said to a server whose certificate isn't valid."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
     A server that gives the same wrong response for a second, or ends each connection without one,
     has started too: what is wrong with the response is for others to say. Not so where the request
     is patient. One that listens at another address isn't waited for any longer, nor one whose
-    answer doesn't end.
+    answer doesn't end. Raise Untrusted for a certificate that isn't valid.
     """
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
@@ -173,8 +175,9 @@ def spoken_instead(
     others = [it for it in PROTOCOLS if it != address.protocol]
 
     def ask(protocol: str) -> _Response | None:
-        other = replace(address, protocol=protocol)
-        return _ask(other, request, new_socket, ONCE_MORE_WITHIN_S)
+        other, anyone = replace(address, protocol=protocol), replace(request, headers={})
+        anyone = replace(anyone, checks_certificate=False)
+        return _ask(other, anyone, new_socket, ONCE_MORE_WITHIN_S)
 
     with ThreadPoolExecutor(len(others)) as pool:
         responses = list(pool.map(ask, others))
@@ -257,6 +260,8 @@ def _ask(
             return None
     try:
         said = _said(address, request, new_socket, within_s)
+    except Untrusted:
+        raise
     except NoResponse as none:
         told = none.refused or none.unfinished
         return _Response(time.monotonic(), unfinished=none.unfinished) if told else None
@@ -264,5 +269,8 @@ def _ask(
 
 
 def _said(address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float) -> Said:
-    with Conversation(address.netloc, address.protocol, within_s, new_socket) as conversation:
+    checks = request.checks_certificate
+    with Conversation(
+        address.netloc, address.protocol, within_s, new_socket, checks
+    ) as conversation:
         return conversation.ask("GET", request.path, {**address.headers, **request.headers})

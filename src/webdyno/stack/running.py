@@ -17,6 +17,7 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.format import latency
 from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
@@ -25,8 +26,9 @@ from webdyno.stack.filling import FILLED
 from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
 from webdyno.stack.ready import FirstRequest, FirstResponse
+from webdyno.stack.round_trip import measured_round_trip_s
 from webdyno.stack.service import RunningService, StackDied
-from webdyno.stack.service_graph import resolve_stack
+from webdyno.stack.service_graph import Role, resolve_stack
 from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.sockets import demand_port
 
@@ -57,6 +59,7 @@ class RunningStack:
         if port is not None:
             demand_port(port)
         for role in resolved.roles:
+            _refuse_elsewhere(role, testbed)
             _refuse_unsafe(folder, testbed_of(role.service, testbed).user)
         folder.mkdir(parents=True, exist_ok=True)
         prepared = prepare_site(site, testbed)
@@ -66,6 +69,8 @@ class RunningStack:
         self.stack = stack
         self.site = site
         self._asked = asked
+        self.round_trip_s: float | None = None
+        """To the machine that the front is on, if that is another one."""
         self.ready_s = 0.0
         """Seconds from the first service's start to the site's first response, but for those in
         which data was made."""
@@ -115,6 +120,12 @@ class RunningStack:
     @property
     def name(self) -> str:
         return self._workspace.name
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its front runs on another machine, of which nothing but its answers is seen."""
+        own = self._front.role.service.own
+        return own is not None and own.elsewhere is not None
 
     @property
     def url(self) -> str:
@@ -167,6 +178,8 @@ class RunningStack:
         self.ready_s = took_s - sum(it.initialised_in_s for it in self._services.values())
         if self._front in self._started:
             self._front.hold_network()
+        if self.is_elsewhere:
+            self.round_trip_s = measured_round_trip_s(self._front.address)
         self.versions()  # kept with the logs
         self.check_alive()
 
@@ -200,6 +213,11 @@ class RunningStack:
         common = {"server CPUs": f"{cpus:g}", "memory limit": size or "none"}
         if self.stack.runs_already:
             common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
+        if self.round_trip_s is not None:
+            common |= {
+                "machine": f"another one, {self._front.address.host}",
+                "network round trip": latency(self.round_trip_s * 1e6),
+            }
         return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
@@ -323,6 +341,13 @@ def _refuse_set_up(stack: Stack) -> None:
             f"{own.written}: setup runs once on the host of all services, and these have several; "
             "prepare runs before each start, on the program's host"
         )
+
+
+def _refuse_elsewhere(role: Role, testbed: Testbed) -> None:
+    """Whatever is asked before, nothing is sent to another machine that nobody vouches for."""
+    own = role.service.own
+    if own and own.elsewhere and own.elsewhere not in testbed.vouched:
+        raise UserError(f"{own.written}: nobody vouches for {own.elsewhere}, so it isn't loaded")
 
 
 def _refuse_unsafe(folder: Path, user: ServerUser | None) -> None:

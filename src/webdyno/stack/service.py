@@ -108,7 +108,8 @@ class RunningService:
         service, filled = self.role.service, self.filled
         self._started_at = time.monotonic()
         if service.runs_already:
-            self.process = FoundProcess(self.address.port)
+            away = service.own is not None and service.own.elsewhere
+            self.process = FoundProcess(None if away else self.address.port)
             return
         self.initialise()
         words = filled.words("start")

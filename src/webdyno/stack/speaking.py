@@ -57,6 +57,10 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         self.unfinished = unfinished
 
 
+class Untrusted(NoResponse):
+    """The server's certificate isn't valid, so that nothing was said to it."""
+
+
 @dataclass(frozen=True)
 class Said:
     """A response."""
@@ -80,6 +84,8 @@ class Conversation:
     """http, https, h2 or h2c."""
     timeout_s: float
     new_socket: NewSocket = socket.socket
+    checks_certificate: bool = False
+    """Whether it is only spoken with if its certificate is valid for the host that is asked."""
     tls: str = field(default="", init=False)
     """What was agreed upon, such as `TLSv1.3, TLS_AES_256_GCM_SHA384`; empty without TLS."""
     _name: str = field(default="", init=False)
@@ -102,7 +108,7 @@ class Conversation:
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Said:
-        """Send a request and wait for the response; raise NoResponse.
+        """Send a request and wait for the response; raise NoResponse, Untrusted among them.
 
         Of informational responses (1xx) none is the answer, however many come before it.
         """
@@ -114,6 +120,10 @@ class Conversation:
             if self.protocol in {"h2", "h2c"}:
                 return self._ask_2(method, path, headers, body)
             return self._ask_1(method, path, headers, body)
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            why = f"its certificate isn't valid: {error.verify_message}"
+            raise Untrusted(why, connected=True) from None
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             so_far = self._wire.so_far if self._wire and isinstance(error, TooMuch) else ""
             self.close()
@@ -132,9 +142,12 @@ class Conversation:
     def _authority(self) -> str:
         return "localhost" if self._is_unix else self.netloc  # as the load engine has it
 
+    @property
+    def _host(self) -> str:
+        return self.netloc.rpartition(":")[0].strip("[]")
+
     def _open(self) -> Wire:
-        host, _, port = self.netloc.rpartition(":")
-        host = host.strip("[]")
+        host, port = self._host, self.netloc.rpartition(":")[2]
         opened = socket.socket(socket.AF_UNIX) if self._is_unix else tcp(host, self.new_socket)
         try:
             opened.settimeout(self.timeout_s)
@@ -153,11 +166,15 @@ class Conversation:
         return self._wire
 
     def _secured(self, plain: socket.socket) -> ssl.SSLSocket:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # our own server's
+        context, name = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), _server_name(self._name)
+        if self.checks_certificate:
+            context.load_default_certs()
+            name = name or (self._name or self._host).strip("[]")
+        else:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         wanted = "h2" if self.protocol == "h2" else "http/1.1"
         context.set_alpn_protocols([wanted])
-        secured = context.wrap_socket(plain, server_hostname=_server_name(self._name))
+        secured = context.wrap_socket(plain, server_hostname=name)
         cipher = secured.cipher()
         self.tls = f"{secured.version()}, {cipher[0] if cipher else 'no cipher'}"
         if self.protocol == "h2" and secured.selected_alpn_protocol() != wanted:

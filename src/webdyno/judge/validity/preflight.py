@@ -9,7 +9,7 @@ from webdyno.judge.validity.responses import fix_of_status, leads_to
 from webdyno.judge.validity.rule import RunRule, note, uncomparable
 from webdyno.judge.validity.site_rules import KEEP_RULES, broken_rules
 from webdyno.model.experiment import Experiment
-from webdyno.model.format import count, number
+from webdyno.model.format import count, latency, number
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.records import PreflightRecord, Response
 
@@ -54,7 +54,7 @@ def _preflight(data: PointData) -> list[ValidityWarning]:
         *_unlike_but_allowed(data.preflights, alike, experiment),
         *_asked_differences(experiment),
         *_unlike_tls(data.preflights, experiment),
-        *_ran_before(data.preflights),
+        *_ran_before(data),
     ]
 
 
@@ -136,11 +136,20 @@ def _unlike_tls(
             )
 
 
-def _ran_before(preflights: Sequence[PreflightRecord]) -> Iterator[ValidityWarning]:
-    """Note what is watched only: its rounds are no fresh starts, so that they are too alike."""
-    for variant in dict.fromkeys(
-        variant for preflight in preflights for variant in preflight.ran_before
-    ):
+def _ran_before(data: PointData) -> Iterator[ValidityWarning]:
+    """Note what is watched only: its rounds are no fresh starts, so that they are too alike.
+
+    Of what is on another machine the load alone tells.
+    """
+    for variant, trip_s in data.round_trips_s.items():
+        yield note(
+            "other-machine",
+            variant,
+            "it runs on another machine, whose CPU and other work aren't known; its latency "
+            f"includes the network's round trip ({latency(trip_s * 1e6)})",
+            "Measure it on its own machine for CPU per request.",
+        )
+    for variant in data.ran_before:
         yield note(
             "ran-before",
             variant,

@@ -39,7 +39,8 @@ def broken_rule(stack: RunningStack, site: Site, load: Load, new_socket: NewSock
     netloc, database = stack.url.partition("://")[2], database_of(stack.services(), site)
     if site.services and database is None:
         return None
-    with Conversation(netloc, load.protocol, load.timeout_s, new_socket) as conversation:
+    checks = bool(load.tls_verify)
+    with Conversation(netloc, load.protocol, load.timeout_s, new_socket, checks) as conversation:
         program = CheckedProgram(conversation, database)
         for rule in site.rules:
             try:

@@ -1,0 +1,167 @@
+"""`url:` names another machine only for whoever types that it may be loaded, each time."""
+
+from pathlib import Path
+
+import pytest
+from mcp.client import Client
+from starlette.testclient import TestClient
+
+from builders import SimulatedVariant, simulated_run
+from e2e.commands import webdyno_here
+from e2e.own import commit, git
+from e2e.test_mcp import with_client
+from webdyno.cli.flags import RunFlags
+from webdyno.cli.progress import at_terminal
+from webdyno.definitions import Catalogue, Draft
+from webdyno.definitions.toml_file import TomlFile
+from webdyno.host.this_machine import Testbed
+from webdyno.lab.dispatch import begin_folder
+from webdyno.lab.systems import checked_with_own
+from webdyno.model.errors import UserError
+from webdyno.model.exit_codes import Exit
+from webdyno.model.experiment import Experiment
+from webdyno.model.service import Own
+from webdyno.run.folder import RunFolder
+from webdyno.run.repeat import keep_for_repeating
+from webdyno.stack.starting import start_stack
+from webdyno.ui import Starter, make_app
+from webdyno.ui.runs import Runs
+
+ELSEWHERE, HERE = "url:http://198.51.100.1:8001", "url:http://127.0.0.1:8002"
+EXPERIMENT = f"""
+title = "Mine"
+question = "Which?"
+site = "own"
+load.paths = ["/"]
+variants.a.stack = "{ELSEWHERE}"
+variants.b.stack = "{HERE}"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "mine.toml").write_text(EXPERIMENT)
+    return tmp_path
+
+
+def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
+    draft = Draft.of(TomlFile(folder / "mine.toml"), [])
+    return checked_with_own(draft, Catalogue.load(), folder, at_terminal(RunFlags()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", ELSEWHERE, HERE, "--loads-other-machines"),
+        ("capacity", ELSEWHERE),
+        ("up", ELSEWHERE),
+        ("run", "mine.toml"),
+    ],
+)
+def test_it_is_refused_whatever_begins_it(folder: Path, words: tuple[str, ...]) -> None:
+    done = webdyno_here(*words, "--yes", folder=folder)
+    assert done.returncode == Exit.USER_ERROR
+    assert f"  {ELSEWHERE} (198.51.100.1:8001)\n" in done.stderr
+    assert "add --target-is-mine, which --yes doesn't stand for" in done.stderr
+
+
+def test_a_catalog_cannot_vouch(folder: Path) -> None:
+    service, stack = folder / "cat/services/away", folder / "cat/stacks/away"
+    for made in (service, stack):
+        made.mkdir(parents=True)
+    (service / "service.toml").write_text(
+        'title = "Away"\nprotocol = "http"\n'
+        'own = { written = "away", port = 8001, listens_at = "198.51.100.1" }\n'
+    )
+    (stack / "stack.toml").write_text(
+        'title = "Away"\nserves = ["static"]\nfront = "web"\nservices.web.service = "away"\n'
+    )
+    done = webdyno_here("compare", "away", "nginx", "--catalog=cat", "--yes", folder=folder)
+    assert done.returncode == Exit.USER_ERROR, done.stderr
+    assert "  away (198.51.100.1:8001)\n" in done.stderr
+
+
+def test_a_foreign_webdyno_toml_cannot_vouch(folder: Path) -> None:
+    (folder / "nginx.conf").write_text(
+        "server { listen 80; location / { proxy_pass http://app:9000; } }"
+    )
+    (folder / "webdyno.toml").write_text(
+        '[app]\nconf = "nginx.conf"\nbackends.app = "198.51.100.1:8001"\n'
+    )
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    done = webdyno_here("compare", "rev:.", "rev:main", "--yes", folder=folder)
+    assert done.returncode == Exit.USER_ERROR, done.stderr
+    assert "  url:http://198.51.100.1:8001 (198.51.100.1:8001)\n" in done.stderr
+
+
+def test_a_page_cannot_vouch(folder: Path) -> None:
+    root, token, origin = folder / "runs", "known", "http://127.0.0.1:8080"
+    starter = Starter(root)
+    made = make_app(Runs(root), Catalogue.load(), starter, token, 8080, str)
+    asked = {"stack": ELSEWHERE, "baseline": HERE, "target_is_mine": "1", "--target-is-mine": "1"}
+    with TestClient(made, base_url=f"{origin}/{token}") as client:
+        client.post("/begin", headers={"origin": origin}, data=asked, follow_redirects=False)
+        begun = starter.last
+        assert begun
+        assert begun.process.wait(timeout=60) == Exit.USER_ERROR
+    assert f"  {ELSEWHERE} (198.51.100.1:8001)\n" in begun.said
+
+
+def test_a_tool_for_agents_cannot_vouch(folder: Path) -> None:
+    async def use(client: Client) -> None:
+        asked = {"system": ELSEWHERE, "baseline": HERE, "target_is_mine": True}
+        refused = await client.call_tool("compare", asked)
+        assert refused.is_error
+        said = " ".join(getattr(it, "text", "") for it in refused.content)
+        assert f"  {ELSEWHERE} (198.51.100.1:8001)\n" in said
+        settings = {"target_is_mine": True}
+        refused = await client.call_tool("compare", {**asked, "settings": settings})
+        assert refused.is_error
+
+    with_client(folder, use)
+
+
+def test_what_nobody_was_asked_about_is_not_loaded(folder: Path) -> None:
+    experiment, catalogue = resolved(folder)
+    stack = catalogue.stack(experiment.variants["a"].stack)
+    kept = folder / "kept"
+    with pytest.raises(UserError, match=r"nobody vouches for 198\.51\.100\.1:8001"):
+        start_stack(stack, {}, catalogue.site("own"), folder=kept, testbed=Testbed())
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("words", [("resume", "run"), ("run", "run/experiment.toml")])
+def test_neither_a_run_nor_its_catalogue_vouches(folder: Path, words: tuple[str, ...]) -> None:
+    experiment, catalogue = resolved(folder)
+    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
+    RunFolder.create(folder / "run", head.model_copy(update={"experiment": experiment})).close()
+    keep_for_repeating(folder / "run", experiment, catalogue)
+    kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
+    done = webdyno_here(*words, *kept, "--yes", folder=folder)
+    assert done.returncode == Exit.USER_ERROR
+    assert f"  {ELSEWHERE} (198.51.100.1:8001)\n" in done.stderr
+
+
+@pytest.mark.parametrize("key", ["variants.a.target_is_mine", "target_is_mine"])
+def test_no_file_can_say_so(folder: Path, key: str) -> None:
+    with (folder / "mine.toml").open("a") as file:
+        file.write(f"{key} = true\n")
+    with pytest.raises(UserError, match="target_is_mine"):
+        resolved(folder)
+
+
+def test_many_hosts_never_load_another_machine(folder: Path) -> None:
+    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
+    vouched = at_terminal(RunFlags(target_is_mine=True))
+    with pytest.raises(UserError, match="another machine than this one"):
+        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), vouched)
+    assert not (folder / "fleet").exists()
+
+
+def test_a_kept_address_is_no_name_that_could_lead_elsewhere_later() -> None:
+    with pytest.raises(ValueError, match="does not appear to be an IPv4 or IPv6 address"):
+        Own(written="url:x", port=80, listens_at="localhost.example")
+    assert Own(written="url:x", port=80, listens_at="::1").elsewhere is None
+    assert Own(written="url:x", port=80, listens_at="2001:db8::1").elsewhere == "[2001:db8::1]:80"
