@@ -13,6 +13,7 @@ from webdyno.definitions import (
     read_settings,
 )
 from webdyno.model.errors import UserError
+from webdyno.model.experiment import Experiment
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +209,35 @@ def test_a_variants_paths_are_given_once(catalogue: Catalogue) -> None:
     twice = ['variants.nginx.paths=["/a"]', 'variants.nginx.load.paths=["/b"]']
     with pytest.raises(UserError, match="give one of them"):
         catalogue.experiment("static-hello", read_overrides(twice))
+
+
+def on_site(catalogue: Catalogue, site: str, **more: object) -> Experiment:
+    told = {"title": "t", "question": "q?", "site": site, **more}
+    return read_experiment(CommandLine(told, {}), [], catalogue)
+
+
+def two(stack: str) -> dict[str, object]:
+    return {"one": {"stack": stack}, "two": {"stack": stack, "settings": {"gzip": False}}}
+
+
+def test_a_site_suggests_settings_of_stacks_and_paths(catalogue: Catalogue) -> None:
+    experiment = on_site(catalogue, "static-20", variants=two("nginx"))
+    assert experiment.variants["one"].settings == {"gzip": True}
+    assert experiment.variants["two"].settings == {"gzip": False}
+    assert len(experiment.load.paths) == 20
+    assert experiment.load.headers == {"Accept-Encoding": "gzip"}
+    alone = on_site(catalogue, "static-20", variants=two("nginx"), load={"paths": ["/robots.txt"]})
+    assert alone.load.paths == ["/robots.txt"]
+
+
+def test_a_site_has_requests_unless_others_are_named(catalogue: Catalogue) -> None:
+    variants = {name: {"stack": "uvicorn-starlette"} for name in ("one", "two")}
+    asked = on_site(catalogue, "crud", variants=variants).requests
+    assert [(it.method, it.weight) for it in asked] == [("GET", 6), ("GET", 2), ("PUT", 2)]
+    (sent,) = on_site(catalogue, "upload", variants=variants).requests
+    assert len(sent.body or "") == 65_536
+    one = on_site(catalogue, "crud", variants=variants, load={"paths": ["/items/7"]})
+    assert not one.requests
+    assert one.load.paths == ["/items/7"]
+    own = [{"path": "/items/8"}]
+    assert len(on_site(catalogue, "crud", variants=variants, requests=own).requests) == 1

@@ -84,10 +84,13 @@ def doctor(
 def _install(names: Sequence[str], catalogue: "Catalogue", *, yes: bool) -> None:
     """Install what stacks and their sites need, ahead of any run."""
     from webdyno.cli.progress import at_terminal
-    from webdyno.lab.consent import provide
+    from webdyno.lab.consent import agree_to_catalogues, provide
     from webdyno.report.console import plain_console
+    from webdyno.stack.programs import unbuilt
 
     wanted = [catalogue.stack(name) for name in names] or list(catalogue.stacks.values())
     sites = {site.name: site for stack in wanted for site in catalogue.sites_for(stack)}
-    provide(wanted, list(sites.values()), [], at_terminal(RunFlags(yes=yes)))
+    caller = at_terminal(RunFlags(yes=yes))
+    agree_to_catalogues([stack for stack in wanted if unbuilt([stack])], [], caller)
+    provide(wanted, list(sites.values()), [], caller)
     plain_console().print(f"everything is there for {', '.join(stack.name for stack in wanted)}")
