@@ -136,5 +136,5 @@ def _bisection(earlier: PastGate, later: PastGate, endpoint: str) -> str:
     names = (earlier.commit, later.commit)
     if earlier.commit == later.commit or not all(name.isalnum() for name in names):
         return ""
-    path = ["--path", endpoint] if endpoint.startswith("/") else []
-    return command("gate", "--bisect", "..".join(names), *path)
+    flag = "--path" if endpoint.startswith("/") else "--endpoint"
+    return command("gate", "--bisect", "..".join(names), flag, endpoint)
