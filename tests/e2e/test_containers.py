@@ -54,17 +54,25 @@ static struct in_addr resolved(const char *name) {  /* by Docker's name server *
     if (n > 4 && m[7] == 1) memcpy(&found, m + n - 4, 4);
     return found;
 }
-static const char *asked(const char *name, int port) {  /* the end of what another one answers */
+static const char *told(struct in_addr who, int port, const char *what) {
     static char said[4096];
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-    to.sin_addr = resolved(name);
-    if (!to.sin_addr.s_addr) { fprintf(stderr, "nobody is called %s\\n", name); _exit(6); }
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = who};
     for (int s;; close(s), usleep(20000)) {
         s = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(s, (struct sockaddr *)&to, sizeof to)) continue;
-        if (write(s, "GET / HTTP/1.0\\r\\n\\r\\n", 18) < 0) continue;
-        if (read(s, said, sizeof said - 1) > 0) return strstr(said, "\\r\\n\\r\\n") + 4;
+        if (write(s, what, strlen(what)) < 0) continue;
+        if (read(s, said, sizeof said - 1) > 0) return said;
     }
+}
+static const char *asked(const char *name, int port) {  /* the end of what another one answers */
+    struct in_addr who = resolved(name);
+    if (!who.s_addr) { fprintf(stderr, "nobody is called %s\\n", name); _exit(6); }
+    return strstr(told(who, port, "GET / HTTP/1.0\\r\\n\\r\\n"), "\\r\\n\\r\\n") + 4;
+}
+static const char *version(void) {  /* of the cache behind it */
+    struct in_addr who;
+    inet_aton(getenv("CACHE_HOST"), &who);
+    return told(who, atoi(getenv("CACHE_PORT")), "version\\r\\n");
 }
 int main(int argc, char **argv) {
     char request[4096], answer[512];
@@ -82,6 +90,7 @@ int main(int argc, char **argv) {
     if (bind(s, (struct sockaddr *)&at, sizeof at)) { perror("bind"); return 1; }
     listen(s, 128);
     says = getenv("ASKS") ? asked(getenv("ASKS"), atoi(port)) : says ? says : "hello";
+    if (getenv("CACHE_PORT")) says = version();
     int length = snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n"
         "Content-Length: %zu\\r\\n\\r\\n%s", strlen(says), says);
     for (;;) {
@@ -213,6 +222,26 @@ def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: 
     counts = {variant: it.services["web"].processes for variant, it in readings if it}
     assert counts == {"compose.yaml": 2, "Dockerfile": 1}
     assert statuses(home) == {"200"}
+
+
+@pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached isn't installed")
+def test_a_service_of_the_catalog_stands_behind_what_is_asked(home: Path) -> None:
+    (home / "compose.yaml").write_text(
+        'services:\n  web:\n    build: .\n    environment: {PORT: "81"}\n    depends_on: [data]\n'
+        '  data: {build: ., environment: ["PORT=82"]}\n'
+    )
+    behind = ("--service=cache=memcached", "--env=PORT=81")
+    systems = ("image:compose.yaml#web", "image:Dockerfile")
+    run_rounds(1, "compare", *systems, *behind, *FEW, folder=home)
+    records = RunFolder.open(home / "run").records()
+    (preflight, *_) = (it for it in records if isinstance(it, PreflightRecord))
+    said = {it.body_start[:8] for its in preflight.responses.values() for it in its}
+    assert said == {"VERSION "}
+    readings = [it.readings for it in records if isinstance(it, SlotRecord) and it.readings]
+    assert all({"web", "cache"} == it.services.keys() for it in readings)
+    assert statuses(home) == {"200"}
+    hidden = ("up", "image:Dockerfile", *behind, "--set=cache_listen=unix")
+    assert "which containers don't see" in webdyno_here(*hidden, folder=home).stderr
 
 
 ORDERED = """

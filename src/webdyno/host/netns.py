@@ -28,7 +28,6 @@ from webdyno.model.testbed import TestbedSettings
 ANSWER_WITHIN_S = 30.0
 END_WITHIN_S = 5.0
 PROGRAM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PLACES = ("link", "client", "servers")
 
 CLIENT, SERVERS = "198.18.0.1", "198.18.0.2"
 """RFC 2544 sets 198.18.0.0/15 aside for benchmarks: nobody's real address."""
@@ -133,15 +132,15 @@ class Namespace:
         return dict(json.loads(answer)) if answer else {}
 
 
-class Sides:
-    """Three namespaces: the client's, the servers', and one for the link between them."""
+class Namespaces:
+    """Network namespaces that are there until they are closed, or webdyno ends in any way."""
 
-    def __init__(self, cpus: Sequence[int]) -> None:
-        """Make them, held by processes on some CPUs.
+    def __init__(self, cpus: Sequence[int], count: int) -> None:
+        """Make so many, held by processes on some CPUs.
 
         Raise OperationError where that isn't allowed.
         """
-        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in PLACES]
+        pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(count)]
         self._ends = [ours for ours, _ in pairs]
         theirs = [their for _, their in pairs]
         self._process = subprocess.Popen(
@@ -158,7 +157,7 @@ class Sides:
         try:
             for end in self._ends:
                 end.settimeout(ANSWER_WITHIN_S)
-            self.link, self.client, self.servers = (Namespace(end) for end in self._ends)
+            self.every = [Namespace(end) for end in self._ends]
         except BaseException:
             self.close()
             raise
@@ -178,6 +177,23 @@ class Sides:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Sides(Namespaces):
+    """Three of them: the client's, the servers', and one for the link between them."""
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        super().__init__(cpus, 3)
+        self.link, self.client, self.servers = self.every
+
+
+class SharedNetwork(Namespaces):
+    """One of them, in which servers of a stack find each other on the loopback interface."""
+
+    def __init__(self, cpus: Sequence[int]) -> None:
+        super().__init__(cpus, 1)
+        (self.place,) = self.every
+        self.place.run("ip", "link", "set", "dev", "lo", "up")
 
 
 def set_up_link(sides: Sides, settings: TestbedSettings, engine: Path) -> str:

@@ -1,10 +1,10 @@
 """The testbed that every run here uses: this machine, its CPUs split, its processes pinned."""
 
 import copy
+import socket
 from collections.abc import Sequence
 from math import ceil
-from socket import socket
-from typing import Self, Unpack
+from typing import Protocol, Self, Unpack
 
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.limits import CpuLimit
@@ -14,6 +14,16 @@ from webdyno.host.users import ServerUser, server_user
 from webdyno.host.workspace import Workspace
 from webdyno.model.errors import UserError
 from webdyno.model.machine import CpuSplit, Machine
+
+
+class Place(Protocol):
+    """Where servers are, if not where the client is: a network namespace."""
+
+    def entry(self, user: ServerUser | None = None) -> list[str]:
+        """Give the words before a command that let it run there, as a user."""
+
+    def socket(self) -> socket.socket:
+        """Make a TCP socket whose connections begin or end there."""
 
 
 class Testbed:
@@ -37,6 +47,7 @@ class Testbed:
         self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.servers_cpu_time: float | None = None
         """How much of their CPUs' time servers get, in CPUs; None: all of it."""
+        self._place: Place | None = None
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 
@@ -86,22 +97,28 @@ class Testbed:
         other.user = user
         return other
 
-    def servers_entry(self, user: ServerUser | None = None) -> list[str]:  # noqa: ARG002
+    def inside(self, place: Place) -> "Testbed":
+        """Give a testbed whose servers are in a place of their own."""
+        other = copy.copy(self)
+        other._place = place
+        return other
+
+    def servers_entry(self, user: ServerUser | None = None) -> list[str]:
         """Give the words before a command that let it run where the servers are.
 
         Where there are any, they also make it run as `user`.
         """
-        return []
+        return self._place.entry(user) if self._place else []
 
     def client_entry(self) -> list[str]:
         """Give the words before a command that let it run where the client is."""
         return []
 
-    def servers_socket(self) -> socket:
-        return socket()
+    def servers_socket(self) -> socket.socket:
+        return self._place.socket() if self._place else socket.socket()
 
-    def client_socket(self) -> socket:
-        return socket()
+    def client_socket(self) -> socket.socket:
+        return socket.socket()
 
     def spawn(
         self,

@@ -162,6 +162,9 @@ class Own(Model):
     container_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where containers listen that its command starts as root, in a network of their own and in the
     control groups of the service, which that command itself stays out of."""
+    services_inside: bool = False
+    """Whether services behind it are in the network of those containers, on its loopback
+    interface."""
     passes_on: list[PassesOn] = []
     """Whom it passes requests on to, unless that is the loopback interface."""
     port: Annotated[int, Field(ge=1, le=65535)] | None = None

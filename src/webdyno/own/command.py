@@ -66,7 +66,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         environment={key: verbatim(it) for key, it in environment.items()}
         | LISTENING
         | setting_environment(spec.settings)
-        | _told_of_services(spec),
+        | told_of_services(spec),
     )
     service["settings"].setdefault(PERF_NAMES, NAMES_SETTING)
     return GeneratedService(service, behind=keys.services)
@@ -87,7 +87,7 @@ def _check_setup(spec: TargetSpec) -> None:
             spec.tell(f"{service.title} keeps nothing of setup; prepare can fill it at each start")
 
 
-def _told_of_services(spec: TargetSpec) -> dict[str, str]:
+def told_of_services(spec: TargetSpec) -> dict[str, str]:
     """Give the variables that tell of the services behind it.
 
     Nothing else has the names that begin with a role; of the usual ones the user's own win.

@@ -6,10 +6,12 @@ proxy. Podman runs in a mount namespace of its own and keeps what it writes in t
 All of that, and the network, ends with the processes, kill -9 included.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from webdyno.model.errors import UserError
 from webdyno.model.text import SECRET
+from webdyno.own.command import told_of_services
 from webdyno.own.compose import ComposeService, compose_files, compose_services
 from webdyno.own.containers import SCRIPT, Container, container_files, variables_file
 from webdyno.own.podman import NEEDS, Image, Podman, podman
@@ -21,6 +23,7 @@ USUAL_PORTS = (80, 8080)
 BUILD_FILES = ("Containerfile", "Dockerfile")
 COMPOSE_ENDINGS = (".yaml", ".yml")
 WEB = "web"
+NOTHING: Mapping[str, str] = {}
 
 
 def as_template(text: str) -> str:
@@ -43,28 +46,34 @@ def make(spec: TargetSpec) -> GeneratedService:
     front = containers[-1]
     port = asked_port(front, spec)
     texts = container_files(spec.written, engine, containers)
+    told = {name: verbatim(text) for name, text in _secrets(spec).items()} | told_of_services(spec)
     for it in containers:
-        texts[variables_file(it.name)] = _variables(
-            it, spec, {"PORT": str(port)} if it is front else {}
+        texts[variables_file(it.name)] = (
+            _variables(it, spec, {"PORT": str(port)} | spec.keys.environment, told)
+            if it is front
+            else _variables(it, spec)
         )
+    inside = bool(spec.keys.services)
+    joins = ("/usr/bin/nsenter", "--net={{ server.network }}") if inside else ()
     return GeneratedService(
         spec.service(
             (),
-            {"container_port": port},
+            {"container_port": port, **({"services_inside": True} if inside else {})},
             needs={name: need.model_dump(exclude_defaults=True) for name, need in NEEDS.items()},
             files={name: name for name in texts},
             start=[
-                *("/usr/bin/unshare", "--net", "--mount", "/bin/sh"),
+                *("/usr/bin/unshare", "--mount", *([] if inside else ["--net"]), *joins, "/bin/sh"),
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
             version=", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
-            environment={name: verbatim(text) for name, text in _secrets(spec).items()},
+            environment=told,
             facts={"network": "its own, by a pair of virtual Ethernet devices"},
         ),
         {
             name: as_template(text) if name == SCRIPT else verbatim(text)
             for name, text in texts.items()
         },
+        behind=spec.keys.services,
     )
 
 
@@ -141,17 +150,20 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
     return port
 
 
-def _variables(container: Container, spec: TargetSpec, more: dict[str, str]) -> str:
+def _variables(
+    container: Container,
+    spec: TargetSpec,
+    more: Mapping[str, str] = NOTHING,
+    told: Mapping[str, str] = NOTHING,
+) -> str:
+    """Give a container's variables as Podman reads them; what is `told` it takes from its own."""
     variables = {**container.environment, **more}
-    secrets = _secrets(spec) if more else {}
-    if more:  # it is the front, which the variant's own variables are for
-        variables |= spec.keys.environment
     for name, value in variables.items():
         if "\n" in value:
             raise UserError(f"{spec.place}: {name} has several lines, which Podman can't be given")
     return "".join(
-        f"{name}\n" if name in secrets else f"{name}={value}\n"  # as Podman itself has it
-        for name, value in variables.items()
+        f"{name}\n" if name in told else f"{name}={variables[name]}\n"
+        for name in {**variables, **told}
     )
 
 

@@ -60,9 +60,11 @@ def make(spec: TargetSpec) -> GeneratedService:
         app.settings, lambda where: project.file.place(("app", "settings", *where))
     )
     way, text = app.way
-    if way != "start" and (keys.services or keys.setup or keys.prepare):
-        place = project.file.place(("app",))
-        raise UserError(f"{place}: services, setup and prepare are for an app that `start` starts")
+    place = project.file.place(("app",))
+    if way == "conf" and keys.services:
+        raise UserError(f"{place}: services are for an app that `start` or `image` starts")
+    if way != "start" and (keys.setup or keys.prepare):
+        raise UserError(f"{place}: setup and prepare are for an app that `start` starts")
     if way != "conf" and keys.backends:
         raise UserError(
             f"{spec.place}: backends are for a configuration, and {project.file.place(('app',))} "

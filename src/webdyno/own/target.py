@@ -39,8 +39,8 @@ class OwnKeys(Model):
     """Variables for its commands, beside `PORT`, `SOCKET`, `HOST`, `CERT`, `KEY`, `PROTOCOL`,
     `PATH` and `HOME`; `${env:NAME}` stands for a secret."""
     services: dict[RoleName, str] = {}
-    """`cmd:` and `rev:`: services of the catalogue behind it, by role, as in `db = "postgresql"`.
-    """
+    """`cmd:`, `rev:` and `image:`: services of the catalogue behind it, by role, as in
+    `db = "postgresql"`."""
     setup: Text | None = None
     """`cmd:` and `rev:`: a line of shell that fills those once; each start gets a copy."""
     prepare: Text | None = None
@@ -134,7 +134,9 @@ class OwnKind:
     """Its command finds the values of settings in its environment, or its file has places for
     them."""
     by_line: bool = False
-    """A line of shell starts it, which finds services behind it in its environment."""
+    """A line of shell starts it, and others can fill the services behind it."""
+    has_services: bool = False
+    """It finds services behind it in its environment."""
     has_root: bool = False
     """Its document root can be exchanged."""
     has_backends: bool = False

@@ -29,10 +29,12 @@ from webdyno.own.target import (
 )
 
 KINDS: dict[str, OwnKind] = {
-    "cmd": OwnKind(command.make, takes_settings=True, by_line=True),
-    "rev": OwnKind(revision.make, takes_settings=True, by_line=True, has_backends=True),
+    "cmd": OwnKind(command.make, takes_settings=True, by_line=True, has_services=True),
+    "rev": OwnKind(
+        revision.make, takes_settings=True, by_line=True, has_services=True, has_backends=True
+    ),
     "conf": OwnKind(configuration.make, takes_settings=True, has_root=True, has_backends=True),
-    "image": OwnKind(image.make),
+    "image": OwnKind(image.make, has_services=True),
     "url": OwnKind(url.make, runs_already=True),
 }
 """By the word before the colon."""
@@ -235,11 +237,16 @@ class _Resolver:
             self._refuse_network(place)
         if keys.root and not kind.has_root:
             raise UserError(f"{place}: root is for a configuration, conf:FILE, and this is {stack}")
-        if (keys.services or keys.setup or keys.prepare) and not kind.by_line:
-            key = "setup" if keys.setup else "prepare"
-            what = "services stand" if keys.services else f"{key} is for what stands"
+        if keys.services and not kind.has_services:
             raise UserError(
-                f"{place}: {what} behind a command or a revision (cmd:, rev:), and this is {stack}"
+                f"{place}: services stand behind a command, a revision or a container (cmd:, rev:, "
+                f"image:), and this is {stack}"
+            )
+        if (keys.setup or keys.prepare) and not kind.by_line:
+            key = "setup" if keys.setup else "prepare"
+            raise UserError(
+                f"{place}: {key} is for what stands behind a command or a revision (cmd:, rev:), "
+                f"and this is {stack}"
             )
         if keys.backends and not kind.has_backends:
             raise UserError(

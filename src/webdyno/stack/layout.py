@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webdyno.host.copies import copy_own
-from webdyno.host.netns import CLIENT
+from webdyno.host.netns import CLIENT, Namespace
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, caller, hand_over, make_private, owner_of, uid_of
 from webdyno.host.workspace import Workspace
@@ -76,6 +76,14 @@ class Deployment:
     """Paths of what the site needs; given when its set-up is to be run."""
     placement: Placement | None = None
     """None where all services run here."""
+    network: Namespace | None = None
+    """Where services are that containers find on their loopback interface; None without such."""
+
+    def testbed_of(self, service: Service) -> Testbed:
+        """Give the testbed of a service, whose user and network are its own."""
+        testbed = testbed_of(service, self.testbed)
+        is_container = service.own is not None and service.own.container_port is not None
+        return testbed if self.network is None or is_container else testbed.inside(self.network)
 
 
 @dataclass(frozen=True)
@@ -99,9 +107,12 @@ def lay_out(
     """Make services ready to start; nothing of the catalogue has run as ourselves by then."""
     workspace, testbed = deployment.workspace.path, deployment.testbed
     placement = deployment.placement
-    testbeds = {role.name: testbed_of(role.service, testbed) for role in roles}
+    testbeds = {role.name: deployment.testbed_of(role.service) for role in roles}
     addresses = _addresses(roles, deployment, front, front_port)
-    views = {role.name: _view(role, addresses[role.name], workspace) for role in roles}
+    views = {
+        role.name: _view(role, addresses[role.name], workspace, deployment.network)
+        for role in roles
+    }
     common = {
         "services": views,
         "site": deployment.site_view,
@@ -179,9 +190,15 @@ def _addresses(
     """Give each role its address; no two have the same port."""
     testbed, placement = deployment.testbed, deployment.placement
     hosts_and_ports: Mapping[str, tuple[str, int]]
+    by_socket = [role.name for role in roles if role.by_socket]
+    if deployment.network and by_socket:
+        raise UserError(
+            f"{by_socket[0]} listens on a Unix socket, which containers don't see: have it listen "
+            f"on a port, by {by_socket[0]}_listen=tcp"
+        )
     if placement is None:
         hosts_and_ports = _hosts_and_ports(roles, testbed, front, front_port)
-    elif by_socket := [role.name for role in roles if role.by_socket]:
+    elif by_socket:
         raise UserError(
             f"{by_socket[0]} listens on a Unix socket, by which no other host reaches it: have it "
             "listen on $PORT"
@@ -216,6 +233,7 @@ def _hosts_and_ports(
         if role.service.own and role.service.own.container_port:
             ports[role.name] = role.service.own.container_port
             hosts[role.name] = own_network_host()
+    for role in roles:
         if role.name not in ports:
             ports[role.name] = free_port(testbed.servers_socket, ports.values())
     return {
@@ -271,13 +289,16 @@ def _site_job(deployment: Deployment, common: Mapping[str, Any]) -> Job:
     )
 
 
-def _view(role: Role, address: Address, workspace: Path) -> Mapping[str, Any]:
+def _view(
+    role: Role, address: Address, workspace: Path, network: Namespace | None
+) -> Mapping[str, Any]:
     return {
         "role": role.name,
         "protocol": role.service.protocol,
         "folder": str(workspace / role.name),
         "host": address.host,
         "client": CLIENT,
+        "network": f"/proc/{network.pid}/ns/net" if network else None,
         "port": address.port,
         "socket": str(address.socket) if address.socket else None,
         "settings": role.settings,

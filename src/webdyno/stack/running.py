@@ -12,6 +12,7 @@ from webdyno.host.control_group import ControlGroup, forget_groups, trees
 from webdyno.host.copies import copy_own
 from webdyno.host.limits import CpuLimit, MemoryLimit, MemoryReading
 from webdyno.host.listening import FoundProcess
+from webdyno.host.netns import SharedNetwork
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
@@ -83,7 +84,11 @@ class RunningStack:
         self._started: list[RunningService] = []
         self._left: list[Path] = []
         self._workspace = Workspace()
+        self._network: SharedNetwork | None = None
         try:
+            own = stack.services[stack.front].service.own
+            if own and own.services_inside:
+                self._network = SharedNetwork(testbed.split.rest)
             if not stack.runs_already:
                 self.group = ControlGroup.create(self._workspace.name)
             self._cpu_limit = self._limit_cpu()
@@ -104,6 +109,7 @@ class RunningStack:
                 ),
                 kept_data=prepared.data() | dict(FILLED.of(resolved.roles) or {}),
                 placement=placement,
+                network=self._network.place if self._network else None,
             )
             self._laid_out = lay_out(resolved.roles, deployment, stack.front, port).services
         except BaseException:
@@ -172,7 +178,7 @@ class RunningStack:
         for service in self._services.values():
             self._start_service(service)
             if service.role.service.filled_with == "site-files":
-                preload(service.address, self._prepared.files(), self._testbed.servers_socket)
+                preload(service.address, self._prepared.files(), service.testbed.servers_socket)
         answered = self._wait_for_response() if self.stack.front in self._services else None
         took_s = (answered.at_s if answered else time.monotonic()) - begin
         self.ready_s = took_s - sum(it.initialised_in_s for it in self._services.values())
@@ -267,6 +273,8 @@ class RunningStack:
         self._left += self._name_files()
         for service in reversed(self._started):
             service.stop()
+        if self._network is not None:
+            self._network.close()
         if self.group is not None:
             self.group.end()
         forget_groups(self._workspace.name)
