@@ -68,6 +68,12 @@ def test_inputs_are_data_and_no_code(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("given", "passed_on"), [("true", True), ("false", False), ("1", False)])
+def test_confirming_is_passed_on(tmp_path: Path, given: str, passed_on: bool) -> None:
+    assert action(tmp_path, 0, confirm=given).run("Install webdyno") == 0
+    assert ("--confirm" in (tmp_path / "told").read_text()) is passed_on
+
+
 def test_a_comment_that_cannot_be_posted_turns_nothing_red(tmp_path: Path) -> None:
     job = action(tmp_path, 0, commented=3)
     assert job.run("Install webdyno") == 0

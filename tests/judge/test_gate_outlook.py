@@ -48,6 +48,10 @@ def test_interference_that_outweighs_the_limit_takes_no_time_away() -> None:
     (needed,) = needed_rounds([claim(0.01, bound=Bound("all", down=0.1, up=0.1))], MEASURE, 30)
     assert needed.rounds == inf
     assert "no time is enough for ±5% here" in (noisy_words([needed], 5.0, 30) or "")
+    (hopeless,) = needed_rounds([claim(0.01, bound=Bound("all", down=3, up=3))], MEASURE, 30)
+    assert (noisy_words([hopeless], 5.0, 30) or "").endswith(
+        "; 30 rounds (3 minutes) show no change"
+    )
 
 
 def test_the_endpoint_that_takes_most_counts_and_metrics_of_a_limited_client_do_not() -> None:

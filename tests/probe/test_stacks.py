@@ -118,6 +118,8 @@ def test_what_is_no_kernel_s_is_named_by_its_program(program: str, what: str) ->
         ("runtime.mallocgc", "/srv/shop/server", "runtime.mallocgc (server)", False),
         ("<alloc::vec::Vec<T> as Drop>::drop", "/srv/shop/server", "", False),
         ("search", "/srv/shop/server", "search (server)", True),
+        ("search.constprop.0.isra.0", "/srv/shop/server", "search (server)", True),
+        ("search.part.12.cold", "/srv/shop/server", "search (server)", True),
         ("memcpy", "/usr/lib/x86_64-linux-gnu/libc.so.6", "memcpy (libc.so.6)", False),
     ],
 )

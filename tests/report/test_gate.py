@@ -5,13 +5,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from judge.test_growth import AFTER, BEFORE, profiled
 from report import runs
 from report.test_gate_in_ci import FAIL, OPEN, PASS
+from webdyno.judge.point_data import RunData
 from webdyno.model.gate import GateJudgement
 from webdyno.report.brief import summary
-from webdyno.report.gate import gate_document
+from webdyno.report.gate import details_markdown, gate_document
 from webdyno.report.result_page import html_page
 from webdyno.report.terminal import print_document
+from webdyno.report.view import see
 
 
 def printed(found: GateJudgement, width: int = 100) -> str:
@@ -50,3 +53,19 @@ def test_the_page_of_a_gate_begins_with_its_one_answer(tmp_path: Path) -> None:
 
 def test_the_summary_of_a_gate_has_its_answer() -> None:
     assert "### ✗ FAIL: 3 of 3 checks worse: /hello.txt " in summary(runs.seen(runs.gated()))
+
+
+def test_what_grew_stands_in_the_answer_the_page_and_the_comment_s_details(tmp_path: Path) -> None:
+    run = runs.gated()
+    profiles = {0: profiled(BEFORE, AFTER | {"<b>x</b> (app.js)": 2.0}).whole}
+    view = see(RunData(run.head, run.records, profiles)).view
+    assert view.gate
+    assert "Grew       /hello.txt +" in printed(view.gate)
+    page = html_page(tmp_path, view)
+    assert "What grew at /hello.txt, by 6 profile rounds" in page
+    assert "search (app.js)" in page
+    assert "<b>x</b>" not in page
+    details = details_markdown(view.gate)
+    assert "| search (app.js) |" in details
+    assert "\\<b\\>x" in details
+    assert "all of it" in details

@@ -129,10 +129,9 @@ def grown_parts(found: Explanation, least_share: float) -> list[CpuPart]:
 def _without_names(sampled: Explanation) -> str:
     """Say why the largest part of what grew has no name of a function, where that is so."""
     largest = max(sampled.parts, key=lambda part: part.more_us.estimate)
-    for runtime, why in NO_NAMES:
-        if runtime.search(largest.what) and ".py" not in largest.what:
-            return why
-    return ""
+    if any(".py)" in part.what for part in sampled.parts):
+        return ""
+    return next((why for runtime, why in NO_NAMES if runtime.search(largest.what)), "")
 
 
 def _other_counts(data: PointData) -> Iterator[OtherCount]:

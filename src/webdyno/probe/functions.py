@@ -25,6 +25,8 @@ JAVASCRIPT = re.compile(
 BUILT = re.compile(r"^/.*/webdyno/revisions/\w+/files/")
 """Where revisions are built, each in a folder of its own: a function has one name in all."""
 PACKAGES = re.compile(r"(?:^|/)(?:node_modules|site-packages|dist-packages|python3\.\d+)(?=/)")
+CLONE = re.compile(r"(?:\.(?:constprop|isra|part|cold|lto_priv|llvm)(?:\.\d+)*)+$")
+"""What compilers add to the name of a function of which they make another one."""
 LIBRARIES = re.compile(
     r"^(?:"
     # The standard library of Go by its topmost folders, https://pkg.go.dev/std.
@@ -61,7 +63,7 @@ def function_in(symbol: str, program: str, folders: tuple[str, ...]) -> Function
         return None
     inside = _inside(program, folders)
     is_own = inside is not None and not PACKAGES.search(inside) and not LIBRARIES.match(symbol)
-    return Function(_named(symbol, PurePosixPath(program).name), is_own)
+    return Function(_named(CLONE.sub("", symbol), PurePosixPath(program).name), is_own)
 
 
 def _interpreted(told: re.Match[str], folders: tuple[str, ...]) -> Function:

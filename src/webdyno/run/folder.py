@@ -183,7 +183,8 @@ class RunFolder:
         """Read the profile rounds of a gate's points, or why there are none."""
         from webdyno.judge.point_data import RunData
 
-        for path in profile_run(self.path, 0).parent.glob("profile-*"):
+        found_here = profile_run(self.path, 0).parent.glob("profile-*")
+        for path in sorted(found_here, key=lambda it: it.suffix != WITHOUT):  # rounds count more
             _, _, number = path.stem.partition("-")
             if not number.isdecimal() or len(number) > MOST_DIGITS:
                 continue

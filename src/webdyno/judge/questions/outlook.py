@@ -22,6 +22,8 @@ from webdyno.model.metrics import CPU_TIME, METRICS
 FEWEST_ROUNDS = 2
 MOST_ROUNDS = 2_000
 """Beyond that nobody waits."""
+WITHIN = 1.0
+"""A wider range says nothing of a change."""
 OF_HEAD, OF_COPIES = 1.5, 2.0
 """Variances of head's distance from the mean of both copies, and of the copies from each other, in
 those of one variant."""
@@ -107,6 +109,7 @@ def noisy_words(needed: Sequence[Needed], round_s: float, given_rounds: int) -> 
     cpu = next((it for it in needed if it.metric == CPU_TIME), None)
     if cpu and cpu.rounds < longest:
         takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
-    told = listed(f"±{percent(it.within)} in {METRICS[it.metric].short}" for it in needed)
+    telling = [it for it in needed if it.within < WITHIN]
+    told = listed(f"±{percent(it.within)} in {METRICS[it.metric].short}" for it in telling)
     given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
-    return f"this machine is noisy: {takes}; {given} show {told}"
+    return f"this machine is noisy: {takes}; {given} show {told or 'no change'}"
