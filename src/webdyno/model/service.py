@@ -221,6 +221,8 @@ class Service(Model):
     """Stays in the foreground. Without it nothing but `own.port` makes sense."""
     ready: Arguments = []
     """Says by exit code 0 that it serves; asked once it listens, where that isn't the same."""
+    ready_within_s: Annotated[float, Field(gt=0, le=3600)] | None = None
+    """How long its start may take; as long as any server's unless given."""
     socket: InsidePath = "listen.sock"
     """Its Unix socket's path in its folder, where it listens on one."""
     environment: dict[Variable, Text] = {}
@@ -261,6 +263,10 @@ class Service(Model):
     def where(self) -> str:
         """Name what people would correct: what they wrote, or the file."""
         return self.own.written if self.own else str(self.folder / "service.toml")
+
+    @property
+    def starts_within_s(self) -> float | None:
+        return self.own.ready_within_s if self.own else self.ready_within_s
 
     def beside(self, name: str) -> Path:
         """Find a file or folder of its own, or one that it has of a neighbor: `OTHER/NAME`."""

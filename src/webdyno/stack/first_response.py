@@ -53,7 +53,7 @@ def first_response(
         is_own=front.listens,
         is_elsewhere=front.is_elsewhere if own and not own.ready_within_s else _never,
         new_socket=testbed.client_socket,
-        within_s=own.ready_within_s if own else None,
+        within_s=front.role.service.starts_within_s,
     )
     where = f"{url}{request.path}"
     try:

@@ -176,13 +176,12 @@ class RunningService:
 
     def wait_until_it_listens(self) -> None:
         """Wait until it accepts connections; raise StackDied if that doesn't happen in time."""
-        own = self.role.service.own
         if wait_for_listener(
             self.address,
             self.check_alive,
             self.listens,
             self.testbed.servers_socket,
-            own.ready_within_s if own else None,
+            self.role.service.starts_within_s,
         ):
             self._wait_until_it_is_ready()
             return
