@@ -1,0 +1,9 @@
+# The sites on Rack alone.
+
+require_relative '../date'
+require_relative '../site'
+require_relative '../store'
+require_relative 'app'
+
+use Site::Date
+run App.new
