@@ -1,0 +1,4 @@
+package site;
+
+/** The answer of the site "json". */
+public record Message(String message) {}
