@@ -224,3 +224,45 @@ def test_a_history_is_shown_and_drawn(
     ):
         assert run_command_line(["report", "performance.jsonl", *more]) == Exit.USER_ERROR
         assert fault in capsys.readouterr().err
+
+
+def test_one_of_the_requests_can_be_asked_about_alone(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Experiment] = []
+
+    def measured(_: str, experiment: Experiment, *__: object) -> None:
+        seen.append(experiment)
+        raise OperationError("enough is known")
+
+    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
+    (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
+    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
+    assert run_command_line([*asked, "--traffic=new.http", "--endpoint=/two"]) == Exit.FAILED
+    assert seen[0].factors == {"endpoint": ["/two"]}
+    assert run_command_line([*asked, "--traffic=new.http", "--endpoint=/too"]) == Exit.USER_ERROR
+    assert "--endpoint /too: no request is called so; did you mean /two" in capsys.readouterr().err
+    assert run_command_line([*asked, "--endpoint=/two"]) == Exit.USER_ERROR
+    assert "--endpoint /two: no request is called so" in capsys.readouterr().err
+
+
+def test_a_gate_that_confirms_has_half_of_the_time_for_each_measurement(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Experiment] = []
+
+    def measured(_: str, experiment: Experiment, *__: object) -> None:
+        seen.append(experiment)
+        raise OperationError("enough is known")
+
+    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
+    assert repository.exists()
+    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static", "--time=4m"]
+    run_command_line([*asked, "--confirm"])
+    run_command_line(asked)
+    confirming, plain = seen
+    assert confirming.measure.budget_s == 120
+    assert plain.measure.budget_s == 240
+    assert confirming.gate
+    assert confirming.gate.confirm
+    assert confirming.gate.repeat.startswith("webdyno gate --base nginx --head apache-event")

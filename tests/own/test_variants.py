@@ -1,5 +1,6 @@
 """Own systems become parts of a catalogue, wherever an experiment names them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,11 @@ import pytest
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.errors import UserError
+from webdyno.model.experiment import Experiment
 from webdyno.own.variants import resolve
+from webdyno.run.explain import sampled_experiment
+from webdyno.stack.layout import filled_variables
+from webdyno.stack.render import Filled
 from webdyno.stack.service_graph import resolve_stack
 
 CMD = "cmd:./server --port $PORT"
@@ -33,6 +38,31 @@ def test_a_command_becomes_a_stack(tmp_path: Path) -> None:
     assert "{{ 1 }}" not in service.environment["X"]
     assert service.own is not None
     assert service.own.folder == str(tmp_path)
+
+
+def test_programs_name_their_functions_where_they_are_sampled_and_only_there(
+    tmp_path: Path,
+) -> None:
+    variants = {"a": {"stack": CMD, "environment": {"NODE_OPTIONS": "--no-warnings"}}}
+    draft, catalogue = resolved(tmp_path, variants | {"b": {"stack": CMD}})
+    experiment = draft.checked(catalogue)
+    sampled = sampled_experiment(experiment, catalogue)
+    options = "--perf-basic-prof --interpreted-frames-native-stack"
+    for name, own in {"a": f"--no-warnings {options}", "b": options}.items():
+        assert _environment(experiment, catalogue, name).get("PYTHONPERFSUPPORT") is None
+        there = _environment(sampled, catalogue, name)
+        assert (there["NODE_OPTIONS"], there["PYTHONPERFSUPPORT"]) == (own, "1")
+    assert _environment(experiment, catalogue, "a")["NODE_OPTIONS"] == "--no-warnings"
+
+
+def _environment(experiment: Experiment, catalogue: Catalogue, variant: str) -> Mapping[str, str]:
+    """Give the variables with which a variant's program is started."""
+    stack = catalogue.stack(experiment.variants[variant].stack)
+    site = catalogue.site(experiment.site_of(variant))
+    roles = resolve_stack(stack, site, experiment.settings_of(variant), 1).roles
+    (role,) = roles
+    filled = Filled({"environment": role.service.environment}, {})
+    return filled_variables(role, filled)
 
 
 @pytest.mark.parametrize(

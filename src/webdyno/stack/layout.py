@@ -150,7 +150,7 @@ def lay_out(
             log=deployment.keep / f"{role.name}.log",
             filled=filled,
             environment=(of_programs if _is_program(role.service) else environment)
-            | (_variables(role, filled) if role.name in here else {}),
+            | (filled_variables(role, filled) if role.name in here else {}),
             testbed=testbeds[role.name],
             workspace=deployment.workspace,
         )
@@ -250,7 +250,7 @@ def _asked_host(role: Role) -> str:
     return (own.host or own.called or "") if own else ""
 
 
-def _variables(role: Role, filled: Filled) -> dict[str, str]:
+def filled_variables(role: Role, filled: Filled) -> dict[str, str]:
     """Give a service's variables; those of a user's own program may name secrets of his."""
     variables: dict[str, str] = filled.texts["environment"]
     own = role.service.own
