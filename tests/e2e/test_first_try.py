@@ -63,7 +63,7 @@ def test_what_is_answered_decides_what_is_written(tmp_path: Path) -> None:
     assert "asked by /openapi.json" in said
     assert "/items/7: 200, 9 bytes" in said
     assert "excluded (leads to /login: needs a login): /orders" in said
-    assert "excluded (needs a login): GET /me" in said
+    assert "excluded (needs a login): /me" in said
     assert "excluded (writes): DELETE /items/{id}" in said
     assert "excluded (answers 404): /gone" in said
     assert left_behind(tmp_path) == []

@@ -76,6 +76,7 @@ def init(
     """
     from webdyno.lab.first_try import repository_of, with_env_file
     from webdyno.own.layouts import find_app
+    from webdyno.own.layouts.logins import NAME, PASSWORD
     from webdyno.own.layouts.routes import untried_paths
     from webdyno.own.project_text import project_text
 
@@ -103,8 +104,11 @@ def init(
         requests = trial.requests
     else:
         requests = dict.fromkeys(path or untried_paths(app, folder / app.dir))
-    target.write_text(project_text(app, requests), encoding="utf-8")
+    login = trial.login if trial else None
+    target.write_text(project_text(app, requests, login), encoding="utf-8")
     tell(f"{target} written")
+    if login:
+        tell(f"    export {NAME}=… {PASSWORD}=…, or write them into [[login]]")
     branches = repository.branches() if repository else BRANCHES
     against = next((branch for branch in BRANCHES if branch in branches), "HEAD")
     there = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
@@ -151,7 +155,7 @@ def _tried(
         raise OperationError(_why_not(app, folder, str(error))) from None
     for line in _seen(trial):
         tell(f"    {line}")
-    if not trial.valid:
+    if not trial.requests:
         raise OperationError(
             "it starts, but nothing that was asked for can be measured; nothing was written. "
             f"Name a path that answers 200: {command('init', '--path', '/PATH')}"
@@ -184,6 +188,10 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
     for it in trial.valid:
         size, took = count(it.size_bytes, "byte"), latency(it.took_s * 1e6)
         yield ", ".join(filter(None, [f"{it.path}: {it.status}", size, took, it.content_type]))
+    if trial.login:
+        check = f": check {trial.login.doubt}" if trial.login.doubt else ""
+        yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"
+        yield f"users get in by {trial.login.by}{check}"
     for why, what in trial.excluded.items():
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
 

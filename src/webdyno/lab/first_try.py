@@ -15,6 +15,7 @@ from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
 from webdyno.model.service import OK
 from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.logins import Login, is_login, login_by_form, login_by_json
 from webdyno.own.layouts.routes import (
     NEEDS_LOGIN,
     SERVED,
@@ -23,6 +24,7 @@ from webdyno.own.layouts.routes import (
     known_routes,
     links_of,
     routes_of_openapi,
+    routes_of_sources,
 )
 from webdyno.own.target import users_environment
 from webdyno.own.variants import OWN_SITE
@@ -41,7 +43,6 @@ MOST_ASKED = 40
 FEW = 2
 """With fewer requests than these, the links of the first page are tried."""
 REDIRECTS = range(300, 400)
-LOGINS = ("login", "log-in", "signin", "sign-in", "sign_in", "auth", "session", "account")
 DENIED = {401, 403, 407}
 OVER_TLS = {"X-Forwarded-Proto": "https"}
 """What a proxy says that speaks TLS: frameworks that want TLS believe it."""
@@ -71,9 +72,16 @@ class Seen(NamedTuple):
         if self.status is None:
             return self.error
         if self.status in REDIRECTS:
-            is_login = any(login in self.leads_to.lower() for login in LOGINS)
-            return f"leads to {self.leads_to}" + (f": {NEEDS_LOGIN}" if is_login else "")
+            to = urlsplit(self.leads_to).path if self.needs_login else self.leads_to
+            return f"leads to {to}" + (f": {NEEDS_LOGIN}" if self.needs_login else "")
         return NEEDS_LOGIN if self.status in DENIED else f"answers {self.status}"
+
+    @property
+    def needs_login(self) -> bool:
+        """Whether it is for users who have logged in."""
+        if self.status in DENIED:
+            return True
+        return self.status in REDIRECTS and is_login(urlsplit(self.leads_to).path)
 
 
 @dataclass
@@ -88,11 +96,20 @@ class FirstTry:
     valid: list[Seen] = field(default_factory=list)
     excluded: dict[str, list[str]] = field(default_factory=dict)
     """By reason: what isn't requested."""
+    login: Login | None = None
+    """How users get in, where that was found."""
+    behind: list[str] = field(default_factory=list)
+    """Paths that need it."""
 
     @property
     def requests(self) -> dict[str, int | None]:
         """Give the paths, with each status that isn't the usual one."""
-        return {it.path: it.status if it.status != OK else None for it in self.valid}
+        valid = {it.path: it.status if it.status != OK else None for it in self.valid}
+        if self.login is None:
+            return valid
+        page = self.login.page
+        others = {path: it for path, it in valid.items() if path.partition("?")[0] != page}
+        return dict.fromkeys(self.behind[:MOST_REQUESTS]) | others
 
 
 def repository_of(folder: Path) -> Repository | None:
@@ -177,6 +194,8 @@ class _Asking:
     asked: dict[str, Seen] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     """Of those, the paths that were looked at, to be written or excluded."""
+    closed: dict[str, str] = field(default_factory=dict)
+    """Paths that need a login, each with why."""
     began: float = field(default_factory=time.monotonic)
 
     def ask(self, paths: Sequence[str]) -> None:
@@ -184,10 +203,13 @@ class _Asking:
         if first.status in REDIRECTS and first.leads_to.startswith("https://"):
             self.trial.headers |= OVER_TLS
             self.asked.clear()
-        if paths:
-            for path in paths:
-                self._take(path)
-            return
+        for path in paths:
+            self._take(path)
+        if not paths:
+            self._take_found()
+        self._find_login()
+
+    def _take_found(self) -> None:
         self._take("/")
         if self.asked["/"].status in REDIRECTS:
             self._take(_within(self.asked["/"].leads_to))
@@ -195,12 +217,29 @@ class _Asking:
         for route in routes:
             if route.filled is None:
                 self._exclude(route.lacks, route.label)
+            elif route.lacks:
+                self.closed[route.filled] = route.lacks
             elif self._has_room():
                 self._take(route.filled)
         if len(self.trial.valid) < FEW and (pages := list(self._links())):
             self.trial.by = "links of its pages"
             for path in filter(lambda _: self._has_room(), pages):
                 self._take(path)
+
+    def _find_login(self) -> None:
+        """See how users get in, where something needs that; else it is excluded."""
+        targets = (it.leads_to for it in list(self.asked.values()) if it.needs_login)
+        pages = [self._see(_within(it)) for it in dict.fromkeys(filter(None, targets))]
+        forms = (login_by_form(it.body, it.path, self.app) for it in pages if it.is_valid)
+        found = next(filter(None, forms), None)
+        if self.closed and found is None:
+            found = login_by_json(routes_of_sources(self.files), self.files)
+        self.trial.login = found if self.closed else None
+        for path, why in self.closed.items():
+            if found:
+                self.trial.behind.append(path)
+            else:
+                self._exclude(why, path)
 
     def _has_room(self) -> bool:
         """Whether more may be asked for than what the user names."""
@@ -229,10 +268,12 @@ class _Asking:
             return
         self.taken.add(path)
         seen = self._see(path)
-        if not seen.is_valid:
-            self._exclude(seen.why_not, path)
-        else:
+        if seen.is_valid:
             self.trial.valid.append(seen)
+        elif seen.needs_login:
+            self.closed[path] = seen.why_not
+        else:
+            self._exclude(seen.why_not, path)
 
     def _exclude(self, why: str, what: str) -> None:
         self.trial.excluded.setdefault(why, []).append(what)

@@ -25,6 +25,7 @@ from webdyno.own.layouts import (
 from webdyno.own.layouts.databases import with_services
 from webdyno.own.layouts.found import FoundApp, Layout, is_of_interest
 from webdyno.own.layouts.ports import with_port
+from webdyno.own.layouts.secrets import with_values_for_secrets
 
 LAYOUTS: Sequence[Layout] = (
     Layout("Procfile", procfile.find_in),
@@ -78,9 +79,10 @@ def _best_in(folder: Path) -> FoundApp | None:
 
 
 def _completed(app: FoundApp, folder: Path) -> FoundApp:
-    """Add what holds for every layout: how it gets a port, and the databases behind it."""
+    """Add what holds for every layout: its port, the databases behind it, and its secrets."""
     choices = {name: _completed(it, folder) for name, it in app.choices.items()}
-    return replace(with_services(with_port(app, folder), folder), choices=choices)
+    whole = with_values_for_secrets(with_services(with_port(app, folder), folder), folder)
+    return replace(whole, choices=choices)
 
 
 def _inside(folder: Path) -> Iterator[tuple[Path, FoundApp]]:

@@ -23,9 +23,10 @@ DRIVERS = {
     "redis": re.compile(r"(?<![\w-])(?:io)?redis(?![\w-])|go-redis"),
 }
 """By service: what a list of packages names for it."""
+OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 READ = {
-    "postgresql": re.compile(r"\b(?:DATABASE_URL|PGHOST)\b|\benv\.db\(|dj_database_url\.config\("),
-    "mariadb": re.compile(r"\b(?:DATABASE_URL|MYSQL_HOST)\b|\benv\.db\(|dj_database_url\.config\("),
+    "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
+    "mariadb": re.compile(rf"\b(?:MYSQL_HOST|{OF_ANY})"),
     "redis": re.compile(r"\bREDIS_URL\b"),
 }
 """By service: how an application finds it."""
@@ -37,31 +38,33 @@ ELSEWHERE = (
     "it needs {service}, and reads no DATABASE_URL: give its address by environment.NAME below "
     "[app] (docs/how-to/databases.md)"
 )
+IN_A_FILE = (
+    'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
+    "a server behind it"
+)
 
 
 def with_services(app: FoundApp, folder: Path) -> FoundApp:
-    """Put services behind an application that needs them; a migration fills them once."""
-    needed = list(_needed(folder)) if app.start else []
-    text = "\n".join(_texts(folder)) if needed else ""
-    if not needed or SQLITE.search(text):
-        return app
+    """Put services behind an application that needs them; migrations and seeds fill them once."""
+    text = "\n".join(_texts(folder)) if app.start else ""
+    needed = list(_needed(folder, text)) if text else []
     found = {ROLES[it]: it for it in reversed(needed) if READ[it].search(text)}
+    if SQLITE.search(text):
+        told = (IN_A_FILE.format(service=found["db"]),) if "db" in found else ()
+        return replace(app, setup=None, notes=(*app.notes, *told))
     lacking = [it for it in needed if it != "redis" and it not in found.values()]
     if lacking and "db" not in found:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
-    if not found:
-        return app
-    keeps = "db" in found
-    return replace(
-        app,
-        services=dict(sorted(found.items(), reverse=True)),
-        setup=app.prepare if keeps else None,
-        prepare=None if keeps else app.prepare,
-    )
+    if "db" not in found:
+        return replace(app, services=found, setup=None)
+    steps = filter(None, (app.prepare, app.setup))
+    services = dict(sorted(found.items(), reverse=True))
+    return replace(app, services=services, setup=" && ".join(steps) or None, prepare=None)
 
 
-def _needed(folder: Path) -> Iterator[str]:
-    listed = "\n".join(read_text(folder / it) or "" for it in MANIFESTS)
+def _needed(folder: Path, text: str) -> Iterator[str]:
+    """Name services by the lists of packages; without such a list its sources name them."""
+    listed = "".join(read_text(folder / it) or "" for it in MANIFESTS) or text
     yield from (service for service, driver in DRIVERS.items() if driver.search(listed))
 
 

@@ -26,6 +26,7 @@ SECRET = re.compile(r"SECRET|_KEY$|TOKEN|PASSWORD")
 DEBUG = re.compile(rf"^\s*DEBUG\s*=.*?{READ}", re.MULTILINE)
 DEBUGS = re.compile(r"^\s*DEBUG\s*=\s*True\b", re.MULTILINE)
 ANY_NAME = re.compile(r"""["']\.?([\w-]+(?:\.[\w-]+)+)["']""")
+SEEDS = ("seed", "seed_db", "seed_data", "populate", "populate_db", "load_demo", "demo_data")
 MOST_PATHS = 12
 
 
@@ -63,12 +64,19 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
         f".venv/bin/gunicorn {chdir}{module} {LISTENS}",
         build,
         prepare=f"{program} migrate --noinput >/dev/null",
+        setup=f"{program} {seed} >/dev/null" if (seed := _seed(top)) else None,
         environment=environment,
         headers=dict(_headers(settings.text)),
         paths=_paths(top, settings.module) or ("/",),
         notes=(served, *notes, *(() if has_server else how.notes)),
         doubts=tuple(_doubts(settings, environment)),
     )
+
+
+def _seed(top: Path) -> str | None:
+    """Name the command of its own that fills a database."""
+    own = {it.stem for it in top.glob("*/management/commands/*.py")}
+    return next((it for it in SEEDS if it in own), None)
 
 
 def _settings(top: Path, usual: str) -> tuple[_Settings, list[str]]:

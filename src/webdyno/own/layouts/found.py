@@ -34,7 +34,7 @@ class FoundApp:
     user can tell."""
     build: str | None = None
     setup: str | None = None
-    """What fills its services, once."""
+    """What fills its services once, after `prepare` where that is a migration."""
     prepare: str | None = None
     """What has to run before each start."""
     services: Mapping[str, str] = field(default_factory=dict)

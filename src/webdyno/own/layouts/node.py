@@ -21,6 +21,12 @@ NEXT_IDS = (
     "Next writes an id of the build into its pages, so those of two revisions differ: "
     "give generateBuildId a fixed one, or use --ignore"
 )
+FILLS = (
+    ("migrate:deploy", "db:migrate:deploy", "db:migrate", "migrate", "migrations:run", "db:push"),
+    ("db:seed", "seed"),
+)
+"""Names of scripts that make tables, and of those that fill them; of each the first that is there.
+"""
 MOST_PAGES = 100
 MOST_PATHS = 12
 IS_APART = re.compile(r"\[|(?:^|/)[_@]|^api/|node_modules")
@@ -37,12 +43,18 @@ def find_in(folder: Path) -> FoundApp | None:
     members = list(members_of(folder, package))
     gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
     notes = (gets,) if manager.call != manager.name else ()
-    app = FoundApp(PACKAGE, build=_build(package, manager, members), notes=notes)
+    fills = [manager.run(it) for names in FILLS if (it := _named(package, names))]
+    build, setup = _build(package, manager, members), " && ".join(fills) or None
+    app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:
         return _of_members(app, folder, members, manager)
     command = own.command or for_production(manager.run(own.script), own.says)
     command = re.sub(rf"^((?:\w+=\S+ )*){manager.name} ", rf"\g<1>{manager.call} ", command)
     return _completed(_taken(app, own, command), [package, *members])
+
+
+def _named(package: Package, names: Sequence[str]) -> str | None:
+    return next((it for it in names if it in package.scripts), None)
 
 
 def _build(package: Package, manager: Manager, members: Sequence[Package]) -> str | None:

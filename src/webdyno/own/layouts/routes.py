@@ -59,7 +59,7 @@ class Route(NamedTuple):
     filled: str | None
     """With values in their places; None where it can't be asked."""
     lacks: str = ""
-    """Why it can't be."""
+    """Why it can't be, or not by everybody."""
 
     @property
     def label(self) -> str:
@@ -115,7 +115,7 @@ def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
 def untried_paths(app: FoundApp, folder: Path) -> list[str]:
     """Give some paths that may well be there, where nobody can ask for them."""
     _, routes = known_routes(app, folder)
-    return [it.filled for it in routes if it.filled][:MOST_UNTRIED] or ["/"]
+    return [it.filled for it in routes if it.filled and not it.lacks][:MOST_UNTRIED] or ["/"]
 
 
 def routes_of_openapi(text: str) -> list[Route]:
@@ -147,8 +147,7 @@ def _operation(
     data: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any], item: object
 ) -> Route:
     security = operation.get("security", data.get("security"))
-    if method == "GET" and isinstance(security, list) and security and {} not in security:
-        return Route(method, path, None, NEEDS_LOGIN)
+    is_closed = isinstance(security, list) and bool(security) and {} not in security
     examples: dict[str, object] = {}
     query: dict[str, object] = {}
     lacking = []
@@ -162,6 +161,8 @@ def _operation(
             lacking += [name] if example is None or parameter.get("in") == "header" else []
             query |= {name: example} if parameter.get("in") == "query" else {}
     route = _route(method, path, examples)
+    if route.filled is not None and is_closed:
+        route = route._replace(lacks=NEEDS_LOGIN)
     if route.filled is None or not (query or lacking):
         return route
     if lacking:

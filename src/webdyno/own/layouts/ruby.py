@@ -12,6 +12,9 @@ RESOURCES = re.compile(r"^(?P<in>\s*)resources\s+:(?P<name>\w+)", re.MULTILINE)
 ROOT = re.compile(r"^\s*root\b", re.MULTILINE)
 SINATRA = re.compile(r"""^\s*require\s+["']sinatra(?!/base)[\w/]*["']""", re.MULTILINE)
 PUMA = "puma --bind tcp://127.0.0.1:$PORT config.ru"
+TASK = re.compile(r"^\s*task\s+:?(\w+)", re.MULTILINE)
+FILLS = ("migrate", "seed")
+"""Tasks below `db:`, in their order."""
 OUTERMOST = 2
 """So far lines of a route stand in, in config/routes.rb, that is in no scope."""
 NO_RAILS_IN_DEVELOPMENT = "RAILS_ENV is production: in development each request checks the files"
@@ -25,13 +28,22 @@ def find_in(folder: Path) -> FoundApp | None:
     if (folder / "config.ru").is_file():
         if is_rails(folder):
             return _rails(folder, execute, build)
-        environment = {"RACK_ENV": "production"}
-        return FoundApp("config.ru", f"{execute}{PUMA}", build, environment=environment)
+        environment, fills = {"RACK_ENV": "production"}, _fills(folder, execute)
+        start = f"{execute}{PUMA}"
+        return FoundApp("config.ru", start, build, setup=fills, environment=environment)
     scripts = [it for it in sorted(folder.glob("*.rb")) if SINATRA.search(read_text(it) or "")]
     if not scripts:
         return None
     start = f"{execute}ruby {scripts[0].name} -p $PORT -o 127.0.0.1 -e production"
     return FoundApp(scripts[0].name, start, build)
+
+
+def _fills(folder: Path, execute: str) -> str | None:
+    """Give the tasks of rake that fill a database."""
+    text = read_text(folder / "Rakefile") or ""
+    named = TASK.findall(text) if "namespace :db" in text else ()
+    tasks = [f"db:{it}" for it in FILLS if it in named]
+    return f"{execute}rake {' '.join(tasks)}" if tasks else None
 
 
 def _rails(folder: Path, execute: str, build: str | None) -> FoundApp:

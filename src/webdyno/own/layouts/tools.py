@@ -15,7 +15,7 @@ OF_SHELL = {"cd", "export", "test", "true", ":", "["}
 
 def missing_tools(app: FoundApp) -> list[str]:
     """Name the programs that aren't here; those of the application's own folder are made."""
-    lines = filter(None, (app.build, app.prepare, app.start))
+    lines = filter(None, (app.build, app.setup, app.prepare, app.start))
     named = dict.fromkeys(program for line in lines for program in _programs(line))
     if app.image:
         named["podman"] = None
