@@ -17,14 +17,14 @@ revision() { # $1: its tag; $2: what it is about
     git tag "$1"
 }
 
-documented() { # one more sentence in the README, and nothing else
-    echo "All endpoints answer in JSON." >>README.md
+documented() { # one more sentence in the README, $1 if given, and nothing else
+    echo "${1-All endpoints answer in JSON.}" >>README.md
     revision documentation "README: what the responses are"
 }
 
-ready() {
+ready() { # $1: what is slower in the last one
     cat <<END
-$folder: revisions start, documentation and slower (/search needs 300 µs more CPU time).
+$folder: revisions start, documentation and slower (${1-/search needs 300 µs more CPU time}).
     cd $folder
     webdyno init
     webdyno gate --base start --head documentation

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.definitions.compatibility import PROTOCOL
@@ -23,16 +24,19 @@ TOOLS = {
     "runc": "runc",
     "gcc": "gcc",
     "/usr/bin/python3": "python3",
+    "puma": "puma",
+    "/usr/share/rubygems-integration/*/specifications/sinatra-*": "ruby-sinatra",
+    "/usr/lib/ruby/vendor_ruby/pg.rb": "ruby-pg",
 }
-"""Program, and the package that has it. The Python is for servers, which may not use root's;
-runc is for machines on which Podman's usual runtime refuses to work."""
+"""Program or file, and the package that has it. The Python is for servers, which may not use
+root's; runc is for machines on which Podman's usual runtime refuses to work."""
 
 
 def main() -> int:
     """Install what is missing; give the process's exit code."""
     catalogue = Catalogue.load()
     missing = missing_packages(catalogue.stacks.values(), catalogue.sites.values())
-    missing += [package for program, package in TOOLS.items() if not shutil.which(program)]
+    missing += [package for program, package in TOOLS.items() if not _is_here(program)]
     # Those that no stack has, and those of some settings alone, which tests have.
     needs = [need for it in catalogue.services.values() for need in it.needs.values()]
     settings = {PROTOCOL, "gzip"}
@@ -47,6 +51,12 @@ def main() -> int:
         print(error, file=sys.stderr)  # noqa: T201
         return 3
     return 0
+
+
+def _is_here(program: str) -> bool:
+    if program.startswith("/"):
+        return any(Path("/").glob(program[1:]))
+    return shutil.which(program) is not None
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ PATIENCE_S = 120
 INTERRUPTED = 130
 
 
-def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def webdyno(
+    *arguments: str, folder: Path, within_s: float = PATIENCE_S
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in a folder that also holds all of its temporary files.
 
     Without the report unless it is asked for: drawing it takes as long as some of these runs.
@@ -45,7 +47,7 @@ def webdyno(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     draws = bool({"run", "compare", "gate", "resume"}.intersection(arguments[:1]))
     quicker = ["--no-report"] * (draws and "--report" not in arguments)
     words = [str(WEBDYNO), *arguments, *quicker]
-    return forked.run(words, cwd=folder, env=environment(folder), timeout=PATIENCE_S)
+    return forked.run(words, cwd=folder, env=environment(folder), timeout=within_s)
 
 
 def webdyno_here(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
