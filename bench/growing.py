@@ -1,0 +1,129 @@
+"""Are equal servers equivalent while their tables grow? With slots that begin alike, and without.
+
+Both variants are the same program on PostgreSQL (`rig/notes_server.py`): one request in five leaves
+a note, the others read all notes, so that each slot makes the next one dearer. With
+`state.reset = "slot"` each slot finds the same notes; without it the drift should be told. Each run
+adds a line to the file of results; the table is made of all of them.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.lab import Call, Outcome
+from rig.options import count
+from rig.script import Script, progress
+from webdyno.model.judgement import Verdict
+
+EXAMPLES = """\
+  each case once, 20 rounds (8 minutes)
+    .venv/bin/python bench/growing.py
+  only the table of what is there
+    .venv/bin/python bench/growing.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/growing.jsonl")
+SERVER = Path(__file__).parent / "rig/notes_server.py"
+CASES = {"reset before each slot": "slot", "reset before each round": "round"}
+"""By name: `state.reset`."""
+TOLD = "state-grows"
+MEASURE = {"slots_per_variant": 4, "slot_s": 0.8, "soak_s": 0, "budget_s": "30m"}
+CONNECTIONS = 8
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    made.add_argument(
+        "--of-webdyno", type=count, default=20, help="rounds of webdyno in each run (20)"
+    )
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was requested, then show all that is known."""
+    for _ in range(options.rounds):
+        for name in options.cases:
+            found = compare(name, options.of_webdyno)
+            lab.append(options.results, found)
+            progress.print(line(found), markup=False)
+    console.print(table(lab.read(options.results)))
+
+
+def compare(name: str, rounds: int, measure: dict[str, object] | None = None) -> Outcome:
+    """Compare the server with itself for so many rounds."""
+    rounds_alone = {"min_rounds": rounds, "max_rounds": rounds}
+    asked = experiment(CASES[name], {**MEASURE, **rounds_alone, **(measure or {})})
+    return lab.run_lab(name, Call("run_experiment", {"experiment": asked, "yes": True}))
+
+
+def experiment(reset: str, measure: dict[str, object]) -> dict[str, Any]:
+    """Give the experiment, as its file would have it."""
+    program = f"{sys.executable} {SERVER}"
+    variant = {
+        "stack": f"cmd:{program}",
+        "services": {"db": "postgresql"},
+        "setup": f"{program} --fill",
+        "dir": str(SERVER.parent),
+    }
+    return {
+        "title": "A table that grows",
+        "question": "Are two servers that are equal found to be equivalent?",
+        "site": "own",
+        "load": {"connections": CONNECTIONS},
+        "requests": [{"path": "/", "weight": 4}, {"path": "/", "method": "POST"}],
+        "state": {"reset": reset},
+        "measure": measure,
+        "variants": {"one": variant, "other": variant},
+    }
+
+
+def is_told(found: Outcome) -> bool:
+    """Whether it was told that the table grew."""
+    return any(it.startswith(f"{TOLD} ") for it in found.warnings)
+
+
+def line(found: Outcome) -> str:
+    """Tell one run."""
+    if found.verdict is None:
+        return f"{found.case}: no judgement: {found.problem}"
+    told = "the growth is told" if is_told(found) else "no growth is told"
+    return f"{found.case}: {found.headline}; {told}; {found.rounds} rounds, {found.took_s:.0f} s"
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show what came of all runs, case by case."""
+    made = Table(title="tables that grow", caption=machine.describe(), width=lab.TABLE_WIDTH)
+    made.add_column("data are put back")
+    for heading in ("runs", "equivalent", "inconclusive", "different", "growth told"):
+        made.add_column(heading, justify="right")
+    made.add_column("worst-case CIs", justify="right")
+    for name in CASES:
+        runs = lab.of_case(outcomes, name)
+        if not runs:
+            continue
+        verdicts = [it.verdict for it in runs]
+        differ = sum(it in {Verdict.FASTER, Verdict.SLOWER} for it in verdicts)
+        intervals = [it.decisive for it in runs if it.decisive]
+        made.add_row(
+            name.removeprefix("reset "),
+            str(len(runs)),
+            str(verdicts.count(Verdict.EQUIVALENT)),
+            str(verdicts.count(Verdict.INCONCLUSIVE)),
+            str(differ),
+            str(sum(map(is_told, runs))),
+            ", ".join(f"{it.low:.3f}–{it.high:.3f}" for it in intervals),
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))
