@@ -103,6 +103,18 @@ def test_a_point_is_measured_until_it_has_the_rounds_asked_for_however_precise_i
         assert point.stops() is stops
 
 
+def test_logins_that_take_long_are_told_once(tmp_path: Path) -> None:
+    simulated = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()})
+    told: list[str] = []
+    with RunFolder.create(tmp_path / "run", simulated.head) as folder:
+        progress = LineProgress(simulated.head, told.append)
+        point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress)
+        for took_s in (4.0, 22.0, 23.0):
+            point.tell_of_logins(64, took_s)
+    (said,) = (it for it in told if "to log in" in it)
+    assert said.startswith("64 users took 22 s to log in, and will at each start: ")
+
+
 def test_the_time_of_pilots_is_counted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ All that goes in and out are values, and variants go by their names, so that a h
 process or another machine. `local_backend.py` does the work on the host itself.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -183,6 +184,8 @@ class Slot(NamedTuple):
 
     load: LoadResult
     used: SlotUsage
+    login_s: float = 0.0
+    """How long users took to log in before it."""
 
 
 @dataclass(frozen=True)
@@ -204,14 +207,15 @@ class PointTestbed:
         times itself.
         """
         self.servers.put_back(variant)
-        self._get_ready(variant, order)
+        login_s = self._get_ready(variant, order)
         self.servers.slot_begins(variant, tracing)
         try:
             loaded = self._load(variant, order)
             used = self.servers.slot_ends()
         finally:
             self.servers.slot_fails()
-        return Slot(loaded.result, used._replace(readings=with_client(used.readings, loaded.use)))
+        readings = with_client(used.readings, loaded.use)
+        return Slot(loaded.result, used._replace(readings=readings), login_s)
 
     def end(self) -> None:
         """Let nothing of the round go on."""
@@ -220,12 +224,17 @@ class PointTestbed:
         finally:
             self.servers.end()
 
-    def _get_ready(self, variant: str, order: LoadOrder) -> None:
-        """Have all there before any counter is read: what a login costs is none of the load's."""
+    def _get_ready(self, variant: str, order: LoadOrder) -> float:
+        """Have all there before any counter is read: what a login costs is none of the load's.
+
+        Give how long logins took.
+        """
         self.clients.get_ready(variant)
+        began = time.monotonic()
         if order.users is not None:
             with self._explained(variant):
                 self.clients.log_in(variant, order)
+        return time.monotonic() - began
 
     def _load(self, variant: str, order: LoadOrder) -> LoadOutcome:
         with self._explained(variant):

@@ -152,7 +152,7 @@ def recorded(
     slot: Slot, variant: PlannedVariant, window_s: float, ramp_up_s: float
 ) -> LongLookRecord:
     """Give what is kept of a stretch."""
-    load, used = slot
+    load, used, _ = slot
     windows = [window for window in load.counted_windows if window.length_s > 0.9 * window_s]
     return LongLookRecord(
         variant=variant.name,

@@ -19,7 +19,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment, State
 from webdyno.model.files import writing
-from webdyno.model.format import duration
+from webdyno.model.format import count, duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import Point
 from webdyno.model.records import (
@@ -37,6 +37,8 @@ from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant
 from webdyno.stack.service import StackDied
 
+LONG_LOGINS_S = 5.0
+"""Of all users at one start: worth a word, as a run has a dozen starts or more."""
 SHOWN_LINES = 15
 READ_BYTES = 16_384
 
@@ -96,6 +98,7 @@ class RunningPoint:
     has_stopped: bool = False
     """Whether nothing more is measured here in this session."""
     _patience_told: bool = field(default=False, init=False)
+    _logins_told: bool = field(default=False, init=False)
 
     @property
     def number(self) -> int:
@@ -133,6 +136,16 @@ class RunningPoint:
         if not self.has_stopped:
             self._tell_patience()
         return self.has_stopped
+
+    def tell_of_logins(self, users: int, took_s: float) -> None:
+        """Say once how a run gets shorter whose users take long to log in."""
+        if self._logins_told or took_s < LONG_LOGINS_S:
+            return
+        self._logins_told = True
+        self.progress.notice(
+            f"{count(users, 'user')} took {duration(took_s)} to log in, and will at each start: "
+            "servers check passwords slowly. Fewer connections (-c 8) shorten the run"
+        )
 
     def _tell_patience(self) -> None:
         measure = self.experiment.measure

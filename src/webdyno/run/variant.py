@@ -159,7 +159,8 @@ class RunningRound:
         point, name = self.point, variant.name
         point.progress.slot_begins(name, phase)
         started_at = datetime.now(UTC)
-        load, used = point.testbed.slot(name, order, self._tracing(phase))
+        load, used, login_s = point.testbed.slot(name, order, self._tracing(phase))
+        point.tell_of_logins(variant.load.connections, login_s)
         refused = bool(load.all_of_it.failures.status)
         logs = point.folder.round_folder(point.number, self.number, name)
         record = tell(
