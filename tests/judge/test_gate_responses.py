@@ -40,7 +40,7 @@ def test_other_responses_are_told_with_their_sizes_and_fields() -> None:
     (note,) = response_notes([checked(answered(AFTER, fields_more=more))], "/search")
     assert note == (
         "/search: responses differ: 26 → 50 bytes, 2 fields more (items.*.price, items.*.stock); "
-        "head does other work"
+        "head may do other work"
     )
 
 

@@ -70,7 +70,7 @@ def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Ite
         is_other = len(told) == 1 and after.body_sha256 not in told
         if is_other and _is_right(before) and _is_right(after):
             place = "" if before.path == endpoint else f" to {before.path}"
-            yield f"responses{place} differ: {_differs(before, after)}; head does other work"
+            yield f"responses{place} differ: {_differs(before, after)}; head may do other work"
 
 
 def _differs(before: Response, after: Response) -> str:
