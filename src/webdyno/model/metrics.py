@@ -329,8 +329,14 @@ METRICS: dict[str, MetricRule] = {
 """By name, in the order in which they are shown."""
 
 
-def metrics_of_kind(kinds: Collection[Kind]) -> list[str]:
-    return [name for name, rule in METRICS.items() if rule.kind in kinds]
+def metrics_of_kind(kinds: Collection[Kind], slots: Sequence[SlotRecord]) -> list[str]:
+    """Name the metrics of some kinds; those of events only where slots have any."""
+    has_events = any(slot.load.events for slot in slots)
+    return [
+        name
+        for name, rule in METRICS.items()
+        if rule.kind in kinds and (has_events or rule.needs != "events")
+    ]
 
 
 def metrics_told_by(slots: Sequence[SlotRecord], decide_on: str) -> list[MetricRule]:

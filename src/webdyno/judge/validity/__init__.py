@@ -138,7 +138,7 @@ def excluded_slots(data: PointData, *, lasting: bool = False) -> list[ExcludedSl
             slot=slot.slot,
             variant=slot.variant,
             rule="stall",
-            metrics=metrics_of_kind(TIMING),
+            metrics=metrics_of_kind(TIMING, data.slots),
         )
         for look in data.looks
         if look.stalls and counts_apart(data, look)

@@ -14,7 +14,7 @@ from webdyno.judge.validity.rule import (
 )
 from webdyno.model.format import count, number, percent
 from webdyno.model.judgement import Comparison, ValidityWarning, Verdict
-from webdyno.model.metrics import metrics_of_kind
+from webdyno.model.metrics import METRICS, metrics_of_kind
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
 
@@ -119,7 +119,7 @@ def _link_limited(data: PointData) -> Iterable[ValidityWarning]:
                 f"in {len(full)} of {count(len(mine), 'slot')} {_carried(full)}: the link was "
                 "measured, not the server, which may be faster than it looks",
                 "Use a faster link (--link) or smaller bodies to compare the servers themselves.",
-                metrics_of_kind(TIMING),
+                metrics_of_kind(TIMING, mine),
             )
 
 
@@ -137,7 +137,7 @@ def both_filled_link(comparison: Comparison, warnings: Iterable[ValidityWarning]
     bound = {warning.variant for warning in warnings if warning.rule == LINK_LIMITED.name}
     if (
         comparison.verdict is Verdict.EQUIVALENT
-        and comparison.metric in metrics_of_kind(TIMING)
+        and METRICS[comparison.metric].kind in TIMING
         and {comparison.a, comparison.b} <= bound
     ):
         return f"both filled the link, which is the limit ({LINK_LIMITED.name})"

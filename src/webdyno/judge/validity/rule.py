@@ -98,13 +98,13 @@ class SlotRule:
         too_many = self._too_many(bad, len(mine))
         if too_many and self.has_bias_bound:
             return [], []
-        return bad, self._invalidated(too_many)
+        return bad, self._invalidated(mine, too_many)
 
-    def _invalidated(self, too_many: bool) -> list[str]:
+    def _invalidated(self, slots: Sequence[SlotRecord], too_many: bool) -> list[str]:
         """Name the metrics for which slots don't count; "at least" throughput still does."""
         censored = too_many and self.censors
         return metrics_of_kind(
-            [kind for kind in self.invalidates if kind != "throughput" or not censored]
+            [kind for kind in self.invalidates if kind != "throughput" or not censored], slots
         )
 
     def _too_many(self, bad: Sequence[SlotRecord], total: int) -> bool:
@@ -140,7 +140,7 @@ class SlotRule:
             variant=variant,
             what=f"variant {variant}: {self.what(bad)}{scope}",
             fix=self.special_fix(bad) or self.fix,
-            metrics=self._invalidated(too_many),
+            metrics=self._invalidated(bad, too_many),
         )
 
 

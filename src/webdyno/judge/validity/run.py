@@ -17,9 +17,10 @@ from webdyno.judge.order_statistics import exceeded_by_largest
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import TOO_MANY_EXCLUDED, RunRule, note
 from webdyno.model.format import count, number, percent
+from webdyno.model.histogram import merge_encoded
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.metrics import CPU_TIME, METRICS, MetricRule
-from webdyno.model.records import IncidentRecord
+from webdyno.model.metrics import CPU_TIME, METRICS, THROUGHPUT, MetricRule, metrics_told_by
+from webdyno.model.records import IncidentRecord, SlotRecord
 
 SHOWN_DIFFERENCES = 3
 FEWEST_STARTS = 6
@@ -107,24 +108,43 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
     """Find variants whose percentiles stand on too few requests in some round."""
     if not any(slot.load.response_time_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
-    quantiles = {rule.name: rule.quantile for rule in METRICS.values() if rule.quantile}
+    told = [rule for rule in metrics_told_by(data.slots, THROUGHPUT) if rule.quantile]
     for variant in data.experiment.variants:
         by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
         if not by_round:
             continue
-        fewest = min(sum(slot.load.requests.completed for slot in slots) for slots in by_round)
-        short = {name: it for name, it in quantiles.items() if fewest < exceeded_by_largest(it)}
-        if short:
-            highest = max(short.values())
-            yield ValidityWarning(
-                rule=FEW_SAMPLES.name,
-                severity="invalid",
-                variant=variant,
-                what=f"variant {variant}: a round has only {count(fewest, 'response')}, but the "
-                f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
-                fix="Make slots longer: --set measure.slot_s=5.",
-                metrics=list(short),
-            )
+        yield from _too_few(variant, by_round, [it for it in told if it.needs != "events"])
+        yield from _too_few(variant, by_round, [it for it in told if it.needs == "events"])
+
+
+def _too_few(
+    variant: str, by_round: Sequence[Sequence[SlotRecord]], rules: Sequence[MetricRule]
+) -> Iterator[ValidityWarning]:
+    had = {rule.name: min(_samples(slots, rule) for slots in by_round) for rule in rules}
+    short = {
+        rule.name: rule.quantile
+        for rule in rules
+        if rule.quantile and had[rule.name] < exceeded_by_largest(rule.quantile)
+    }
+    if short:
+        highest = max(short.values())
+        fewest = min(had[name] for name in short)
+        samples = count(fewest, "event" if rules[0].needs == "events" else "response")
+        yield ValidityWarning(
+            rule=FEW_SAMPLES.name,
+            severity="invalid",
+            variant=variant,
+            what=f"variant {variant}: a round has only {samples}, but the "
+            f"{highest * 100:g}th percentile needs {number(exceeded_by_largest(highest))}",
+            fix="Make slots longer: --set measure.slot_s=5.",
+            metrics=list(short),
+        )
+
+
+def _samples(slots: Sequence[SlotRecord], rule: MetricRule) -> int:
+    if rule.needs != "events":
+        return sum(slot.load.requests.completed for slot in slots)
+    return merge_encoded(rule.times_of(slot.load).histogram for slot in slots).total
 
 
 FEW_SAMPLES = RunRule("few-samples", _few_samples)
