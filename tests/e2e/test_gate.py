@@ -2,12 +2,21 @@
 
 import json
 import re
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from e2e.commands import QUICK, left_behind, run_rounds, webdyno, webdyno_here
+from e2e.commands import (
+    QUICK,
+    left_behind,
+    run_rounds,
+    started_webdyno,
+    wait_for,
+    webdyno,
+    webdyno_here,
+)
 from webdyno.lab.history import read_history
 from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
@@ -137,6 +146,19 @@ def test_what_is_not_committed_is_told_where_nothing_is_measured(repository: Pat
     done = webdyno_here("gate", "--base=slower", "--head=HEAD", folder=repository)
     assert "nothing changed" in done.stdout
     assert "--head HEAD excludes the changes of the working tree" in done.stderr
+
+
+def test_an_endpoint_that_is_missing_is_told_before_any_other_is_measured(
+    repository: Path,
+) -> None:
+    asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--path=/nowhere", "--yes")
+    with started_webdyno(*asked, "--output=run", "--time=60s", folder=repository) as process:
+        wait_for(repository / "run/slots.jsonl", lines=4)  # a session, what ends a point, a pilot
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == Exit.INTERRUPTED, told
+    missing = told.index("/nowhere: variant baseline answered 404 to /nowhere")
+    assert missing < told.index("pilot: ")
 
 
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:

@@ -51,11 +51,14 @@ def look_first(point: RunningPoint) -> None:
             by_rules=True,
         )
     point.used_s += time.monotonic() - began
-    for said in question_of(point.experiment).told_by(point.data, preflight):
-        point.progress.notice(said)
+    told = question_of(point.experiment).told_by(point.data, preflight)
     if differences := response_differences(preflight, point.experiment):
         point.keep(preflight)
         give_up(point, 0, differences)
+        if point.data.point.levels and point.has_stopped and not told:  # others are measured
+            told = [f"{point.data.point.label}: {differences[0].what}"]
+    for said in told:
+        point.progress.notice(said)
 
 
 class Unlike(NamedTuple):
