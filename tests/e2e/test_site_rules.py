@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from e2e.commands import FEW, webdyno
 from webdyno.model.exit_codes import Exit
 
@@ -47,3 +49,19 @@ def test_another_object(tmp_path: Path) -> None:
 def test_a_response_without_a_date(tmp_path: Path) -> None:
     told = refused(tmp_path, "'{}' --undated")
     assert "answered /json without the header Date" in " ".join(told.split())
+
+
+@pytest.mark.long
+def test_a_ranking_goes_on_without_it(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    program = f"cmd:{sys.executable} program.py $PORT"
+    systems = (
+        f"one={program} '{{}}'",
+        f"cheat={program} '{{\"more\": 1}}'",
+        f"two={program} '{{}} '",
+    )
+    words = ("compare", *systems, "--site", "json", *FEW, "--output=run")
+    done = webdyno(*words, folder=tmp_path)
+    assert "cheat" in done.stderr
+    assert "the run continues without it" in " ".join(done.stderr.split())
+    assert "RANKING" in done.stdout
