@@ -21,6 +21,7 @@ from webdyno.model.point import plan_points
 from webdyno.model.records import PreflightRecord, Response
 from webdyno.run.backend import Questions
 from webdyno.run.local_backend import Agent, OpenTestbeds
+from webdyno.run.pilot import is_before_pilots
 from webdyno.run.planned import MOST_CERTIFIED, PlannedVariant, plan_variants
 from webdyno.run.point import RunningPoint, in_state, prepared
 from webdyno.run.preflight import with_differences
@@ -29,6 +30,12 @@ from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 
 UNLIKE = "for what isn't answered here as in the log"
+
+
+def is_before_look(point: RunningPoint) -> bool:
+    """Whether variants are to be looked at first: before pilots, and where sites have rules."""
+    has_rules = any(variant.site.rules for variant in point.variants)
+    return is_before_pilots(point) or (has_rules and not point.finished_rounds)
 
 
 def look_first(point: RunningPoint) -> None:

@@ -26,11 +26,11 @@ from webdyno.model.records import SessionRecord, StopRecord
 from webdyno.model.run import ROUNDS_FOLDER, RunHead, folder_under_runs
 from webdyno.run.backend import Backend, HostLost, LinkCut
 from webdyno.run.budget import overrun_warning
-from webdyno.run.first_look import look_first
+from webdyno.run.first_look import is_before_look, look_first
 from webdyno.run.folder import RunFolder
 from webdyno.run.local_backend import LocalBackend
 from webdyno.run.long_look import run_long_looks
-from webdyno.run.pilot import is_before_pilots, run_pilots
+from webdyno.run.pilot import run_pilots
 from webdyno.run.planned import plan_variants
 from webdyno.run.point import Progress, RunningPoint
 from webdyno.run.redact import hide_in_files
@@ -183,7 +183,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
 
     The order is random in each turn, so that a drift of the machine weighs on all alike.
     """
-    turn = -1 if any(map(is_before_pilots, points)) else 0  # the first one only looks
+    turn = -1 if any(map(is_before_look, points)) else 0  # the first one only looks
     any_round = any(point.finished_rounds for point in points)
     generator_failed, cuts = False, 0
     looked_at, outlook = set[int](), None
@@ -195,7 +195,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
             began, number = time.monotonic(), point.finished_rounds + 1
             known_to_fail = point.failed
             try:
-                if is_before_pilots(point) and point.number not in looked_at:
+                if is_before_look(point) and point.number not in looked_at:
                     looked_at.add(point.number)
                     look_first(point)
                     continue  # what can't be compared is known of all of them before any round
