@@ -112,6 +112,8 @@ def test_a_command_that_does_not_work_is_told_before_anything_is_measured(
         ("url:ftp://127.0.0.1:1", "begins with http:// or https://"),
         ("url:https://127.0.0.1:1", "can't be asked over http but over https, h2"),
         ("url:http://198.51.100.1", "add --target-is-mine, which --yes doesn't stand for"),
+        ("url:http://0.0.0.0:8000", "nobody's address; give 127.0.0.1 for this machine"),
+        ("url:http://no-such-name.test", "isn't known on this machine; give an address"),
         ("url:http://127.0.0.1:1/x", "ends with its port"),
         ("rev:main", "is in no Git repository"),
         ("conf:server.py", "looks like no known server's"),

@@ -56,9 +56,18 @@ def _place(host: str, port: int, spec: TargetSpec) -> _Place:
     if host == LOCALHOST:
         return _Place(IPV4)
     try:
-        return _Place(str(ip_address(host)))
+        address = ip_address(host)
     except ValueError:
-        pass
+        return _looked_up(host, port, spec)
+    if address.is_unspecified:
+        raise UserError(
+            f"{spec.place}: {host} is where a server listens, and nobody's address; give "
+            f"{IPV4} for this machine"
+        )
+    return _Place(str(address))
+
+
+def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
     try:
         called = host.encode("idna").decode()
         found = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
@@ -67,10 +76,10 @@ def _place(host: str, port: int, spec: TargetSpec) -> _Place:
             f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
             f"as {_example()}"
         ) from None
-    address, *others = dict.fromkeys(str(it[4][0]) for it in found)
+    first, *others = dict.fromkeys(str(it[4][0]) for it in found)
     among = f", one of its {len(others) + 1} addresses" if others else ""
-    spec.tell(f"{host} is measured at {address}{among}")
-    return _Place(address, called)
+    spec.tell(f"{host} is measured at {first}{among}")
+    return _Place(first, called)
 
 
 def _example() -> str:

@@ -211,7 +211,8 @@ def _responses(slots: Sequence[SlotRecord]) -> Iterator[tuple[str, str]]:
     yield "Busiest client thread", f"{text.percent(busiest)} of its time"
     yield from _send_lag([slot.load for slot in slots if slot.load.loop == "open"])
     yield from _told("Servers' own counts", list(_own_counts(slots)))
-    yield "Server CPU read from", ", ".join(sorted({slot.servers.means for slot in slots}))
+    if means := sorted({slot.servers.means for slot in slots if slot.servers.cpu_s}):
+        yield "Server CPU read from", ", ".join(means)
 
 
 def _send_lag(loads: Sequence[LoadResult]) -> Iterator[tuple[str, str]]:

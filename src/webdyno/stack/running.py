@@ -18,7 +18,6 @@ from webdyno.host.this_machine import Testbed
 from webdyno.host.users import ServerUser, hand_over, make_private
 from webdyno.host.workspace import Workspace, home_folder, open_folder
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.format import latency
 from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
@@ -220,10 +219,7 @@ class RunningStack:
         if self.stack.runs_already:
             common = {"server CPUs": "as it was started", "memory limit": "as it was started"}
         if self.round_trip_s is not None:
-            common |= {
-                "machine": f"another one, {self._front.address.host}",
-                "network round trip": latency(self.round_trip_s * 1e6),
-            }
+            common["machine"] = f"another one, {self._front.address.host}"
         return common | {
             name if service is self._front else f"{role}: {name}": value
             for role, service in self._services.items()
