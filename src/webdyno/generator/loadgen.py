@@ -37,6 +37,8 @@ LOGIN = "login of user"
 LOGIN_PATIENCE_S = 600.0
 """How long all users together may take to log in: checking passwords takes servers long on purpose.
 """
+LOGIN_TIMEOUT_S = 60.0
+"""A response to a login at least has so long: a server with one worker checks one at a time."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 0.1, 3600.0
 """Windows of these lengths are requested as thirds of a slot; the engine takes them from 0.01 s."""
@@ -129,6 +131,7 @@ class Loadgen:
         if order.users is not None and order.users.login:
             asked = self._order(order)
             asked["session"]["only_login"] = True
+            asked["load"]["timeout_s"] = max(order.load.timeout_s, LOGIN_TIMEOUT_S)
             self._answer(order, asked, LOGIN_PATIENCE_S)
 
     def trace(self, order: LoadOrder) -> list[TracedResponse]:
