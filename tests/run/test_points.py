@@ -109,8 +109,8 @@ def test_logins_that_take_long_are_told_once(tmp_path: Path) -> None:
     with RunFolder.create(tmp_path / "run", simulated.head) as folder:
         progress = LineProgress(simulated.head, told.append)
         point = RunningPoint(simulated.data, [], NOWHERE, {}, folder, progress)
-        for took_s in (4.0, 22.0, 23.0):
-            point.tell_of_logins(64, took_s)
+        for users, took_s in ((64, 4.0), (8, 22.0), (64, 22.0), (64, 23.0)):
+            point.tell_of_logins(users, took_s)
     (said,) = (it for it in told if "to log in" in it)
     assert said.startswith("64 users took 22 s to log in, and will at each start: ")
 

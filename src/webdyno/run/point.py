@@ -39,6 +39,7 @@ from webdyno.stack.service import StackDied
 
 LONG_LOGINS_S = 5.0
 """Of all users at one start: worth a word, as a run has a dozen starts or more."""
+FEW_USERS = 8
 SHOWN_LINES = 15
 READ_BYTES = 16_384
 
@@ -139,12 +140,12 @@ class RunningPoint:
 
     def tell_of_logins(self, users: int, took_s: float) -> None:
         """Say once how a run gets shorter whose users take long to log in."""
-        if self._logins_told or took_s < LONG_LOGINS_S:
+        if self._logins_told or took_s < LONG_LOGINS_S or users <= FEW_USERS:
             return
         self._logins_told = True
         self.progress.notice(
             f"{count(users, 'user')} took {duration(took_s)} to log in, and will at each start: "
-            "servers check passwords slowly. Fewer connections (-c 8) shorten the run"
+            f"servers check passwords slowly. Fewer connections (-c {FEW_USERS}) shorten the run"
         )
 
     def _tell_patience(self) -> None:
