@@ -159,11 +159,26 @@ CASES = {
         {
             "requirements.txt": "django\ngunicorn\nmysqlclient\n",
             "manage.py": MANAGE,
-            "shop/settings.py": 'HOST = os.environ["SQL_HOST"]\n',
+            "shop/settings.py": 'HOST = os.environ["SQL_HOST"]\nUSER = env("SQL_USER")\n',
+        },
+        f"SQL_HOST=$DB_HOST SQL_USER=$DB_USER .venv/bin/gunicorn shop.wsgi {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        others={
+            "services": {"db": "mariadb"},
+            "setup": "export SQL_HOST=$DB_HOST SQL_USER=$DB_USER && "
+            ".venv/bin/python manage.py migrate --noinput >/dev/null",
+            "doubts": (),
+        },
+    ),
+    "Django whose database's address nobody reads": Case(
+        {
+            "requirements.txt": "django\ngunicorn\npsycopg\n",
+            "manage.py": MANAGE,
+            "shop/settings.py": 'HOST = os.environ["WHERE_DATA_IS"]\n',
         },
         f".venv/bin/gunicorn shop.wsgi {GUNICORN}",
         f"{VENV} -r requirements.txt",
-        says=("its settings want SQL_HOST", "it needs mariadb, and reads no DATABASE_URL"),
+        says=("its settings want WHERE_DATA_IS", "it needs postgresql, and reads no DATABASE_URL"),
     ),
     "Django that answers to a host": Case(
         {

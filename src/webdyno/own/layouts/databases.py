@@ -1,7 +1,7 @@
 """Databases that an application needs, where a service of the catalog can stand behind it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,20 @@ READ = {
 CONFIGURATIONS = (*("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml"),)
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is told of another one."""
+NAMED = re.compile(
+    r"\b(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_"
+    r"(?P<part>HOST(?:NAME)?|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
+)
+"""Variables of an application's own for the parts of a database's address."""
+PARTS = {
+    **dict.fromkeys(("HOST", "HOSTNAME"), "$DB_HOST"),
+    "PORT": "$DB_PORT",
+    **dict.fromkeys(("USER", "USERNAME"), "$DB_USER"),
+    **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
+    **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
+}
+OF_MARIADB = {f"$MYSQL_{it}" for it in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
+"""Those that are told anyway."""
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
     "it needs {service}, and reads no DATABASE_URL: give its address by environment.NAME below "
@@ -52,14 +66,40 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     if SQLITE.search(text):
         told = (IN_A_FILE.format(service=found["db"]),) if "db" in found else ()
         return replace(app, setup=None, notes=(*app.notes, *told))
+    named = _named(text)
+    if "db" not in found and named:
+        found |= {ROLES[it]: it for it in reversed(needed) if ROLES[it] == "db"}
     lacking = [it for it in needed if it != "redis" and it not in found.values()]
     if lacking and "db" not in found:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
     if "db" not in found:
         return replace(app, services=found, setup=None)
-    steps = filter(None, (app.prepare, app.setup))
+    setup = " && ".join(filter(None, (app.prepare, app.setup)))
     services = dict(sorted(found.items(), reverse=True))
-    return replace(app, services=services, setup=" && ".join(steps) or None, prepare=None)
+    return _told_by(named, replace(app, services=services, setup=setup or None, prepare=None))
+
+
+def _named(text: str) -> dict[str, str]:
+    """Give an application's own variables for a database, each with the one that tells it.
+
+    None without one for the host: the others may be of something else.
+    """
+    found = {it[0]: PARTS[it["part"]] for it in NAMED.finditer(text)}
+    if PARTS["HOST"] not in found.values():
+        return {}
+    known = {*PARTS.values(), *OF_MARIADB}
+    return {name: it for name, it in sorted(found.items()) if f"${name}" not in known}
+
+
+def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
+    """Have a program, and what fills its database, find that by its own variables."""
+    if not named or not app.start:
+        return app
+    pairs = " ".join(f"{name}={it}" for name, it in named.items())
+    exported = f"export {pairs} && "
+    is_plain = not re.search(r"[&|;]", app.start)
+    start = f"{pairs} {app.start}" if is_plain else exported + app.start
+    return replace(app, start=start, setup=app.setup and exported + app.setup)
 
 
 def _needed(folder: Path, text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.own.layouts.databases import NAMED
 from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
 from webdyno.own.layouts.python_tools import Installing
 
@@ -150,7 +151,8 @@ def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
         yield f"DEBUG is True in {settings.module}: it is slower than in production"
     if _answers_nobody(HOSTS.search(settings.text)) and not DEBUGS.search(settings.text):
         yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
-    lacking = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
+    wanted = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
+    lacking = {it for it in wanted if not NAMED.fullmatch(it)}
     if lacking:
         names = ", ".join(sorted(lacking))
         yield f"its settings want {names}: add them as environment.NAME below [app]"
