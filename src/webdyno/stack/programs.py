@@ -204,7 +204,8 @@ def _build(service: Service) -> BuildSteps:
 def _cache(user: ServerUser | None) -> Path:
     """Give the folder of kept programs: the system's where root builds, else the user's."""
     said = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(said) if said.startswith("/") else home_of(None) / ".cache"
+    home = Path(os.environ.get("HOME") or home_of(None))
+    base = Path(said) if said.startswith("/") else home / ".cache"
     return (base if user is None else SYSTEM_CACHE) / "webdyno" / "programs"
 
 
