@@ -11,7 +11,9 @@ from webdyno.cli import app
 from webdyno.cli.help import FIRST_PAGE, GROUPS, RARE
 from webdyno.model.command import COMMANDS
 
-LINES, COLUMNS = 60, 80
+LINES = {"--help": 60, "--help-all": 75}
+"""What is asked for in full may scroll a little."""
+COLUMNS = 80
 
 
 def page(words: list[str], folder: Path) -> str:
@@ -20,11 +22,11 @@ def page(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("flag", ["--help", "--help-all"])
+@pytest.mark.parametrize("flag", LINES)
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_a_page_fits_a_terminal(name: str, flag: str, tmp_path: Path) -> None:
     lines = page([name, flag] if name else [flag], tmp_path).splitlines()
-    assert len(lines) <= LINES
+    assert len(lines) <= LINES[flag]
     assert max(map(len, lines)) <= COLUMNS
 
 

@@ -42,6 +42,7 @@ RARE = {
     *("--cookies", "--exclude-saturated", "--window", "--source", "--idle", "--slow-readers"),
     *("--slow-rate", "--http2", "--streams", "--cacert", "--insecure", "--tls-resumption"),
     *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up"),
+    *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
 }
 """A command's own flags that only `--help-all` shows."""
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)
