@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webdyno.model.capacity import CapacitySettings, Trial
-from webdyno.run.capacity import Ask, next_trial
+from webdyno.search.capacity import Ask, next_trial
 
 Times = NDArray[np.float64]
 RAMP_UP = 0.25

@@ -18,7 +18,8 @@ from webdyno.model.capacity import (
     objective,
     trial_of,
 )
-from webdyno.run.capacity import abort_rule, next_trial
+from webdyno.run.capacity import abort_rule
+from webdyno.search.capacity import next_trial
 
 SLO = CapacitySettings(slo=["p99<5ms"])
 SERVICE_S = 1e-4
