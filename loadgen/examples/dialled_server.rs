@@ -11,7 +11,7 @@
 //! the other, each served so long by the clock, all the same or (`--service exponential`)
 //! exponentially distributed. Such requests cost next to nothing, so give them `--cost-us 0`. With
 //! `--collapse-rps` a worker to which more come (in a tenth of a second) serves ten times as slowly
-//! from then on.
+//! from then on. With `--shed-rps` it refuses what is more than that, at once and by a 503.
 //! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
 //! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever, and
 //! `--leak-bytes-per-s` so much in each second, whatever is asked.
@@ -37,6 +37,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const NS_PER_S: f64 = 1e9;
 /// Over which a worker sees how many requests come in.
@@ -71,6 +72,9 @@ struct Options {
     /// Requests per second, in a tenth of it, that a worker survives; none collapses at 0.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     collapse_rps: f64,
+    /// Requests per second, in a tenth of it, that a worker takes; it refuses the rest. 0 takes all.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    shed_rps: f64,
     /// At the start requests cost this share more; it fades exponentially.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     slow_start: f64,
@@ -167,10 +171,10 @@ impl Desk {
         }
     }
 
-    fn answer(&self, name: u64) {
+    fn answer(&self, name: u64, bytes: &[u8]) {
         let mut connections = self.open();
         if let Some(connection) = connections.get_mut(&name)
-            && connection.socket.write_all(ANSWER).is_err()
+            && connection.socket.write_all(bytes).is_err()
         {
             connections.remove(&name);
         }
@@ -190,6 +194,8 @@ struct Worker {
     /// When the requests of the last tenth of a second came, if that matters.
     arrivals: VecDeque<f64>,
     collapsed: bool,
+    /// When the requests of the last tenth of a second came that it took.
+    taken: VecDeque<f64>,
     leaked: Vec<Vec<u8>>,
 }
 
@@ -204,6 +210,7 @@ impl Worker {
             served_ns: 0.0,
             arrivals: VecDeque::new(),
             collapsed: false,
+            taken: VecDeque::new(),
             leaked: Vec::new(),
         }
     }
@@ -225,6 +232,10 @@ impl Worker {
             for event in events.drain(..) {
                 let name = event.data.u64();
                 if self.desk.read(name) {
+                    if self.sheds(now_ns) {
+                        self.desk.answer(name, REFUSAL);
+                        continue;
+                    }
                     let ready_ns = self.ready_ns(now_ns);
                     self.resting.push_back((ready_ns, name));
                 }
@@ -235,7 +246,7 @@ impl Worker {
                 if self.options.leak_bytes > 0 {
                     self.leaked.push(vec![1; self.options.leak_bytes]);
                 }
-                self.desk.answer(name);
+                self.desk.answer(name, ANSWER);
             }
         }
     }
@@ -279,6 +290,22 @@ impl Worker {
         }
         self.collapsed |=
             self.arrivals.len() as f64 * NS_PER_S / SEEN_NS > self.options.collapse_rps;
+    }
+
+    /// Whether it refuses a request that has just come: it took enough in the last tenth of a second.
+    fn sheds(&mut self, now_ns: f64) -> bool {
+        let most = self.options.shed_rps * SEEN_NS / NS_PER_S;
+        if most == 0.0 {
+            return false;
+        }
+        while self.taken.front().is_some_and(|came_ns| *came_ns < now_ns - SEEN_NS) {
+            self.taken.pop_front();
+        }
+        let is_full = (self.taken.len() + 1) as f64 > most;
+        if !is_full {
+            self.taken.push_back(now_ns);
+        }
+        is_full
     }
 
     /// Gives how long there is nothing to do; for ever when nothing rests.

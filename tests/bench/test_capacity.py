@@ -13,6 +13,7 @@ from bench.outcomes import outcome
 from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.judge.overload import overloads
 from webdyno.lab.lines import LineProgress
 from webdyno.model.base import Interval
 from webdyno.model.capacity import Trial, capacity_of
@@ -38,14 +39,53 @@ def test_a_round_finds_the_capacity_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Trials are short, so that only gross mistakes are seen: a tenth, or a server left down."""
+    folder = one_round(
+        tmp_path, monkeypatch, 20.0, lasting={}, collapsing={"collapse_rps": COLLAPSE_RPS}
+    )
+    lasting, collapsing = (trials(folder, variant) for variant in ("lasting", "collapsing"))
+    assert capacity_of(lasting) == pytest.approx(1e6 / SERVICE_US, rel=0.1)
+    assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
+    assert {it.start for it in lasting} == {0}
+    assert max(it.start for it in collapsing) > 0
+
+
+@pytest.mark.measures
+def test_what_servers_do_beyond_their_capacity_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One refuses what is too much, and one collapses."""
+    folder = one_round(
+        tmp_path,
+        monkeypatch,
+        400.0,
+        sheds={"shed_rps": COLLAPSE_RPS},
+        collapses={"collapse_rps": COLLAPSE_RPS},
+    )
+    data = folder.data().points[0]
+    sheds, collapses = overloads(data)
+    assert {it.times for it in (sheds, collapses)} == {1.2}
+    assert sheds.of_capacity
+    assert sheds.of_capacity.median == pytest.approx(1, abs=0.1)
+    assert sheds.failed
+    assert sheds.failed.median == pytest.approx(1 - 1 / 1.2, abs=0.05)
+    assert sheds.back == 1
+    assert collapses.of_capacity
+    assert collapses.of_capacity.median < 0.1
+    assert not collapses.back
+
+
+def one_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget_s: float, **variants: dict[str, float]
+) -> RunFolder:
+    """Search in one round, with trials so short that it takes seconds."""
     fixed = {"service_us": SERVICE_US, "cost_us": 0, "workers": 1}
     told = {
         "title": "t",
         "question": "q?",
         "site": "dialled",
         "variants": {
-            "lasting": {"stack": "dialled", "settings": fixed},
-            "collapsing": {"stack": "dialled", "settings": fixed | {"collapse_rps": COLLAPSE_RPS}},
+            name: {"stack": "dialled", "settings": fixed | settings}
+            for name, settings in variants.items()
         },
         "capacity": {
             "slo": [f"p99<{WITHIN_US / 1000:g}ms"],
@@ -53,7 +93,7 @@ def test_a_round_finds_the_capacity_of_each(
             "longest_trial_s": 0.5,
         },
         "load": {"timeout_s": 1.0},
-        "measure": {"seed": 1, "budget_s": 20.0},
+        "measure": {"seed": 1, "budget_s": budget_s},
     }
     with truth.own_program() as program:
         monkeypatch.setenv("PATH", str(program.parent), prepend=":")
@@ -66,11 +106,7 @@ def test_a_round_finds_the_capacity_of_each(
             measure_run(folder, OneRound(folder.head, print))
     if late := woken_late(folder):
         pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
-    lasting, collapsing = (trials(folder, variant) for variant in ("lasting", "collapsing"))
-    assert capacity_of(lasting) == pytest.approx(1e6 / SERVICE_US, rel=0.1)
-    assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
-    assert {it.start for it in lasting} == {0}
-    assert max(it.start for it in collapsing) > 0
+    return folder
 
 
 def woken_late(folder: RunFolder) -> float | None:

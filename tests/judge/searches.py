@@ -1,6 +1,6 @@
 """Simulated searches for the capacity: planted trials."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 from random import Random
@@ -12,7 +12,7 @@ from webdyno.model.load_result import Connections, KeepAliveResult, Times
 from webdyno.model.measure import Measure
 from webdyno.model.records import Record, RoundRecord, SlotRecord
 
-ROUNDS, TRIAL_S = 8, 4.0
+ROUNDS, TRIAL_S, OVERLOAD_S = 8, 4.0, 2.0
 STEPS = (0.7, 0.9, 0.97, 1.03, 1.1, 1.3)
 """Rates that are tried, in capacities."""
 
@@ -26,6 +26,12 @@ class Variant:
     comes_back: bool = True
     holds: bool = True
     server_closes: bool = False
+    stalls: bool = False
+    """Whether stalls make its trials fail."""
+    beyond: float | None = None
+    """Its goodput at any overload, as a share of its capacity; None where none is tried."""
+    back_s: float | None = 0.3
+    """How long it takes to come back from one; None for longer than that is awaited."""
     latency_us: float = 500.0
     """Mean time of a response."""
     probed: Callable[[SlotRecord], SlotRecord] | None = None
@@ -45,6 +51,7 @@ def searched(*, slo: Sequence[str] = ("p99<50ms",), **variants: Variant) -> Simu
     random, records = Random(1), list[Record]()
     for round_number in range(1, ROUNDS + 1):
         order: list[str] = []
+        took_s = 60.0 + 8.0 * sum(variant.beyond is not None for variant in variants.values())
         for name, variant in variants.items():
             limit_rps = min(variant.capacity_rps, variant.client_rps) * exp(random.gauss(0, 0.02))
             tried: list[tuple[float, Purpose]] = [(limit_rps * step, "search") for step in STEPS]
@@ -61,13 +68,46 @@ def searched(*, slo: Sequence[str] = ("p99<50ms",), **variants: Variant) -> Simu
                     beyond=[due // 2 if late else 0, *[0] * (len(slo) - 1)],
                     allowed=[objective(it).allowed for it in slo],
                     client_limited=rate_rps > variant.client_rps,
+                    stalled_s=0.2 if late and variant.stalls else 0.0,
                 )
                 records.append(slot(round_number, len(order), name, trial, variant))
                 order.append(name)
+            if variant.beyond is not None:
+                times = (1.2, 2.0)[(round_number - 1) % 2]
+                for trial in overload(limit_rps, times, variant, slo):
+                    records.append(slot(round_number, len(order), name, trial, variant))
+                    order.append(name)
         records.append(
-            RoundRecord(round=round_number, order=order, started_at=START, took_s=60.0, ready_s={})
+            RoundRecord(
+                round=round_number, order=order, started_at=START, took_s=took_s, ready_s={}
+            )
         )
     return SimulatedRun(head.model_copy(update={"experiment": experiment}), records)
+
+
+def overload(
+    capacity_rps: float, times: float, variant: Variant, slo: Sequence[str]
+) -> Iterator[Trial]:
+    """A multiple of the capacity, then half of it."""
+    due = round(times * capacity_rps * OVERLOAD_S)
+    good = round((variant.beyond or 0.0) * capacity_rps * OVERLOAD_S)
+    over = Trial(
+        purpose="overload",
+        rate_rps=times * capacity_rps,
+        length_s=OVERLOAD_S,
+        asked=due,
+        beyond=[due - good, *[0] * (len(slo) - 1)],
+        allowed=[objective(it).allowed for it in slo],
+        times=times,
+    )
+    yield over
+    yield over.replace(
+        purpose="return",
+        rate_rps=capacity_rps / 2,
+        asked=round(capacity_rps / 2 * OVERLOAD_S),
+        beyond=[0] * len(slo),
+        back_s=variant.back_s,
+    )
 
 
 def slot(round_number: int, position: int, name: str, trial: Trial, variant: Variant) -> SlotRecord:

@@ -7,6 +7,7 @@ from builders import SimulatedRun, run_head
 from judge.searches import Variant, searched
 from judge.stretches import Truth, stretch
 from webdyno.judge import decide, judge
+from webdyno.judge.look_length import doubtful
 from webdyno.judge.sentences import sentence
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.experiment import Experiment
@@ -150,6 +151,33 @@ def test_a_server_whose_stalls_break_the_objective_has_no_capacity() -> None:
     assert "stalls of" in found.what
 
 
+def first_rounds(run: SimulatedRun, rounds: int) -> SimulatedRun:
+    return SimulatedRun(run.head, [it for it in run.records if (it.round or 0) <= rounds])
+
+
+def test_a_server_that_stalls_in_trials_is_looked_at_before_another_round() -> None:
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000, stalls=True))
+    once = first_rounds(run, 1)
+    assert list(doubtful(once.data)) == ["nginx"]
+    assert not doubtful(first_rounds(run, 0).data)
+    stalling = confirmed(once, Truth(every_s=6.0, stall_s=1.0, looked_s=30.0), beyond=1_600)
+    stop = decide(stalling.data, elapsed_s=100.0)
+    assert stop
+    assert (stop.reason, stop.why) == ("nothing-valid", "variant nginx has no capacity in 1 round")
+    assert judge(stalling.data).verdict is Verdict.INVALID
+
+
+def test_one_whose_objectives_hold_for_longer_all_the_same_goes_on() -> None:
+    run = searched(apache=Variant(15_000), nginx=Variant(50_000, stalls=True))
+    looked = confirmed(first_rounds(run, 1), Truth(looked_s=30.0), beyond=5)
+    assert decide(looked.data, elapsed_s=100.0) is None
+    assert not doubtful(looked.data)
+    later = [it for it in run.records if (it.round or 0) > 1]
+    whole = SimulatedRun(run.head, [*looked.records, *later])
+    assert not doubtful(whole.data), "once is enough"
+    assert not whole.data.looks, "the last one is made at the capacity that all rounds found"
+
+
 def test_a_capacity_that_doesnt_hold_for_longer_is_no_verdict() -> None:
     run = searched(apache=Variant(15_000), nginx=Variant(50_000))
     judged = judge(confirmed(run, Truth(looked_s=30.0), beyond=300).data)
@@ -179,6 +207,16 @@ def test_a_capacity_that_ended_with_the_connections_leaves_the_ratio_one_end() -
     assert "(95% CI from 3.2" in sentence(found)
     (turned,) = judge(searched(nginx=crowded, apache=Variant(15_000)).data).comparisons
     assert "at most 0.3" in sentence(turned)
+
+
+@pytest.mark.parametrize("slower", ["apache", "nginx"])
+def test_who_is_better_isnt_known_where_the_slower_one_was_limited_by_the_load(slower: str) -> None:
+    limited, other = Variant(15_000, latency_us=1_250 * 50 / 15), Variant(50_000)
+    apache, nginx = (limited, other) if slower == "apache" else (other, limited)
+    judged = judge(searched(apache=apache, nginx=nginx).data)
+    assert judged.verdict is Verdict.INCONCLUSIVE
+    assert judged.comparisons[0].limited_by == {slower: "load"}
+    assert f"but {slower} was load-limited, and may take more than found" in judged.headline
 
 
 def test_of_two_such_capacities_neither_end_is_known() -> None:

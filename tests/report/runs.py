@@ -254,8 +254,8 @@ def capacities() -> SimulatedRun:
     """What two servers can take, one of them until its CPUs are busy; two objectives."""
     slo = ["p99<50ms", "failures<0.1%"]
     variants = {
-        "apache-event": Variant(15_000, probed=_busy),
-        "nginx": Variant(50_000, latency_us=1_250),
+        "apache-event": Variant(15_000, probed=_busy, beyond=0.0, back_s=None),
+        "nginx": Variant(50_000, latency_us=1_250, beyond=0.97),
     }
     run = searched(slo=slo, **variants)
     title = {"title": "nginx against apache-event", "question": "Which can take more?"}

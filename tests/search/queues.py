@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from webdyno.model.capacity import CapacitySettings, Trial
-from webdyno.search.capacity import Ask, next_trial
+from webdyno.model.capacity import MOST_DECIDING, CapacitySettings, Trial
+from webdyno.search.capacity import Ask, Begin, next_trial
 
 Times = NDArray[np.float64]
 RAMP_UP = 0.25
@@ -64,10 +64,16 @@ def tried(queue: Queue, ask: Ask, settings: CapacitySettings, client_rps: float)
 
 
 def search(
-    queue: Queue, settings: CapacitySettings, closed_rps: float, client_rps: float = 1e9
+    queue: Queue,
+    settings: CapacitySettings,
+    closed_rps: float,
+    client_rps: float = 1e9,
+    near_rps: float | None = None,
+    deciding: int = MOST_DECIDING,
 ) -> list[Trial]:
     """Search once."""
     trials: list[Trial] = []
-    while ask := next_trial(trials, settings, closed_rps):
+    begin = Begin(closed_rps, near_rps, deciding)
+    while ask := next_trial(trials, settings, begin):
         trials.append(tried(queue, ask, settings, client_rps))
     return trials

@@ -19,7 +19,7 @@ from webdyno.model.capacity import (
     trial_of,
 )
 from webdyno.run.capacity import abort_rule
-from webdyno.search.capacity import next_trial
+from webdyno.search.capacity import Begin, next_trial
 
 SLO = CapacitySettings(slo=["p99<5ms"])
 SERVICE_S = 1e-4
@@ -69,6 +69,45 @@ def test_it_begins_anywhere(closed_rps: float) -> None:
         for n in range(4)
     ]
     assert abs(np.mean(errors)) < 0.03
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 1.0, 1.1, 3.0])
+def test_it_leaves_where_the_rounds_before_ended(share: float) -> None:
+    errors = []
+    for seed in range(SEARCHES):
+        queue = Queue(SERVICE_S, True, np.random.default_rng(seed))
+        trials = search(queue, SLO, 1 / SERVICE_S, near_rps=share * TRUTH)
+        errors.append(log(found(trials) / TRUTH))
+    assert abs(np.mean(errors)) < 0.01
+    assert np.std(errors) < 0.025
+
+
+def test_with_less_time_fewer_trials_decide() -> None:
+    def took_s(deciding: int) -> float:
+        queue = Queue(SERVICE_S, True, np.random.default_rng(1))
+        trials = search(queue, SLO, 1 / SERVICE_S, near_rps=TRUTH, deciding=deciding)
+        return sum(it.length_s for it in trials)
+
+    assert took_s(deciding=1) < 0.6 * took_s(deciding=4)
+
+
+def test_a_bad_place_to_begin_costs_a_search_few_trials() -> None:
+    """A closed loop tells little of a capacity under a strict objective."""
+    strict = CapacitySettings(slo=["p99<0.5ms"])
+
+    def trials(near_rps: float | None) -> int:
+        queue = Queue(SERVICE_S, True, np.random.default_rng(1))
+        return len(search(queue, strict, 1 / SERVICE_S, near_rps=near_rps))
+
+    truth = capacity_of_mm1(SERVICE_S, 5e-4, ALLOWED)
+    assert trials(near_rps=truth) < trials(near_rps=None)
+
+
+def test_a_collapse_is_found_again_where_it_was() -> None:
+    for seed in range(4):
+        queue = Queue(SERVICE_S, False, np.random.default_rng(seed), collapses_at=7000)
+        trials = search(queue, SLO, 1 / SERVICE_S, near_rps=7100)
+        assert found(trials) == pytest.approx(7000, rel=0.02)
 
 
 def test_servers_that_do_not_come_back_are_started_anew_after_each_overload() -> None:
@@ -132,7 +171,7 @@ def test_where_nothing_holds_there_is_no_capacity() -> None:
     queue = Queue(0.03, False, np.random.default_rng(1))
     trials = search(queue, SLO, closed_rps=30)
     assert capacity_of(trials) is None
-    assert next_trial(trials, SLO, 30) is None
+    assert next_trial(trials, SLO, Begin(30)) is None
 
 
 def test_a_client_that_is_late_at_any_rate_ends_the_search() -> None:

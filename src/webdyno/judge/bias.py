@@ -7,7 +7,7 @@ both variants. docs/validation/method.md, "Bias bounds", derives the bounds.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, isfinite
+from math import exp, inf, isfinite
 from statistics import fmean
 
 import numpy as np
@@ -32,6 +32,7 @@ from webdyno.judge.bounds import (
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
 from webdyno.judge.log_ratios import later_bounds, times_of_look
 from webdyno.judge.point_data import PointData
+from webdyno.judge.saturation import saturation
 from webdyno.judge.validity.client import (
     CLIENT_CEILING,
     CLIENT_LIMITED,
@@ -301,16 +302,23 @@ def _turned(bounds: Sequence[Bound]) -> list[Bound]:
 
 
 def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | None:
-    """Tell what kept a variant from being faster, client or link, if one of them did."""
+    """Tell what kept a variant from being faster, client, link or load, if one of them did."""
     mine = data.of_variant(variant)
     if rule.kind == "capacity" and mine:
-        return "client" if client_was_the_limit(data, variant) else None
+        return _capacity_limited_by(data, variant)
     if rule.kind != "throughput" or not mine:
         return None
     held = [slot for slot in mine if CLIENT_LIMITED.broken(slot) or CLIENT_CEILING.broken(slot)]
     if len(held) > TOO_MANY_EXCLUDED * len(mine):
         return "client"
     return "link" if link_limited(mine) else None
+
+
+def _capacity_limited_by(data: PointData, variant: str) -> LimitedBy | None:
+    if client_was_the_limit(data, variant):
+        return "client"
+    bounds = {found.variant for found in saturation(data) if found.is_lower_bound}
+    return "load" if variant in bounds else None
 
 
 @dataclass(frozen=True)
@@ -335,8 +343,9 @@ class Evidence:
 def evidence_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> Evidence:
     """Bound the bias of a comparison from probe readings.
 
-    A saturated client may have kept a variant from being faster. A link that is full is a part of
-    the experiment: over it nothing is faster.
+    A saturated client may have kept a variant from being faster, and so may a load whose
+    connections are used up. A link that is full is a part of the experiment: over it nothing is
+    faster.
     """
     bounds, limits = {}, {}
     for name, other in ((variant, baseline), (baseline, variant)):
@@ -346,6 +355,8 @@ def evidence_of(data: PointData, variant: str, baseline: str, rule: MetricRule) 
             limits[name] = limit
         if limit == "client":
             bounds[name].append(client_limited(data, name, rule))
+        if limit == "load":
+            bounds[name].append(Bound("load-limited", down=inf))
     return Evidence(
         together=of_ratio(bounds[variant], bounds[baseline]),
         biases=[

@@ -1,7 +1,6 @@
 """The whole judgement of a run: comparisons on every metric, warnings, one sentence."""
 
-from collections.abc import Collection, Sequence
-from math import exp
+from collections.abc import Sequence
 from statistics import median
 
 from webdyno.judge.comparison import (
@@ -11,7 +10,7 @@ from webdyno.judge.comparison import (
     variant_value,
 )
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
-from webdyno.judge.interval import LARGEST_LOG
+from webdyno.judge.overload import overloads
 from webdyno.judge.point_data import PointData
 from webdyno.judge.saturation import saturation
 from webdyno.judge.sentences import headline, plainly
@@ -47,8 +46,6 @@ WEIGHT = (
     Verdict.EQUIVALENT,
 )
 """With several variants the run's verdict is the first of these that any comparison has."""
-LEAST_RATIO, LARGEST_RATIO = exp(-LARGEST_LOG), exp(LARGEST_LOG)
-"""The ends of an interval that nothing bounds."""
 CLEAR = {Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT}
 
 
@@ -68,11 +65,8 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     warnings += same_variant_warnings(comparisons)
-    full = list(saturation(data, variants))
-    bounds = {each.variant for each in full if each.is_lower_bound}
     comparisons = [
-        _limited_by_load(_with_clear_one(comparison, comparisons, decide_on), bounds)
-        for comparison in comparisons
+        _with_clear_one(comparison, comparisons, decide_on) for comparison in comparisons
     ]
     asked = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
@@ -96,7 +90,8 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         endpoints=[_endpoint_unless_invalid(judgement, warnings) for judgement in apart],
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
-        saturation=full,
+        saturation=saturation(valid_for(data, CAPACITY)),
+        overloads=list(overloads(data)),
         stopped_because=data.stop.why if data.stop else None,
         rounds=len(data.rounds),
     )
@@ -183,23 +178,6 @@ def _with_clear_one(
     )
     said = next(map(plainly, clear), None)
     return comparison.replace(clear_beside=said and f"clear is that {said}")
-
-
-def _limited_by_load(comparison: Comparison, bounds: Collection[str]) -> Comparison:
-    """Leave the ratio of capacities one end where one of both is only a lower bound.
-
-    Where both are, the ratio tells nothing: the headline says so.
-    """
-    a, b = comparison.a, comparison.b
-    limited = [variant for variant in (a, b) if variant in bounds]
-    wide = comparison.decisive
-    if comparison.metric != CAPACITY or not limited or wide is None:
-        return comparison
-    limits = dict.fromkeys(limited, "load") | comparison.limited_by
-    if len(limits) == 2:
-        return comparison.replace(limited_by=limits)
-    one_sided = wide.replace(high=LARGEST_RATIO) if a in limits else wide.replace(low=LEAST_RATIO)
-    return comparison.replace(limited_by=limits, worst_case=one_sided, rules_out=None)
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:

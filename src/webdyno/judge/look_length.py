@@ -1,11 +1,11 @@
 """How long each variant is looked at after the rounds, and whether that was done."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from webdyno.judge.long_look import look_at, seen_in
 from webdyno.judge.look_course import changes_no_more
 from webdyno.judge.look_records import length_s
-from webdyno.judge.point_data import PointData
+from webdyno.judge.point_data import PointData, look_parts
 from webdyno.judge.questions import question_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.long_look import LookEnd, Stall
@@ -28,11 +28,7 @@ def lacking_looks(data: PointData) -> list[str]:
     stop, question = data.stop, question_of(data.experiment)
     if stop is None or stop.reason in WITHOUT_ANSWER or not question.long_look_s:
         return []
-    over = {
-        record.variant
-        for record in data.records
-        if isinstance(record, LongLookRecord) and record.ended_by
-    }
+    over = {variant for variant, parts in look_parts(data.records).items() if parts[-1].ended_by}
     return [
         variant
         for variant in question.next_variants(data)
@@ -40,13 +36,15 @@ def lacking_looks(data: PointData) -> list[str]:
     ]
 
 
+def doubtful(data: PointData) -> Collection[str]:
+    """Name the variants to look at before another round: it may be in vain."""
+    question = question_of(data.experiment)
+    return question.loading.doubtful(data) if data.rounds and question.long_look_s else ()
+
+
 def look_parts_of(data: PointData, variant: str) -> list[LongLookRecord]:
     """Give what is on record of the long look at a variant."""
-    return [
-        record
-        for record in data.records
-        if isinstance(record, LongLookRecord) and record.variant == variant
-    ]
+    return look_parts(data.records).get(variant, [])
 
 
 def part_s(look_s: float) -> float:

@@ -88,7 +88,6 @@ class PointData:
         preflights: dict[int, PreflightRecord] = {}
         incidents: list[IncidentRecord] = []
         sessions: list[SessionRecord] = []
-        looks: dict[str, list[LongLookRecord]] = {}
         stop: StopRecord | None = None
         for record in records:
             match record:
@@ -104,8 +103,6 @@ class PointData:
                     stop = None
                 case PreflightRecord():
                     preflights[record.round] = record
-                case LongLookRecord():
-                    looks.setdefault(record.variant, []).append(record)
                 case IncidentRecord():
                     open_slots.pop(record.round, None)
                     incidents.append(record)
@@ -125,7 +122,7 @@ class PointData:
             preflights=tuple(preflights[number] for number in sorted(preflights)),
             incidents=tuple(incidents),
             sessions=tuple(sessions),
-            looks=tuple(look_at(*parts) for parts in looks.values()),
+            looks=tuple(look_at(*parts) for parts in look_parts(records).values()),
             stop=stop,
         )
 
@@ -246,6 +243,20 @@ class PointData:
             if told:
                 logs[this_round.record.round] = np.log(told)
         return logs
+
+
+def look_parts(records: Iterable[Record]) -> dict[str, list[LongLookRecord]]:
+    """Give the parts of each variant's long look.
+
+    One at a rate below a capacity counts for the rounds before it: more of them find another one.
+    """
+    parts: dict[str, list[LongLookRecord]] = {}
+    for record in records:
+        if isinstance(record, LongLookRecord):
+            parts.setdefault(record.variant, []).append(record)
+        elif isinstance(record, RoundRecord):
+            parts = {variant: those for variant, those in parts.items() if not those[0].trial}
+    return parts
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,18 @@ are connections, the next request waits for one. What servers count as the most 
 tells no more than that it may be so: an overload that was tried before counts as well.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from webdyno.judge.point_data import PointData
+from webdyno.judge.point_data import PointData, derived
 from webdyno.judge.validity.client import client_was_the_limit
 from webdyno.judge.validity.network import LINK_LIMIT, link_share
 from webdyno.judge.validity.servers import MEMORY_LIMIT
 from webdyno.model import format as text
 from webdyno.model.capacity import Trial
 from webdyno.model.explain import CountedResource, ResourceUse, Saturation
-from webdyno.model.judgement import VariantValue
 from webdyno.model.load_result import LoadResult
-from webdyno.model.metrics import CAPACITY
+from webdyno.model.metrics import CAPACITY, METRICS
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import CpuUse, Readings, ServerStatus
 from webdyno.model.records import SlotRecord
@@ -31,19 +30,16 @@ FULL = 0.9
 AT_THE_LIMIT = "What was saturated just below each capacity"
 
 
-def saturation(data: PointData, values: Sequence[VariantValue]) -> Iterator[Saturation]:
+@derived
+def saturation(data: PointData) -> list[Saturation]:
     """Tell what variants used near their capacities, where there are trials near these."""
-    for value in values:
-        if value.metric == CAPACITY:
-            by_round = dict(zip(value.rounds, value.by_round, strict=True))
-            if found := _saturation_of(data, value.variant, by_round):
-                yield found
+    found = (_saturation_of(data, variant) for variant in data.experiment.variants)
+    return [each for each in found if each]
 
 
-def _saturation_of(
-    data: PointData, variant: str, capacities_rps: Mapping[int, float]
-) -> Saturation | None:
-    """Tell what a variant used near its capacities, by round; None where there is no such trial."""
+def _saturation_of(data: PointData, variant: str) -> Saturation | None:
+    """Tell what a variant used near its capacities; None where there is no trial near these."""
+    capacities_rps = data.values(variant, METRICS[CAPACITY])
     near = [
         slot
         for this_round in data.rounds

@@ -189,13 +189,22 @@ def _asked(comparison: Comparison) -> str | None:
 def _needed(comparison: Comparison) -> Iterator[str]:
     if comparison.worst_case and comparison.sampling_verdict is not Verdict.INCONCLUSIVE:
         word = verdict_word(comparison.sampling_verdict or comparison.verdict, comparison.metric)
-        yield f"looks {word}, but interference could explain all of it"
+        yield f"looks {word}, but {_what_else(comparison)}"
     elif comparison.more_rounds is None or (comparison.more_minutes or 0.0) > MOST_MINUTES:
         yield "too close to call in reasonable time"
         return
     if comparison.more_rounds is not None and comparison.more_minutes is not None:
         took = minutes(comparison.more_minutes * 60)
         yield f"about {count(comparison.more_rounds, 'more round')} ({took}) should decide"
+
+
+def _what_else(comparison: Comparison) -> str:
+    """Say what may turn a verdict that the sampling CI alone would give."""
+    limits = {name: by for name, by in comparison.limited_by.items() if by != "link"}
+    limited = [f"{name} was {by}-limited" for name, by in limits.items()]
+    if limited:
+        return f"{listed(limited)}, and may {what_may_be(comparison)}"
+    return "interference could explain all of it"
 
 
 def ratio_words(compared: Sequence[Comparison]) -> list[str]:

@@ -89,6 +89,8 @@ STEEPEST, USUAL_STEEPNESS = 300.0, 30.0
 CLUSTERS = 64.0
 """Independent clusters of late responses in one of the longest trials, about: the dispersion."""
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
+MOST_DECIDING = 4
+"""Trials of full length in a search, each where the capacity seems to be by all before it."""
 USUAL_MEASURE_OF_SEARCH: dict[str, object] = {"decide_on": "capacity_rps", "budget_s": 600.0}
 """Searches take half a minute to a minute in each round."""
 
@@ -104,6 +106,12 @@ class CapacitySettings(Model):
     """See `load.send_lag_budget`."""
     width: Annotated[float, Field(ge=0.002, le=0.5)] = 0.05
     """How close a rate that passes and one that fails have to be before the deciding trials."""
+    overloads: Annotated[list[Annotated[float, Field(ge=1.05, le=10)]], Field(max_length=8)] = [
+        1.2,
+        2.0,
+    ]
+    """Multiples of the capacity that are tried after the search, in turns, a round each, where the
+    time is long enough."""
     longest_trial_s: Seconds | None = None
     """Length of the deciding trials, others take a quarter. By default 4 s or 50 times the longest
     latency allowed."""
@@ -162,8 +170,9 @@ class CapacitySettings(Model):
         }
 
 
-Purpose = Literal["search", "recovery"]
-"""Of a trial: to find the capacity; to see whether the servers come back after an overload."""
+Purpose = Literal["search", "recovery", "overload", "return"]
+"""Of a trial: to find the capacity; to see whether the servers come back after a rate was too high;
+to see what they do at a multiple of the capacity, and how long they take to come back from it."""
 
 
 class Trial(Model):
@@ -185,11 +194,22 @@ class Trial(Model):
     """By objective: share of them that may be."""
     client_limited: bool = False
     """Whether the load generator was too slow, so that what is beyond may be its doing."""
+    stalled_s: float = 0.0
+    """For how long the servers answered next to nothing, by their own doing."""
+    times: float | None = None
+    """At which multiple of the capacity an overload was, or the load after one."""
+    back_s: float | None = None
+    """After an overload: so long the objectives did not hold; None where they never did again."""
 
     @property
     def holds(self) -> bool:
         """Whether no more is beyond any objective than may be."""
         return Level(self.rate_rps, (self,)).excess <= 1
+
+    @property
+    def goodput_rps(self) -> float:
+        """Requests per second that were beyond no objective."""
+        return max(self.asked - max(it or 0 for it in self.beyond), 0) / self.length_s
 
 
 def trial_of(

@@ -170,6 +170,38 @@ class ResourceUse(Model):
     """Whether there was no more of it in most trials."""
 
 
+class OverRounds(Model):
+    """The same of some rounds: the least, the middle one, the most."""
+
+    least: float
+    median: float
+    most: float
+
+
+class Overload(Model):
+    """What a variant did when a multiple of its capacity was asked of it."""
+
+    variant: str
+    times: float
+    """The multiple."""
+    rounds: Count
+    """In which that was tried."""
+    offered_rps: Amount
+    goodput_rps: OverRounds | None
+    """Requests per second that were beyond no objective."""
+    of_capacity: OverRounds | None
+    """The same as a share of the round's capacity."""
+    failed: OverRounds | None
+    """Share of the requests, 0 to 1."""
+    p50_us: OverRounds | None
+    p99_us: OverRounds | None
+    back: Count
+    """Rounds in which half of the capacity was carried again within ten seconds."""
+    back_s: OverRounds | None
+    """How long that took from the end of the overload, in these rounds; at least the moment that
+    passes from one load to the next."""
+
+
 class Saturation(Model):
     """What a variant used just below its capacity, or at it."""
 

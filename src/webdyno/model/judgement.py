@@ -5,7 +5,15 @@ from enum import StrEnum
 from typing import Literal
 
 from webdyno.model.base import Interval, Model
-from webdyno.model.explain import Effect, Elasticity, Explanation, Gain, Saturation, Waiting
+from webdyno.model.explain import (
+    Effect,
+    Elasticity,
+    Explanation,
+    Gain,
+    Overload,
+    Saturation,
+    Waiting,
+)
 from webdyno.model.long_look import LongLook
 
 
@@ -285,6 +293,8 @@ class Judgement(Model):
     """What the time of each variant's responses is made of, where that can be told."""
     saturation: list[Saturation] = []
     """What was saturated just below each variant's capacity, where that was searched for."""
+    overloads: list[Overload] = []
+    """What each variant did at multiples of its capacity, where that was tried."""
     effects: list[Effect] = []
     """What each setting does, where variants have them in a design's combinations."""
     elasticities: list[Elasticity] = []

@@ -224,11 +224,11 @@ def _allowed(objective: Objective) -> float:
 
 
 def trial_rows(data: PointData, number: int, objective: Objective) -> Rows:
-    """Give one row per trial: its rate, and what one of the objectives is about."""
+    """Give one row per trial of the search: its rate, and what one of the objectives is about."""
     rows = []
     for slot in data.slots:
         value = _value_of_trial(slot, number, objective)
-        if slot.trial and value is not None:
+        if slot.trial and not slot.trial.times and value is not None:
             rate = slot.trial.rate_rps
             of_failures = objective.within_s is None
             said = text.percent(value / 100) if of_failures else f"{text.significant(value)} ms"

@@ -24,6 +24,7 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.latency_charts import capacity_figure, latency_figure
 from webdyno.report.long_charts import course_figure, tuning_figure
+from webdyno.report.overloads import overload_figure
 from webdyno.report.view import PointView
 
 CEILING_SHOWN = 1.5
@@ -260,6 +261,7 @@ def host_rows(data: PointData) -> Rows:
 
 FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (
     capacity_figure,
+    overload_figure,
     tuning_figure,
     latency_figure,
     slots_figure,

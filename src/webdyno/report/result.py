@@ -21,6 +21,7 @@ from webdyno.report.around_rounds import (
     preflight_of,
 )
 from webdyno.report.gate import gate_outcome
+from webdyno.report.overloads import overload_section
 from webdyno.report.ratio_tables import beside_table, ratio_columns, reasons, variant_rows
 from webdyno.report.tuning import settings_toml, tuned_facts, tuning_gains
 from webdyno.report.view import PointView, RunView, why_no_figures
@@ -84,6 +85,7 @@ def intervention_sections(judged: Judgement) -> Iterator[doc.Section]:
         what_was_full(judged.saturation),
         note="By all trials from 90% of a round's capacity up to it.",
     )
+    yield from overload_section(judged.overloads)
     yield from _said(
         "What each setting does",
         what_settings_do(judged.effects),

@@ -57,7 +57,7 @@ NO_WARNINGS = (
     "none: every response was valid, and neither client nor machine interfered as far as the rules "
     "show"
 )
-RESULTS = {"capacity"}
+RESULTS = {"capacity", "overload"}
 """Charts of a point that show what came out."""
 ABOUT = {"latency": "Latency", "cpu": "Resources", "host": "Resources"}
 """Charts that have a section by what they are about; each other one has its own."""

@@ -55,9 +55,11 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
     """
     question = question_of(experiment)
     rounds = rounds or question.fewest_rounds
-    if (round_s := question.loading.round_s(len(experiment.variants))) is not None:
-        return rounds * round_s
-    measure = experiment.measure
+    measure, variants = experiment.measure, len(experiment.variants)
+    looks_s = variants * question.long_look_s if measure.soak_s is None else 0.0
+    searches_s = question.loading.rounds_s(rounds, variants, measure.budget_s - looks_s)
+    if searches_s is not None:
+        return looks_s + searches_s
     piloted = needs_pilot(experiment)
     usual = USUAL if piloted else WITHOUT_PILOT
     ramp_up_s, slot_s, warmup_s = (

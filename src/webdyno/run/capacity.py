@@ -1,28 +1,51 @@
-"""The search for each variant's capacity in a round: the variants take turns, a trial each."""
+"""The search for each variant's capacity in a round: the variants take turns, a trial each.
+
+After it, where there is time, one more look at each: what it does when more is asked than it can.
+"""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from random import Random
 
-from webdyno.generator.interface import AbortRule
+from webdyno.generator.interface import AbortRule, LoadOrder
+from webdyno.judge import question_of
+from webdyno.judge.overload import settled_s
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG
-from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
+from webdyno.judge.questions.capacity import deciding_trials, has_time_beyond, known_rps
+from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG, own_stall_s
+from webdyno.model.capacity import (
+    CapacitySettings,
+    Objective,
+    Trial,
+    capacity_of,
+    is_at_least,
+    trial_of,
+)
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, SlotRecord
 from webdyno.run.planned import PlannedVariant
+from webdyno.run.point import RunningPoint
 from webdyno.run.variant import RunningRound
-from webdyno.search.capacity import FIRST_SHARE, Ask, next_trial
+from webdyno.search.capacity import FIRST_SHARE, Ask, Begin, near, next_trial
 
 RAMP_UP_SHARE = 0.25
 """Ramp-up as a share of a trial's length: a queue takes a while to reach its full length."""
 SLOWEST_RPS = 1.0
+OVERLOAD_LEAD_S, OVERLOAD_S = 2.0, 2.0
+"""Ramp-up and length of an overload."""
+RETURN_SHARE, RETURN_S = 0.5, (1.0, 9.0)
+"""Of the capacity, and for how long, to see when objectives hold again; longer where they don't."""
 REST_S = 3.0
 """Longest wait until an overloaded variant is at rest, before another variant's trial begins."""
 SURELY_MISSED = 4.0
 """A trial in which this many times the share that an objective allows is late has failed, whatever
 becomes of the rest: it ends then, instead of waiting for time-outs."""
+WINDOWS_OF_WAIT, SHORTEST_WINDOW_S = 2, 0.025
+"""Windows in the longest latency allowed: a stall that breaks an objective is quiet for as many."""
+SEEN_IN_WINDOW = 25
+"""Requests that are due in a window at least, so that one without responses is no chance."""
 CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING, SEND_LAG)
 """Where one is broken, a trial may have failed because of the load generator."""
 
@@ -34,38 +57,60 @@ def search_capacities(
     times: SlotSettings,
     rng: Random,
 ) -> list[str]:
-    """Search until each variant's capacity is known.
+    """Search until each variant's capacity is known, then ask for more than that.
 
     Give the variants in the order of their trials.
     """
-    search = _Search(running, settings, times)
-    tried: dict[str, list[Trial]] = {variant.name: [] for variant in variants}
-    closed = {variant.name: closed_rps(running.point.data, variant.name) for variant in variants}
-    starts = dict.fromkeys(tried, 0)
-    order = list[str]()
+    search_s = _time_of_search_s(running.point, len(variants))
+    loads = SearchLoads(running, settings, times)
+    _search(loads, variants, search_s, rng)
+    if has_time_beyond(settings, search_s):
+        for variant in rng.sample(variants, len(variants)):
+            overload(loads, variant)
+            running.waits_for_rest(REST_S)
+    return loads.order
+
+
+def _time_of_search_s(point: RunningPoint, variants: int) -> float:
+    """Give how long a search may take, so that the fewest rounds end within the budget."""
+    question = question_of(point.experiment)
+    left_s = point.experiment.measure.budget_s - point.used_s - question.reserved_s(point.data)
+    return left_s / variants / max(question.fewest_rounds - point.finished_rounds, 1)
+
+
+def _search(
+    loads: "SearchLoads", variants: Sequence[PlannedVariant], search_s: float, rng: Random
+) -> None:
+    """Search for each variant's capacity, a trial each in turns."""
+    begins = {variant.name: _begin(loads, variant, search_s, rng) for variant in variants}
     for variant in rng.sample(variants, len(variants)):
-        search.warm_up(variant, closed[variant.name])
+        loads.warm_up(variant, begins[variant.name].closed_rps)
     going = list(variants)
     while going:
         for variant in rng.sample(going, len(going)):
-            trials = tried[variant.name]
-            ask = next_trial(trials, settings, closed[variant.name])
+            begin = begins[variant.name]
+            ask = next_trial(loads.trials_of(variant), loads.settings, begin)
             if ask is None:
                 going.remove(variant)
                 continue
             if ask.fresh:
-                running.start(variant)
-                starts[variant.name] += 1
-                search.warm_up(variant, closed[variant.name])
-            trials.append(search.trial(variant, ask, starts[variant.name], turn=len(trials)))
-            if not trials[-1].holds:
-                running.waits_for_rest(REST_S)
-            order.append(variant.name)
-    return order
+                loads.start(variant, begin.closed_rps)
+            if not loads.trial(variant, ask).holds:
+                loads.running.waits_for_rest(REST_S)
+
+
+def _begin(loads: "SearchLoads", variant: PlannedVariant, search_s: float, rng: Random) -> Begin:
+    """Begin near where the rounds before ended; so many trials decide as there is time for."""
+    data, found_rps = loads.running.point.data, known_rps(loads.running.point.data, variant.name)
+    return Begin(
+        closed_rps(data, variant.name),
+        near(found_rps, rng.random()) if found_rps else None,
+        deciding_trials(loads.settings, search_s),
+    )
 
 
 @dataclass
-class _Search:
+class SearchLoads:
     """The slots of a search in a round."""
 
     running: RunningRound
@@ -73,6 +118,21 @@ class _Search:
     times: SlotSettings
     position: int = 0
     """Of the next one in the round."""
+    tried: dict[str, list[Trial]] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
+    """How often a variant was started again."""
+    order: list[str] = field(default_factory=list)
+    """The variants of all trials."""
+
+    def trials_of(self, variant: PlannedVariant) -> list[Trial]:
+        """Give a variant's trials so far."""
+        return self.tried.setdefault(variant.name, [])
+
+    def start(self, variant: PlannedVariant, closed_rps: float) -> None:
+        """Start a variant again, and warm it up."""
+        self.running.start(variant)
+        self.starts[variant.name] = self.starts.get(variant.name, 0) + 1
+        self.warm_up(variant, closed_rps)
 
     def warm_up(self, variant: PlannedVariant, closed_rps: float) -> None:
         """Warm up a variant that was just started, where it needs that.
@@ -86,31 +146,109 @@ class _Search:
             self.position += 1
             time.sleep(self.times.pause_s(variant.name))
 
-    def trial(self, variant: PlannedVariant, ask: Ask, start: int, turn: int) -> Trial:
+    def trial(self, variant: PlannedVariant, ask: Ask) -> Trial:
         """Load a variant at the rate that is requested, and count what is beyond the objectives."""
-        objectives = self.settings.objectives
-        order = self.running.order(
-            at_rate(variant, self.settings, ask.rate_rps),
-            self._name,
-            ask.length_s,
-            ramp_up_s=max(self.times.ramp_up_s[variant.name], RAMP_UP_SHARE * ask.length_s),
-            turn=turn,
+        ramp_up_s = max(self.times.ramp_up_s[variant.name], RAMP_UP_SHARE * ask.length_s)
+        order = self.at(variant, ask.rate_rps, ask.length_s, ramp_up_s)
+        order = replace(order, abort_rule=abort_rule(self.settings.objectives))
+        _, trial = self.measure(
+            variant,
+            order,
+            ask.rate_rps,
+            lambda record, trial: trial.replace(purpose=ask.purpose, stalled_s=own_stall_s(record)),
         )
-        order = replace(order, abort_rule=abort_rule(objectives))
+        return trial
 
-        def tell(record: SlotRecord) -> SlotRecord:
+    def at(
+        self, variant: PlannedVariant, rate_rps: float, length_s: float, ramp_up_s: float
+    ) -> LoadOrder:
+        """Give the order for a trial."""
+        return self.running.order(
+            at_rate(variant, self.settings, rate_rps),
+            self._name,
+            length_s,
+            ramp_up_s=ramp_up_s,
+            part_s=window_s(self.settings.objectives, rate_rps),
+            turn=len(self.trials_of(variant)),
+        )
+
+    def measure(
+        self,
+        variant: PlannedVariant,
+        order: LoadOrder,
+        rate_rps: float,
+        tell: Callable[[SlotRecord, Trial], Trial],
+    ) -> tuple[SlotRecord, Trial]:
+        """Load a variant, and put on record what that tells of the objectives.
+
+        `tell` adds to it; windows are for that alone, and not kept.
+        """
+        objectives, start = self.settings.objectives, self.starts.get(variant.name, 0)
+
+        def told(record: SlotRecord) -> SlotRecord:
             limited = is_client_limited(record)
-            trial = trial_of(record.load, ask.rate_rps, objectives, client_limited=limited)
-            return record.replace(trial=trial.replace(purpose=ask.purpose, start=start))
+            trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
+            trial = tell(record, trial.replace(start=start))
+            return record.replace(trial=trial, load=record.load.replace(windows=[]))
 
-        found = self.running.measure(self.position, variant, "trial", order, tell).trial
-        assert found  # noqa: S101 (`tell` put it there)
+        record = self.running.measure(self.position, variant, "trial", order, told)
+        assert record.trial  # noqa: S101 (`told` put it there)
         self.position += 1
-        return found
+        self.trials_of(variant).append(record.trial)
+        self.order.append(variant.name)
+        return record, record.trial
 
     @property
     def _name(self) -> str:
         return f"round {self.running.number} slot {self.position}"
+
+
+def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
+    """Ask for a multiple of a variant's capacity, then for half of it, until that is carried.
+
+    Not where the load generator ended the search: it can't offer more.
+    """
+    trials, settings = loads.trials_of(variant), loads.settings
+    found_rps = capacity_of(trials)
+    if found_rps is None or is_at_least(trials):
+        return
+    times = settings.overloads[(loads.running.number - 1) % len(settings.overloads)]
+    order = loads.at(variant, times * found_rps, OVERLOAD_S, OVERLOAD_LEAD_S)
+    over, trial = loads.measure(
+        variant,
+        order,
+        times * found_rps,
+        lambda _, trial: trial.replace(purpose="overload", times=times),
+    )
+    if not trial.client_limited:
+        ended_at = over.started_at + timedelta(seconds=over.load.all_of_it.length_s)
+        _await_return(loads, variant, found_rps * RETURN_SHARE, times, ended_at)
+
+
+def _await_return(
+    loads: SearchLoads, variant: PlannedVariant, rate_rps: float, times: float, ended_at: datetime
+) -> None:
+    """Load a variant as it could carry before, for a moment, and longer where it can't yet."""
+
+    def told(record: SlotRecord, trial: Trial) -> Trial:
+        back_s = settled_s(record.load, rate_rps, loads.settings.objectives)
+        if back_s is not None:
+            back_s += max((record.started_at - ended_at).total_seconds(), 0.0)
+        return trial.replace(purpose="return", times=times, back_s=back_s)
+
+    for length_s in RETURN_S:
+        order = loads.at(variant, rate_rps, length_s, 0.0)
+        order = replace(order, load=order.load.replace(arrivals="constant"))
+        if loads.measure(variant, order, rate_rps, told)[1].back_s is not None:
+            return
+
+
+def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
+    """Give the length of windows that show stalls long enough to break an objective."""
+    longest_wait_s = max(it.within_s or 0.0 for it in objectives)
+    if not longest_wait_s:
+        return None
+    return max(longest_wait_s / WINDOWS_OF_WAIT, SHORTEST_WINDOW_S, SEEN_IN_WINDOW / rate_rps)
 
 
 def closed_rps(data: PointData, variant: str) -> float:

@@ -5,7 +5,7 @@ is put on record by the part, so that one which is interrupted goes on later.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from webdyno.generator.interface import GeneratorError
 from webdyno.judge import question_of
 from webdyno.judge.long_look import happened_in
 from webdyno.judge.look_length import (
-    lacking_looks,
     left_s,
     look_parts_of,
     part_s,
@@ -39,16 +38,15 @@ SAMPLED_WINDOWS = 2
 """Number of windows between two readings of the servers."""
 
 
-def run_long_looks(point: RunningPoint) -> None:
-    """Look at each variant whose long look isn't over, in an order drawn once.
+def run_long_looks(point: RunningPoint, variants: Collection[str]) -> None:
+    """Look at some variants whose long look isn't over, in an order drawn once.
 
     How a server died meanwhile is a part of its record. One that doesn't start is on record, and
     ends the looks; so is a load generator that fails.
     """
     order = rng_of(point.experiment.measure.seed, point.number, "long look")
-    lacking = lacking_looks(point.data)
     for variant in order.sample(point.variants, len(point.variants)):
-        if variant.name not in lacking:
+        if variant.name not in variants:
             continue
         left = left_s(look_parts_of(point.data, variant.name), point.experiment)
         point.progress.long_look_begins(point.data.point, variant.name, left)

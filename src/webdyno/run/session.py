@@ -15,11 +15,12 @@ from webdyno.definitions import Catalogue
 from webdyno.generator.interface import GeneratorError
 from webdyno.judge import decide, question_of
 from webdyno.judge.differences import surroundings
-from webdyno.judge.look_length import lacking_looks, left_s, look_parts_of
+from webdyno.judge.look_length import doubtful, lacking_looks, left_s, look_parts_of
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.validity import used_s
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
+from webdyno.model.format import duration
 from webdyno.model.machine import Calibration
 from webdyno.model.point import PointPlan
 from webdyno.model.records import SessionRecord, StopRecord
@@ -132,7 +133,19 @@ def _look_longer(points: Sequence[RunningPoint]) -> None:
             continue
         left = [left_s(look_parts_of(point.data, variant), point.experiment) for variant in lacking]
         point.progress.answers(point.data, left)
-        run_long_looks(point)
+        run_long_looks(point, lacking)
+
+
+def _look_at_doubtful(point: RunningPoint) -> None:
+    """Look at variants for longer before another round that may be in vain."""
+    variants = doubtful(point.data)
+    look_s = question_of(point.experiment).long_look_s
+    for variant in variants:
+        point.progress.notice(
+            f"variant {variant}: trials failed by stalls; {duration(look_s)} of load just below "
+            "its capacity show whether it has one"
+        )
+    run_long_looks(point, variants)
 
 
 def is_finished(run: RunData) -> bool:
@@ -206,6 +219,7 @@ def _take_turns(points: Sequence[RunningPoint], seed: int | None, backend: Backe
                 began = time.monotonic()  # what pilots took they have counted themselves
                 run_round(point, number)
                 point.adjust()
+                _look_at_doubtful(point)
                 generator_failed, cuts = False, 0
             except GeneratorError as failure:
                 if generator_failed:

@@ -7,13 +7,18 @@ bound on the share beyond an objective. The capacity is where a line through the
 crosses what is allowed, not the lower end of a bracket: shares of trials are skewed, so that most
 of them pass where the mean share fails (docs/validation/capacity.md). And servers that don't come
 back after an overload are started again after each one, since else only the first could be found.
+
+From the second round on a search begins near where those before ended, and no nearer: brackets as
+narrow as the deciding trials need, placed by earlier rounds, would make rounds depend on each other
+(docs/validation/capacity.md).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, exp, log, sqrt
 
 from webdyno.model.capacity import (
+    MOST_DECIDING,
     CapacitySettings,
     Level,
     Purpose,
@@ -26,20 +31,23 @@ from webdyno.model.capacity import (
 FIRST_SHARE = 0.8
 """Of the rate of a closed loop, where an open one begins."""
 FIRST_STEP = 1.25
-"""The first step upwards; each further one is its square."""
+"""The first step away from what was tried; each further one is its square."""
 LOWEST_SHARE = 1e-3
 """Of that beginning: where not even this passes, nothing does."""
-LATE_AT = 4
-"""Rates, each half of the one before, at all of which the load generator was too slow: what it
-can't offer in time then doesn't hang on the rate."""
+LATE_AT, LATE_OVER = 4, 7.9
+"""At so many rates, so many times apart from first to last, the load generator was too slow: what
+it can't offer in time then doesn't hang on the rate."""
+NEARBY = 0.1
+"""So far (ln) from what rounds before found a search begins at most, at random: where its bracket
+lies is a part of chance, and new in each round."""
+MOST_UP, MOST_DOWN = 4.0, 2.0
+"""The longest step away from what was tried."""
 SHORT = 0.25
 """Length of trials far from the capacity, as a share of what decides about a rate."""
 NEAR = 1.3
 """Bounds that are so close are halved by longer trials,"""
 LONGER = 0.5
 """… of this share."""
-DECIDING = 4
-"""Trials of full length, each where the capacity seems to be by all before it."""
 MOST_LENGTH_S = 60.0
 RISK = 0.05
 """Of calling a rate passing, or failing, by chance, before it was tried for as long as decides."""
@@ -58,16 +66,44 @@ class Ask:
     """Whether the servers have to be started again before."""
 
 
-def next_trial(
-    trials: Sequence[Trial], settings: CapacitySettings, closed_rps: float
-) -> Ask | None:
-    """Say what to try next; None when the capacity is known, or can't be.
+@dataclass(frozen=True)
+class Begin:
+    """Where a search begins, and how much of it decides."""
 
-    `closed_rps`: what the variant answers in a closed loop, a place to begin.
-    """
+    closed_rps: float
+    """What the variant answers in a closed loop."""
+    near_rps: float | None = None
+    """A place near what the rounds before found; None in the first one."""
+    deciding: int = MOST_DECIDING
+    """Trials of full length."""
+
+    def first(self, settings: CapacitySettings) -> Ask:
+        """Give the first trial."""
+        below_rps = self.closed_rps * FIRST_SHARE
+        if self.near_rps is not None:
+            below_rps = self.near_rps / sqrt(FIRST_STEP)
+        return _ask(below_rps, SHORT, settings)
+
+    def lower_by(self, tried: int) -> float:
+        """Give the step down from so many rates that all failed."""
+        return MOST_DOWN if self.near_rps is None else min(_step(tried), MOST_DOWN)
+
+
+def near(known_rps: float, draw: float) -> float:
+    """Give a place near a known capacity; `draw` is a random number from 0 to 1."""
+    return known_rps * exp(NEARBY * (2 * draw - 1))
+
+
+def _step(tried: int) -> float:
+    """Give the step away from so many rates: the first one, then each time its square."""
+    return float(FIRST_STEP ** (2 ** (tried - 1)))
+
+
+def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin) -> Ask | None:
+    """Say what to try next; None when the capacity is known, or can't be."""
     searched = [trial for trial in trials if trial.purpose == "search"]
     if not searched:
-        return _ask(closed_rps * FIRST_SHARE, SHORT, settings)
+        return begin.first(settings)
     if len(trials) >= MOST_TRIALS:
         return None
     known = by_rate(searched)
@@ -81,38 +117,50 @@ def next_trial(
         return _ask(unclear.rate_rps, LONGER, settings, fresh=fresh)
     passing, failing = bracket(known, {rate: bool(it) for rate, it in passes.items()})
     if failing is None:
-        step = FIRST_STEP ** (2 ** (len(known) - 1))
-        return _ask(known[-1].rate_rps * min(step, 4.0), SHORT, settings)
+        return _ask(known[-1].rate_rps * min(_step(len(known)), MOST_UP), SHORT, settings)
     if passing is None:
-        lower = failing.rate_rps / 2
-        too_low = lower < closed_rps * FIRST_SHARE * LOWEST_SHARE
-        given_up = too_low or client_too_slow(known)
-        return None if given_up else _ask(lower, SHORT, settings, fresh=True)
+        return _lower(known, settings, begin)
     if not any(past_trial.purpose == "recovery" for past_trial in trials) and not trials[-1].holds:
         return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
-    return _narrow(searched, passing, failing, settings, fresh=fresh)
+    return _narrow(searched, passing, failing, settings, begin.deciding, fresh=fresh)
+
+
+def _lower(known: Sequence[Level], settings: CapacitySettings, begin: Begin) -> Ask | None:
+    """Go below rates that all failed, unless that is in vain."""
+    lower_rps = known[0].rate_rps / begin.lower_by(len(known))
+    too_low = lower_rps < begin.closed_rps * FIRST_SHARE * LOWEST_SHARE
+    if too_low or client_too_slow(known):
+        return None
+    return _ask(lower_rps, SHORT, settings, fresh=True)
 
 
 def client_too_slow(known: Sequence[Level]) -> bool:
     """Tell whether it is the load generator that fails, whatever the rate is."""
     lowest = known[:LATE_AT]
-    return len(lowest) == LATE_AT and all(
+    if len(lowest) < LATE_AT or lowest[-1].rate_rps < LATE_OVER * lowest[0].rate_rps:
+        return False
+    return all(
         trial.client_limited and not trial.holds for level in lowest for trial in level.trials
     )
 
 
 def _narrow(
-    trials: list[Trial], passing: Level, failing: Level, settings: CapacitySettings, *, fresh: bool
+    trials: list[Trial],
+    passing: Level,
+    failing: Level,
+    settings: CapacitySettings,
+    deciding: int,
+    *,
+    fresh: bool,
 ) -> Ask | None:
     apart = failing.rate_rps / passing.rate_rps
     if apart > 1 + settings.width:
-        share = SHORT if apart > NEAR else LONGER
         middle_rps = sqrt(passing.rate_rps * failing.rate_rps)
-        return _ask(middle_rps, share, settings, fresh=fresh)
+        return _ask(middle_rps, SHORT if apart > NEAR else LONGER, settings, fresh=fresh)
     decided = sum(
         past_trial.length_s >= _decides_s(past_trial.rate_rps, settings) for past_trial in trials
     )
-    crossing_rps = capacity_of(trials) if decided < DECIDING else None
+    crossing_rps = capacity_of(trials) if decided < deciding else None
     return _ask(crossing_rps, 1.0, settings, fresh=fresh) if crossing_rps else None
 
 

@@ -14,25 +14,31 @@ import numpy as np
 from webdyno.judge.comparison import ALPHA, SEQUENTIAL_FACTOR, variant_value
 from webdyno.judge.interval import estimate
 from webdyno.judge.point_data import PointData
-from webdyno.judge.questions.capacity_rules import OWN_RULES, objective_words
+from webdyno.judge.questions.capacity_rules import OWN_RULES, broken_by_stalls, objective_words
 from webdyno.judge.questions.compare import Loading, Question
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import FIRST_RULES, run, valid_for
 from webdyno.judge.validity.client import client_was_the_limit
 from webdyno.judge.validity.rule import Rule
 from webdyno.model.base import Interval
-from webdyno.model.capacity import CapacitySettings
+from webdyno.model.capacity import MOST_DECIDING, CapacitySettings
 from webdyno.model.experiment import Experiment
 from webdyno.model.format import count, number, percent, quantity_bounds, upper_first
 from webdyno.model.judgement import Judgement, Verdict
 from webdyno.model.metrics import CAPACITY, METRICS
+from webdyno.model.records import LongLookRecord, SlotRecord
 
 CONFIRMED_S = 30.0
 """So long the objectives have to hold just below a capacity that was found."""
 CONFIRMED_SHARE = 0.95
 """Of a capacity that was found: intervals of it are some per cent wide."""
-SEARCH_TRIALS = 10
-"""What a search takes in all, in times of its longest trials, about."""
+NARROWING, FIRST_NARROWING, DECIDING_TRIAL = 2.5, 4.0, 1.4
+"""What a search takes until its deciding trials begin, where rounds before it tell where to begin
+and where none do, and what each of these takes, ramp-up and rests included; in their lengths."""
+BEYOND_S = 10.0
+"""What one overload takes, with its last responses and the load after it."""
+FEWEST_STALLED = 2
+"""Trials of a search that stalls failed, from which on a variant may have no capacity at all."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +60,63 @@ class CapacitySearch(Loading):
         rule = METRICS[data.measure.decide_on]
         return {variant for variant in data.experiment.variants if data.values(variant, rule)}
 
-    def round_s(self, variants: int) -> float | None:
-        """Give how long a search takes for so many variants."""
-        return variants * SEARCH_TRIALS * self.settings.deciding_s
+    def rounds_s(self, rounds: int, variants: int, left_s: float) -> float | None:
+        """Give how long searches take in so many rounds, which have so much time."""
+        deciding = deciding_trials(self.settings, left_s / (rounds * variants))
+        narrowing = FIRST_NARROWING + (rounds - 1) * NARROWING
+        lengths = narrowing + rounds * deciding * DECIDING_TRIAL
+        return variants * lengths * self.settings.deciding_s
 
     def look_rate_rps(self, data: PointData, variant: str) -> float | None:
         """Give a rate just below the capacity that the rounds found of a variant, if any.
 
         There the objectives have to hold for longer.
         """
-        found = data.values(variant, METRICS[CAPACITY]).values()
-        return CONFIRMED_SHARE * geometric_mean(found) if found else None
+        found_rps = known_rps(data, variant)
+        return CONFIRMED_SHARE * found_rps if found_rps else None
 
     def can_look_at(self, data: PointData, variant: str) -> bool:
         """Whether a capacity was found."""
-        return self.look_rate_rps(data, variant) is not None
+        return known_rps(data, variant) is not None
+
+    def doubtful(self, data: PointData) -> Collection[str]:
+        """Name the variants whose last search met with stalls, and which had no long look yet."""
+        looked = {it.variant for it in data.records if isinstance(it, LongLookRecord)}
+        return [
+            variant
+            for variant in data.experiment.variants
+            if variant not in looked
+            and self.can_look_at(data, variant)
+            and sum(map(_is_stalled, data.rounds[-1].of(variant))) >= FEWEST_STALLED
+        ]
+
+    def refuted(self, data: PointData) -> Collection[str]:
+        """Name the variants whose stalls leave no capacity, however few rounds there were."""
+        return {look.variant for look in data.looks if broken_by_stalls(data, look)}
+
+
+def _is_stalled(slot: SlotRecord) -> bool:
+    """Whether a trial failed, and the servers stalled in it."""
+    trial = slot.trial
+    return trial is not None and trial.stalled_s > 0 and not trial.holds and not trial.times
+
+
+def known_rps(data: PointData, variant: str) -> float | None:
+    """Give the capacity that the rounds so far found of a variant; None before they have."""
+    found = data.values(variant, METRICS[CAPACITY]).values()
+    return geometric_mean(found) if found else None
+
+
+def deciding_trials(settings: CapacitySettings, search_s: float) -> int:
+    """Give how many trials of full length a search can have that has so much time."""
+    fitting = (search_s / settings.deciding_s - NARROWING) / DECIDING_TRIAL
+    return min(max(int(fitting), 1), MOST_DECIDING)
+
+
+def has_time_beyond(settings: CapacitySettings, search_s: float) -> bool:
+    """Whether a search that has so much time leaves enough of it to ask for more."""
+    whole_s = settings.deciding_s * (NARROWING + MOST_DECIDING * DECIDING_TRIAL)
+    return bool(settings.overloads) and search_s >= whole_s + BEYOND_S
 
 
 class AloneQuestion(Question):

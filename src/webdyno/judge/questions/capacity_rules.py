@@ -72,8 +72,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
         trial = look.trial
         if trial is None or trial.holds:
             continue
-        timed = [objective for objective in data.experiment.objectives if objective.within_s]
-        late = [objective for objective in timed if _stalls_break(look, objective)]
+        late = None if trial.client_limited else broken_by_stalls(data, look)
         at = f"{number(round(trial.rate_rps))} req/s"
         if trial.client_limited:
             yield note(
@@ -90,7 +89,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 rule="no-capacity",
                 severity="invalid",
                 variant=look.variant,
-                what=f"variant {look.variant}: {late[0].text} can't hold at any arrival rate: "
+                what=f"variant {look.variant}: {late.text} can't hold at any arrival rate: "
                 f"{stall_words(look)} make what comes in them late, seen in "
                 f"{duration(look.looked_s)} at {at}; short trials lie between them",
                 fix="Look in the server's log for what it does then: garbage collection, "
@@ -108,6 +107,14 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 "Let trials be longer: --set capacity.longest_trial_s=20.",
                 [CAPACITY],
             )
+
+
+def broken_by_stalls(data: PointData, look: LongLook) -> Objective | None:
+    """Give the first objective that the servers' own stalls alone break; None where none is."""
+    if look.trial is None or look.trial.holds or look.trial.client_limited:
+        return None
+    broken = (it for it in data.experiment.objectives if _stalls_break(look, it))
+    return next(broken, None)
 
 
 def _stalls_break(look: LongLook, objective: Objective) -> bool:

@@ -69,8 +69,11 @@ class Loading:
         lasting = excluded_slots(data, lasting=True)
         return {slot.variant for slot in without_slots(data, lasting, data.measure.decide_on).slots}
 
-    def round_s(self, variants: int) -> float | None:
-        """Give how long a round of so many variants takes, about; None where slots say that."""
+    def rounds_s(self, rounds: int, variants: int, left_s: float) -> float | None:
+        """Give how long rounds of so many variants take, about, which have so much time.
+
+        None where slots say that.
+        """
         return None
 
     def look_rate_rps(self, data: PointData, variant: str) -> float | None:
@@ -80,6 +83,14 @@ class Loading:
     def can_look_at(self, data: PointData, variant: str) -> bool:
         """Whether it is known with which load to look at a variant for long."""
         return True
+
+    def doubtful(self, data: PointData) -> Collection[str]:
+        """Name the variants to look at for long before another round, as that may be in vain."""
+        return ()
+
+    def refuted(self, data: PointData) -> Collection[str]:
+        """Name the variants that are sure to have nothing to show."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -131,11 +142,12 @@ class Question:
         return self.experiment.alike(variant)
 
     def hopeless(self, data: PointData) -> list[str]:
-        """Name the variants that have nothing to show after some rounds."""
+        """Name the variants that have nothing to show after some rounds, or surely never will."""
+        refuted, variants = self.loading.refuted(data), self.experiment.variants
         if len(data.rounds) < HOPELESS_AFTER:
-            return []
-        working = self.loading.working_variants(data)
-        return [variant for variant in self.experiment.variants if variant not in working]
+            return [variant for variant in variants if variant in refuted]
+        working = set(self.loading.working_variants(data)).difference(refuted)
+        return [variant for variant in variants if variant not in working]
 
     # How long.
 

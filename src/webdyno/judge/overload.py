@@ -1,0 +1,84 @@
+"""What variants do when more is asked of them than they can carry, and when they come back."""
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from webdyno.judge.point_data import PointData
+from webdyno.model.capacity import Objective, Trial
+from webdyno.model.explain import Overload, OverRounds
+from webdyno.model.load_result import LoadResult
+from webdyno.model.metrics import CAPACITY, METRICS
+from webdyno.model.records import SlotRecord
+
+FEWEST_FAILED = 2
+"""In a window: a single request may fail for any reason."""
+
+
+def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]) -> float | None:
+    """Give after how long a constant load met its objectives; None where it didn't at its end.
+
+    Of an open loop nothing is lost: what was due and isn't answered yet is the queue, and the next
+    request waits for so many (Little's law).
+    """
+    waits_s = [it.within_s for it in objectives if it.within_s is not None]
+    most_waiting = rate_rps * max(waits_s) if waits_s else float("inf")
+    may_fail = max(it.allowed for it in objectives)
+    done, settled = 0, 0.0
+    for window in load.windows:
+        end_s = window.at_s + window.length_s
+        done += window.completed + window.failed
+        fails = window.failed > may_fail * (window.completed + window.failed)
+        if rate_rps * end_s - done > most_waiting or (fails and window.failed >= FEWEST_FAILED):
+            settled = end_s
+    over_s = load.windows[-1].at_s if load.windows else 0.0
+    return settled if settled <= over_s else None
+
+
+def overloads(data: PointData) -> Iterator[Overload]:
+    """Tell for each variant and each multiple of its capacity what came of asking for it."""
+    for variant in data.experiment.variants:
+        slots = data.of_variant(variant)
+        multiples = {slot.trial.times for slot in slots if slot.trial and slot.trial.times}
+        for times in sorted(multiples):
+            if found := _overload(data, variant, times, slots):
+                yield found
+
+
+def _overload(
+    data: PointData, variant: str, times: float, slots: Sequence[SlotRecord]
+) -> Overload | None:
+    capacities_rps = data.values(variant, METRICS[CAPACITY])
+    seen = [
+        (slot, slot.trial, capacities_rps[slot.round])
+        for slot in slots
+        if _is(slot.trial, "overload", times) and slot.round in capacities_rps
+        if slot.trial and not slot.trial.client_limited
+    ]
+    if not seen:
+        return None
+    rounds = {slot.round for slot, _, _ in seen}
+    returns = [it for it in slots if _is(it.trial, "return", times) and it.round in rounds]
+    back_s = [slot.trial.back_s for slot in returns if slot.trial and slot.trial.back_s is not None]
+    return Overload(
+        variant=variant,
+        times=times,
+        rounds=len(seen),
+        offered_rps=median(trial.rate_rps for _, trial, _ in seen),
+        goodput_rps=_spread([trial.goodput_rps for _, trial, _ in seen]),
+        of_capacity=_spread([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
+        failed=_spread([slot.load.failures.total / max(trial.asked, 1) for slot, trial, _ in seen]),
+        p50_us=_spread([it for slot, _, _ in seen if (it := slot.load.response_time_us.p50)]),
+        p99_us=_spread([it for slot, _, _ in seen if (it := slot.load.response_time_us.p99)]),
+        back=len(back_s),
+        back_s=_spread(back_s),
+    )
+
+
+def _is(trial: Trial | None, purpose: str, times: float) -> bool:
+    return trial is not None and trial.purpose == purpose and trial.times == times
+
+
+def _spread(values: Sequence[float]) -> OverRounds | None:
+    if not values:
+        return None
+    return OverRounds(least=min(values), median=median(values), most=max(values))
