@@ -5,6 +5,10 @@ import io.javalin.compression.CompressionStrategy;
 import io.javalin.config.JavalinConfig;
 import io.javalin.config.RoutesConfig;
 import io.javalin.http.Context;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import site.Failure;
 import site.InvalidException;
@@ -14,7 +18,7 @@ import site.Upload;
 
 public final class Main {
     public static void main(String[] arguments) {
-        Javalin.create(Main::configure).start(System.getenv("HOST"), whole("PORT"));
+        Javalin.create(Main::configure).start();
     }
 
     private static void configure(JavalinConfig config) {
@@ -22,7 +26,16 @@ public final class Main {
         config.http.compressionStrategy = CompressionStrategy.NONE;
         config.jetty.threadPool = new QueuedThreadPool(whole("WORKERS"));
         config.jetty.modifyHttpConfiguration(http -> http.setIdleTimeout(1000L * whole("KEEPALIVE_TIMEOUT_S")));
+        config.jetty.addConnector(Main::connector);
         addRoutes(config.routes);
+    }
+
+    private static ServerConnector connector(Server server, HttpConfiguration http) {
+        ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
+        connector.setHost(System.getenv("HOST"));
+        connector.setPort(whole("PORT"));
+        connector.setAcceptQueueSize(1024); // by default Java lets 50 clients wait to connect
+        return connector;
     }
 
     private static void addRoutes(RoutesConfig routes) {
