@@ -1,4 +1,4 @@
-"""Does webdyno come to an answer? Duels of all stacks of the catalogue, with defaults only.
+"""Does webdyno come to an answer? Duels of stacks of the catalogue, with defaults only.
 
 webdyno runs as a user runs it. Each run adds a line to the file of results; the table is made of
 the last line of each duel. Intervals are worst-case CIs, on which verdicts rest. An
@@ -62,7 +62,7 @@ DUELS = (
     "haproxy-front nginx-phpfpm --site hello-php",
     "nginx-phpfpm nginx-phpfpm --site hello-php",
 )
-"""Every stack at least once; slow pages, 1 MB files, memory limits, four stacks against themselves.
+"""Every stack that needs no build; slow pages, 1 MB files, memory limits, four stacks against themselves.
 
 The questions are fixed; how they are measured is left to webdyno's defaults. Redis speaks no HTTP,
 so its own benchmark asks it.

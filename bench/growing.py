@@ -102,8 +102,8 @@ def line(found: Outcome) -> str:
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case."""
     made = Table(title="tables that grow", caption=machine.describe(), width=lab.TABLE_WIDTH)
-    made.add_column("data are put back")
-    for heading in ("runs", "equivalent", "inconclusive", "different", "growth told"):
+    made.add_column("put back")
+    for heading in ("runs", "equivalent", "inconclusive", "different", "growth"):
         made.add_column(heading, justify="right")
     made.add_column("worst-case CIs", justify="right")
     for name in CASES:
@@ -114,7 +114,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         differ = sum(it in {Verdict.FASTER, Verdict.SLOWER} for it in verdicts)
         intervals = [it.decisive for it in runs if it.decisive]
         made.add_row(
-            name.removeprefix("reset "),
+            name.removeprefix("reset before "),
             str(len(runs)),
             str(verdicts.count(Verdict.EQUIVALENT)),
             str(verdicts.count(Verdict.INCONCLUSIVE)),

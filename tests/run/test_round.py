@@ -61,7 +61,9 @@ def drawn(variant: PlannedVariant, seed: int, round_number: int, turn: int) -> i
     experiment = SimpleNamespace(measure=SimpleNamespace(seed=seed))
     point = SimpleNamespace(experiment=experiment, number=0)
     running = RunningRound(cast("RunningPoint", point), round_number)
-    running.up[variant.name] = cast("StartedVariant", SimpleNamespace(url="http://127.0.0.1:1"))
+    running.up[variant.name] = cast(
+        "StartedVariant", SimpleNamespace(url="http://127.0.0.1:1", is_elsewhere=False)
+    )
     return running.order(variant, "a slot", 1.0, turn=turn).seed
 
 
