@@ -62,7 +62,8 @@ DUELS = (
     "haproxy-front nginx-phpfpm --site hello-php",
     "nginx-phpfpm nginx-phpfpm --site hello-php",
 )
-"""Every stack that needs no build; slow pages, 1 MB files, memory limits, four stacks against themselves.
+"""Every stack that needs no build; slow pages, 1 MB files, memory limits, four stacks against
+themselves.
 
 The questions are fixed; how they are measured is left to webdyno's defaults. Redis speaks no HTTP,
 so its own benchmark asks it.
