@@ -1,4 +1,7 @@
-"""Installs the distribution's packages that tests need: servers, a browser, peers, containers."""
+"""Installs the distribution's packages that tests need: servers, a browser, peers, containers.
+
+With --full also what builds the catalog's programs, which only long tests do.
+"""
 
 import shutil
 import sys
@@ -32,13 +35,23 @@ TOOLS = {
 root's; runc is for machines on which Podman's usual runtime refuses to work."""
 
 
+FULL = "--full" in sys.argv
+
+
 def main() -> int:
     """Install what is missing; give the process's exit code."""
     catalogue = Catalogue.load()
-    missing = missing_packages(catalogue.stacks.values(), catalogue.sites.values())
+    services = [it for it in catalogue.services.values() if FULL or it.build is None]
+    names = {it.name for it in services}
+    stacks = [
+        stack
+        for stack in catalogue.stacks.values()
+        if names.issuperset(part.service.name for part in stack.services.values())
+    ]
+    missing = missing_packages(stacks, catalogue.sites.values())
     missing += [package for program, package in TOOLS.items() if not _is_here(program)]
     # Those that no stack has, and those of some settings alone, which tests have.
-    needs = [need for it in catalogue.services.values() for need in it.needs.values()]
+    needs = [need for it in services for need in it.needs.values()]
     settings = {PROTOCOL, "gzip"}
     wanted = [it for it in needs if not it.optional and (not it.when or settings & it.when.keys())]
     missing += dict.fromkeys(it.apt for it in wanted if find(it) is None)
