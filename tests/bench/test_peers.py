@@ -16,6 +16,7 @@ def run(*arguments: str, script: str = "peers.py") -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.long
 def test_one_short_round(tmp_path: Path) -> None:
     file = tmp_path / "samples.jsonl"
     done = run(

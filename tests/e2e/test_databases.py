@@ -250,6 +250,7 @@ def library_of(folder: Path, books: str = library.JOINED) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_statements_of_requests_are_counted_and_named(tmp_path: Path) -> None:
     library_of(tmp_path, library.ONE_BY_ONE)
     asked_for = ("compare", "rev:.", "rev:main", "--path=/books", *QUICK)
@@ -283,6 +284,7 @@ def test_a_gate_finds_a_query_for_each_row_and_names_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_with_reset_each_slot_begins_with_the_same_data(tmp_path: Path) -> None:
     library_of(tmp_path)
     with (tmp_path / "webdyno.toml").open("a") as file:

@@ -128,6 +128,7 @@ def test_who_is_not_vouched_for_hears_nothing(
     assert not (tmp_path / "heard").exists()
 
 
+@pytest.mark.long
 def test_two_take_turns_and_what_is_not_known_of_them_is_said(
     network: Sides, blue_and_green: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from variants import further
 from webdyno.model.exit_codes import Exit
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-NAMES = ("express", "go", *map(further, ("fastapi", "flask", "rack")))
+NAMES = ("express", *map(further, ("go", "fastapi", "flask", "rack")))
 
 
 def made(name: str, folder: Path) -> Path:

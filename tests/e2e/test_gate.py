@@ -119,6 +119,7 @@ def test_documentation_is_not_measured(repository: Path) -> None:
     assert not (repository / "runs").exists()
 
 
+@pytest.mark.long
 def test_each_request_of_the_project_is_asked_by_itself(repository: Path) -> None:
     (repository / "webdyno.toml").write_text(
         '[app]\nstart = "python3 server.py"\n[load]\nconnections = 4\n'

@@ -63,6 +63,7 @@ def test_a_ranking_gives_places_and_its_variants_leave_it(tmp_path: Path) -> Non
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_server_that_dies_is_out_of_the_ranking(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("Hello")
     alive = "python3 -m http.server --bind 127.0.0.1 $PORT"

@@ -98,6 +98,7 @@ def test_a_run_killed_again_and_again_ends_like_an_uninterrupted_one(
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("looks", [further(0), 1])
 def test_a_long_look_that_was_killed_goes_on(tmp_path: Path, looks: int) -> None:
     six = short(ROUNDS, ROUNDS)

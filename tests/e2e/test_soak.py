@@ -64,6 +64,7 @@ def test_descriptors_that_run_out_are_told_with_their_time_and_the_log(open_fold
     assert "Too many open files" in failing.said
 
 
+@pytest.mark.long
 def test_descriptors_that_become_more_are_found_before_they_run_out(open_folder: Path) -> None:
     look = looked(open_folder, "--leak-every=10")
     assert look.more_open is not None
@@ -71,6 +72,7 @@ def test_descriptors_that_become_more_are_found_before_they_run_out(open_folder:
     assert not look.failing
 
 
+@pytest.mark.long
 def test_ports_that_run_out_behind_a_server_are_the_servers_failures(open_folder: Path) -> None:
     look = looked(open_folder, "--ports=800")
     (failing,) = look.failing

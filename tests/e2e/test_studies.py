@@ -53,6 +53,7 @@ def test_runs_that_are_there_are_judged_and_written_as_a_table(tmp_path: Path) -
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 def test_an_interrupted_study_shows_what_it_has_and_is_gone_on_with(tmp_path: Path) -> None:
     arguments = ("run", "study:deathmatch", "--time=30s", "--output=s")
     slots = tmp_path / "s/deathmatch-ab/slots.jsonl"

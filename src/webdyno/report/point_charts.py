@@ -24,7 +24,7 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.latency_charts import capacity_figure, latency_figure
 from webdyno.report.long_charts import course_figure, tuning_figure
-from webdyno.report.overloads import overload_figure
+from webdyno.report.overload_chart import overload_figure
 from webdyno.report.view import PointView
 
 CEILING_SHOWN = 1.5
