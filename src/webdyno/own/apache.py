@@ -62,11 +62,11 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     return RelocatedConfig(
         name="httpd.conf",
         text="\n".join(line.text for line in whole) + "\n",
-        changes=[with_marks_shown(it) for it in changes],
+        changes=[with_marks_shown(change) for change in changes],
         start=[words[0], "-DFOREGROUND", *words[1:]],
         check=[words[0], "-t", *words[1:]],
         folders=mover.folders,
-        passed_on=[it for line in lines for it in passed_on(line)],
+        passed_on=[target for line in lines for target in passed_on(line)],
         origins=[line.origin for line in whole],
     )
 
@@ -184,14 +184,16 @@ class _Mover:
 def _server_root(reader: ApacheLines) -> Path:
     """Give where the server begins relative paths that nobody has looked up."""
     user = reader.request.user
-    able = (it for it in reader.roots if it.is_dir() and not (user and user.kept_out_by(it)))
+    able = (
+        root for root in reader.roots if root.is_dir() and not (user and user.kept_out_by(root))
+    )
     return next(able, Path("/"))
 
 
 def _debians_modules() -> list[Path]:
     """Give the files by which Debian's Apache loads its modules, where it is set up here."""
     of_modules = SYSTEM / "mods-enabled"
-    return [it for kind in ("load", "conf") for it in sorted(of_modules.glob(f"*.{kind}"))]
+    return [path for kind in ("load", "conf") for path in sorted(of_modules.glob(f"*.{kind}"))]
 
 
 def _loaded(

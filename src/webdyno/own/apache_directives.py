@@ -184,9 +184,9 @@ def _hosts(name: str, words: str) -> Iterator[str]:
     elif name in HANDLERS:
         yield from _of_handler(name, words)
     elif name in ASKED:
-        yield from (_host(it) for at in _URLS.findall(words) for it in at.split())
+        yield from (_host(word) for at in _URLS.findall(words) for word in at.split())
     elif name in REMOTE_CACHES:
-        yield from (_host(it) for at in _CACHE.findall(words) for it in at.split(","))
+        yield from (_host(part) for at in _CACHE.findall(words) for part in at.split(","))
     elif name in IN_OTHER_FILES:
         yield f"what {words} says"
     elif name in AMONG_WORDS:
@@ -203,16 +203,16 @@ def _of_handler(name: str, words: str) -> Iterator[str]:
 
 def _of_target(words: Sequence[str]) -> Iterator[str]:
     """Give the hosts of URLs; of a balancer and a socket none, and else what tells of a host."""
-    if any(it == "!" or _BY_SOCKET.match(it) for it in words):
+    if any(word == "!" or _BY_SOCKET.match(word) for word in words):
         return
-    found = [(it[1].lower(), _host(it[2])) for it in map(_URL.match, words) if it]
+    found = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
     yield from (host for scheme, host in found if scheme != "balancer")
     if not found:
-        yield from [it for it in words if not _OPTION.match(it)][-1:]
+        yield from [word for word in words if not _OPTION.match(word)][-1:]
 
 
 def _plain(words: str) -> list[str]:
-    return [it.strip('"') for it in _QUOTED_OR_PLAIN.findall(words)]
+    return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
 
 
 def _host(at: str) -> str:
@@ -228,7 +228,7 @@ def line_to_backends(backends: Backends, line: Line) -> Line:
     leads = (found and found[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
     if not leads:
         return line
-    return line._replace(text=_TARGET.sub(lambda it: _instead(it, backends), line.text))
+    return line._replace(text=_TARGET.sub(lambda match: _instead(match, backends), line.text))
 
 
 def _instead(found: re.Match[str], backends: Backends) -> str:

@@ -173,13 +173,15 @@ class ApacheLines:
                 f"{origin} includes {pattern}, and there is no {looked}; copy these files there, "
                 "or leave the line out"
             )
-        below = islice((each for it in found for each in _files_of(it)), MOST_FILES + 1)
+        below = islice((each for included in found for each in _files_of(included)), MOST_FILES + 1)
         return list(below)
 
 
 def _files_of(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        yield from sorted(it for it in islice(path.rglob("*"), MOST_FILES + 1) if it.is_file())
+        yield from sorted(
+            file for file in islice(path.rglob("*"), MOST_FILES + 1) if file.is_file()
+        )
     else:
         yield path
 
@@ -219,27 +221,27 @@ class VirtualHost:
     @property
     def ports(self) -> list[int | None]:
         """The ports it is for, None being any."""
-        return [port_of(it) for it in self.addresses.split()]
+        return [port_of(word) for word in self.addresses.split()]
 
     @property
     def is_secure(self) -> bool:
-        return any(_SSL.match(it.text) for it in self.lines)
+        return any(_SSL.match(line.text) for line in self.lines)
 
     @property
     def names(self) -> list[str]:
         """The names it answers to."""
-        found = (_NAMES.match(it.text) for it in self.lines)
-        return [name.strip('"') for it in found if it for name in it[1].split()]
+        found = (_NAMES.match(line.text) for line in self.lines)
+        return [name.strip('"') for match in found if match for name in match[1].split()]
 
     @property
     def why_not(self) -> str:
         """What speaks against measuring it; empty where nothing does."""
         everywhere = list(outside_sections(self.lines[1:-1]))
-        if any(_REFUSES_ALL.match(it.text) for it in everywhere):
+        if any(_REFUSES_ALL.match(line.text) for line in everywhere):
             return "it refuses everything"
         if _redirects_all(everywhere):
             return "it only redirects"
-        locations = "".join(f"{it.text.strip()}\n" for it in self.lines)
+        locations = "".join(f"{line.text.strip()}\n" for line in self.lines)
         is_denied = re.search(r"(?i)<Location \"?/\"?>\s*Require all denied", locations)
         return "it refuses everything" if is_denied else ""
 
@@ -273,8 +275,10 @@ def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
         secure |= set(host.ports) if host.is_secure else set()
     if not request.is_secure and (not ports or None in ports):
         ports.append(HTTP)
-    fitting = [it for it in ports if it is not None and (it in secure) == request.is_secure]
-    asked = {port for it in hosts if _is_called(it, request.host) for port in it.ports if port}
+    fitting = [port for port in ports if port is not None and (port in secure) == request.is_secure]
+    asked = {
+        port for host in hosts if _is_called(host, request.host) for port in host.ports if port
+    }
     return request.measured(fitting, _against(hosts, fitting), asked)
 
 
@@ -288,7 +292,7 @@ def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, st
         for port in set(host.ports):
             on_port.setdefault(port, []).append(at)
     on_any = on_port.get(None, [])
-    why_not = [it.why_not for it in hosts]
+    why_not = [host.why_not for host in hosts]
     against = {}
     for port in dict.fromkeys(ports):
         there = sorted({*on_port.get(port, []), *on_any})
@@ -304,13 +308,16 @@ def measured_lines(
     hosts = hosts_of(lines)
     kept: list[VirtualHost] = []
     excluded: list[VirtualHost] = []
-    for it in hosts:
-        (kept if {port, None} & set(it.ports) else excluded).append(it)
-    changes += [f"excluded: <VirtualHost {it.addresses}>, which isn't requested" for it in excluded]
+    for virtual_host in hosts:
+        (kept if {port, None} & set(virtual_host.ports) else excluded).append(virtual_host)
+    changes += [
+        f"excluded: <VirtualHost {virtual_host.addresses}>, which isn't requested"
+        for virtual_host in excluded
+    ]
     first = _first(request, kept, changes)
-    in_order = sorted(kept, key=lambda it: it is not first)
+    in_order = sorted(kept, key=lambda host: host is not first)
     moved = [line for host in in_order for line in host.lines]
-    within = {id(it) for host in hosts for it in host.lines}
+    within = {id(line) for host in hosts for line in host.lines}
     begun = False
     result: list[Line] = []
     for line in lines:
@@ -329,14 +336,14 @@ def _first(
     if not kept:
         return None
     first = kept[0]
-    names = [name for it in kept for name in it.names]
+    names = [name for host in kept for name in host.names]
     if request.host:
-        asked = any(_is_called(it, request.host) for it in kept)
+        asked = any(_is_called(host, request.host) for host in kept)
         request.note_site(request.host if asked else "", names)
         return first
-    chosen = next((it for it in kept if not it.why_not), first)
+    chosen = next((host for host in kept if not host.why_not), first)
     if chosen is not first:
-        others = listed(it.names[0] for it in kept if it is not chosen and it.names)
+        others = listed(host.names[0] for host in kept if host is not chosen and host.names)
         more = f"; --host NAME asks for another one: {others}" if others else ""
         name = chosen.names[0] if chosen.names else "the next one"
         changes.append(f"{name} answers, not the first host, since {first.why_not}{more}")
@@ -347,7 +354,7 @@ def _first(
 
 def _is_called(host: VirtualHost, name: str) -> bool:
     """Whether a host answers to a name; aliases may have wildcards."""
-    return bool(name) and any(fnmatchcase(name.lower(), it.lower()) for it in host.names)
+    return bool(name) and any(fnmatchcase(name.lower(), called.lower()) for called in host.names)
 
 
 def _redirects_all(lines: Sequence[Line]) -> bool:

@@ -56,7 +56,10 @@ DEPEND = {
 }
 """What modules need of others; those that begin with proxy_ need proxy besides."""
 SCHEMES = {
-    **{it: f"proxy_{it}" for it in ("fcgi", "http", "ajp", "scgi", "uwsgi", "ftp", "balancer")},
+    **{
+        scheme: f"proxy_{scheme}"
+        for scheme in ("fcgi", "http", "ajp", "scgi", "uwsgi", "ftp", "balancer")
+    },
     "https": "proxy_http",
     **dict.fromkeys(("h2", "h2c"), "proxy_http2"),
     **dict.fromkeys(("ws", "wss"), "proxy_wstunnel"),
@@ -107,7 +110,7 @@ class Handler(NamedTuple):
     def modules(self) -> list[str]:
         """The modules that serve it; none where it is nobody's that is known."""
         if self.name.startswith("proxy:"):
-            return [SCHEMES[it] for it in _SCHEME.findall(self.name) if it in SCHEMES]
+            return [SCHEMES[scheme] for scheme in _SCHEME.findall(self.name) if scheme in SCHEMES]
         module = HANDLERS.get(self.name.lower())
         return [module] if module else []
 
@@ -120,7 +123,7 @@ def plain_module(name: str) -> str:
 
 def folder() -> Path | None:
     """Give where this machine's modules are; None where there is no Apache."""
-    return next((it for it in FOLDERS if it.is_dir()), None)
+    return next((path for path in FOLDERS if path.is_dir()), None)
 
 
 def file_of(module: str) -> str | None:
@@ -129,7 +132,7 @@ def file_of(module: str) -> str | None:
     if there is None:
         return None if module in PACKAGES else f"mod_{module}.so"
     pattern = "libphp*.so" if module == "php" else f"mod_{module}.so"
-    return next((it.name for it in sorted(there.glob(pattern))), None)
+    return next((path.name for path in sorted(there.glob(pattern))), None)
 
 
 def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
@@ -145,22 +148,24 @@ def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[
         wanted["http2"] = None
     for line, is_certain in _with_certainty(lines):
         if is_certain:
-            wanted |= {it: line for it in _of_line(line.text) if it not in wanted}
+            wanted |= {name: line for name in _of_line(line.text) if name not in wanted}
     for handler in set_handlers(lines):
         if handler.is_certain or all(map(file_of, handler.modules)):
             optional = () if handler.is_certain else ("php",)
-            more = [it for it in handler.modules if it not in {*wanted, *optional}]
+            more = [name for name in handler.modules if name not in {*wanted, *optional}]
             wanted |= dict.fromkeys(more, handler.line)
     complete = _with_dependencies(wanted)
-    if not any(it.startswith("mpm_") for it in there):
+    if not any(name.startswith("mpm_") for name in there):
         complete = {"mpm_prefork" if "php" in complete else "mpm_event": None, **complete}
     if "cgid" in complete and ("mpm_prefork" in complete or there & CGI):
         complete.pop("cgid")
         complete |= {} if there & CGI else {"cgi": None}
-    lacking = {it: line for it, line in complete.items() if file_of(it) is None}
-    lacking = {it: line for it, line in lacking.items() if it not in there | BUILT_IN}
-    refuse_missing({it: f"{line.origin} needs " if line else "" for it, line in lacking.items()})
-    return [it for it in complete if it not in there]
+    lacking = {name: line for name, line in complete.items() if file_of(name) is None}
+    lacking = {name: line for name, line in lacking.items() if name not in there | BUILT_IN}
+    refuse_missing(
+        {name: f"{line.origin} needs " if line else "" for name, line in lacking.items()}
+    )
+    return [name for name in complete if name not in there]
 
 
 def refuse_missing(lacking: dict[str, str]) -> None:
@@ -168,7 +173,7 @@ def refuse_missing(lacking: dict[str, str]) -> None:
     if not lacking:
         return
     named = listed(f"{who}{module}_module" for module, who in lacking.items())
-    packages = [PACKAGES[it] for it in lacking if it in PACKAGES]
+    packages = [PACKAGES[name] for name in lacking if name in PACKAGES]
     install = f"install {listed(packages)}" if packages else "install them"
     raise UserError(
         f"this machine's Apache lacks modules: {named}; {install}, take the lines out, or measure "
@@ -179,7 +184,7 @@ def refuse_missing(lacking: dict[str, str]) -> None:
 def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
     """Raise UserError for a handler that nobody serves: files would be sent as their source."""
     there = {*loaded}
-    names = {found[1].lower() for it in lines if (found := _ACTION.match(it.text))}
+    names = {found[1].lower() for line in lines if (found := _ACTION.match(line.text))}
     is_foreign = bool(there - DIRECTIVES.keys() - BUILT_IN - {"php"})
     for handler in set_handlers(lines):
         if not handler.is_certain or handler.name.lower() in NOBODYS | names:
@@ -187,7 +192,9 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
         modules = handler.modules
         if not modules and is_foreign:
             continue
-        lacking = [it for it in modules if it not in there and not (it in CGI and there & CGI)]
+        lacking = [
+            name for name in modules if name not in there and not (name in CGI and there & CGI)
+        ]
         if lacking or not modules:
             served = f"needs {lacking[0]}_module, which is not loaded" if lacking else "is unknown"
             raise UserError(
@@ -230,7 +237,7 @@ def _of_line(text: str) -> Iterator[str]:
         yield module
     is_proxy = name.startswith(("proxy", "balancermember"))
     if is_proxy or (name == "rewriterule" and _PROXIED.search(rest)):
-        yield from (SCHEMES[it] for it in _SCHEME.findall(rest) if it in SCHEMES)
+        yield from (SCHEMES[scheme] for scheme in _SCHEME.findall(rest) if scheme in SCHEMES)
     if name.startswith("scriptalias"):
         yield "cgid"
     if name == "authtype":

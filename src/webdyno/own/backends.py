@@ -87,7 +87,7 @@ class Backends:
         found: list[NamedBackend] = []
         for number, (name, system) in enumerate(given.items(), 1):
             host = called(name, place)
-            roles = {*NO_ROLES, *(it.role for it in found)}
+            roles = {*NO_ROLES, *(backend.role for backend in found)}
             role = _NO_ROLE.sub("-", host.lower())[:ROLE_LETTERS].strip("-")
             role = role if role[:1].isalpha() else f"at-{role}"
             role = f"{role}-{number}" if role in roles else role
@@ -105,7 +105,9 @@ class Backends:
 
     def _named(self, *names: str) -> BackendAddress | None:
         for name in map(_plain, names):
-            if found := next((it for it in self.every if _plain(it.name) == name), None):
+            if found := next(
+                (backend for backend in self.every if _plain(backend.name) == name), None
+            ):
                 self.used[found.role] = found
                 return found.address
         self.seen[names[0]] = None
@@ -122,12 +124,12 @@ class Backends:
     def changes(self) -> list[str]:
         """Say what answers in the place of whom."""
         told = []
-        for it in self.used.values():
-            if it.system:
-                told.append(f"{it.name} is {it.system.removeprefix('url:http://')}")
+        for backend in self.used.values():
+            if backend.system:
+                told.append(f"{backend.name} is {backend.system.removeprefix('url:http://')}")
             else:
                 alien = "its CPU time counts as other programs'"
-                told.append(f"{it.name} is unix:{it.address.socket} ({alien})")
+                told.append(f"{backend.name} is unix:{backend.address.socket} ({alien})")
         return told
 
 

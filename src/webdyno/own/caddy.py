@@ -91,7 +91,7 @@ def _log_into_the_folder(config: Json, changes: list[str]) -> None:
         if output in STAY:
             continue
         before = writer.get("filename") or " ".join([output, writer.get("address", "")]).strip()
-        if any(it.startswith(ACCESS) for it in log.get("include", [])):
+        if any(logger.startswith(ACCESS) for logger in log.get("include", [])):
             log["writer"] = {"output": "file", "filename": f"{FOLDER}/access.log"}
             changes.append(f"log RUN/access.log, not {before}")
         else:
@@ -120,13 +120,15 @@ def _serve_alone(request: RelocationRequest, config: Json, changes: list[str]) -
         changes.append("no TLS, since what is requested is HTTP without it")
     server["listen"] = [f"{HOST}:{PORT}"]
     server["automatic_https"] = {"disable": True}
-    server["protocols"] = [it for it in server.get("protocols", ["h1", "h2"]) if it != "h3"]
+    server["protocols"] = [
+        protocol for protocol in server.get("protocols", ["h1", "h2"]) if protocol != "h3"
+    ]
     policies = server.pop("tls_connection_policies", None) or [{}]
     tls = apps.pop("tls", {})
     apps.pop("pki", None)
     if request.is_secure:
         chosen = {"certificate_selection": {"any_tag": [TAG]}}
-        kept = {key: it for key, it in policies[0].items() if key != "match"}
+        kept = {key: policy for key, policy in policies[0].items() if key != "match"}
         server["tls_connection_policies"] = [kept | chosen]
         pair = _certificate(request, tls, changes) | {"tags": [TAG]}
         apps["tls"] = {"certificates": {"load_files": [pair]}}
@@ -151,7 +153,7 @@ def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
         for port in ports[name]
         if _kind_of_content(servers[name]) == REDIRECTS
     }
-    port = request.measured([it for name in fitting for it in ports[name]], only_redirects)
+    port = request.measured([port for name in fitting for port in ports[name]], only_redirects)
     return next(name for name in fitting if port in ports[name])
 
 
@@ -160,7 +162,7 @@ def _names(server: Json) -> list[str]:
 
 
 def _ports(server: Json) -> list[int]:
-    return [port for it in server.get("listen", []) if (port := port_of(it)) is not None]
+    return [port for address in server.get("listen", []) if (port := port_of(address)) is not None]
 
 
 def _is_secure(server: Json) -> bool:
@@ -205,12 +207,12 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
     others = [host for site in sites for host in _hosts(site)]
     changes.append(f"{', '.join(names)} answers, whatever host is requested")
     request.note_site(names[0], [*names, *others])
-    matches = [{k: it for k, it in match.items() if k != "host"} for match in chosen["match"]]
+    matches = [{k: value for k, value in match.items() if k != "host"} for match in chosen["match"]]
     logs = server.get("logs", {})
-    named = [it for it in map(logs.get("logger_names", {}).get, names) if it]
+    named = [name for name in map(logs.get("logger_names", {}).get, names) if name]
     if named:
         logs["default_logger_name"] = named[0]
-    chosen["match"] = [it for it in matches if it]
+    chosen["match"] = [matcher for matcher in matches if matcher]
     sites.append(chosen)
 
 
@@ -219,7 +221,7 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
     root = str(request.root)
     if _kind_of_content(server) != FILES:
         raise UserError(f"{request.file} serves no files there; leave --root out")
-    named = [it for it in _handlers(server) if "root" in it]
+    named = [handler for handler in _handlers(server) if "root" in handler]
     for handler in named:
         changes.append(f"root {root}, not {handler['root']}")
         handler["root"] = root
@@ -230,13 +232,13 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
 
 def _kind_of_content(node: object) -> int:
     found = list(_handlers(node))
-    names = {it.get("handler") for it in found}
-    fastcgi = any(it.get("transport", {}).get("protocol") == "fastcgi" for it in found)
+    names = {handler.get("handler") for handler in found}
+    fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in found)
     if names & SERVES_FILES or fastcgi:
         return FILES
     if names & GIVES_CONTENT:
         return CONTENT
-    fixed = [it for it in found if it.get("handler") == "static_response"]
+    fixed = [handler for handler in found if handler.get("handler") == "static_response"]
     return WORDS if any(map(_is_response, fixed)) else REDIRECTS
 
 
@@ -281,7 +283,9 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     """Give the configuration as JSON; raise UserError, in Caddy's words, where it isn't right."""
     caddy = program_path("caddy")
     secrets = {
-        name: f"{{env.{name}}}" for name, it in request.environment.items() if SECRET.search(it)
+        name: f"{{env.{name}}}"
+        for name, value in request.environment.items()
+        if SECRET.search(value)
     }
     variables = Variables({**request.environment, **secrets})
     _look_through(request, request.file, None, 0, variables, set())
@@ -307,7 +311,7 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
 def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) -> str:
     """Give what may be the reason, and what can be done."""
     if unset:
-        flags = " ".join(f"--env {it.partition(' ')[0]}=VALUE" for it in unset)
+        flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
         return f"; variables have no value: {listed(unset)}; give each one: {flags}"
     if "unrecognized" in said or "not registered" in said:
         version = run_reader(request, [caddy, "version"], {}).printed.split()
@@ -345,7 +349,7 @@ def _look_through(
 def _with_whole_imports(request: RelocationRequest) -> str:
     """Give the text with imports that can be read from anywhere."""
     text = request.files.text(request.file)
-    snippets = {it.strip() for it in SNIPPET.findall(text)}
+    snippets = {snippet.strip() for snippet in SNIPPET.findall(text)}
 
     def whole(found: re.Match[str]) -> str:
         path = found["path"].strip('"')

@@ -63,7 +63,7 @@ def make(spec: TargetSpec) -> GeneratedService:
         },
         start=[SHELL, "-c", verbatim(start)],
         **({"initialise": [[SHELL, "-c", verbatim(keys.prepare)]]} if keys.prepare else {}),
-        environment={key: verbatim(it) for key, it in environment.items()}
+        environment={key: verbatim(value) for key, value in environment.items()}
         | LISTENING
         | setting_environment(spec.settings)
         | told_of_services(spec),
@@ -77,7 +77,7 @@ def _check_setup(spec: TargetSpec) -> None:
     if not spec.keys.setup:
         return
     behind = [spec.services[name] for name in spec.keys.services.values()]
-    if not any(it.data for it in behind):
+    if not any(service.data for service in behind):
         raise UserError(
             f"{spec.place}: setup fills services behind the program, each start gets a copy of "
             "their data, and there are none that keep data; prepare runs before each start"
@@ -99,14 +99,14 @@ def told_of_services(spec: TargetSpec) -> dict[str, str]:
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    return {name: it for name, it in usual.items() if name not in others} | told
+    return {name: value for name, value in usual.items() if name not in others} | told
 
 
 def check_services(
     named: Mapping[str, str], services: Mapping[str, Service], place: PlaceOf
 ) -> None:
     """Raise UserError, naming the line, for what isn't there or can't stand behind a program."""
-    able = [name for name, it in services.items() if it.protocol not in SERVING]
+    able = [name for name, service in services.items() if service.protocol not in SERVING]
     for role, name in named.items():
         where = place((role,))
         if role == PROGRAM:
@@ -141,7 +141,9 @@ def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -
     found: dict[str, str] = {}
     for role, name in named.items():
         of_role = f"{{% set server = services['{role}'] %}}"
-        found = {key: of_role + it for key, it in services[name].variables.items()} | found
+        found = {
+            key: of_role + variable for key, variable in services[name].variables.items()
+        } | found
     return found
 
 

@@ -202,13 +202,13 @@ def _service(
     said = services[name]
     where = f"{place}: {project.files[0]}: services.{name}"
     options = [
-        f"{OPTIONS[key]}={it}" for key in said.keys() & OPTIONS for it in _several(said[key])
+        f"{OPTIONS[key]}={value}" for key in said.keys() & OPTIONS for value in _several(said[key])
     ]
     options += [flag for key, flag in SWITCHES.items() if said.get(key) is True]
     options += [
-        f"--volume={_volume(it, project.folder, where)}" for it in said.get("volumes") or ()
+        f"--volume={_volume(volume, project.folder, where)}" for volume in said.get("volumes") or ()
     ]
-    options += [f"--volume={it}:ro" for it in _mounted(said, project, where)]
+    options += [f"--volume={mount}:ro" for mount in _mounted(said, project, where)]
     if "entrypoint" in said:
         options.append(f"--entrypoint={json.dumps(_words(said['entrypoint'], where))}")
     return ComposeService(
@@ -243,7 +243,7 @@ def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
 
 def _several(value: object) -> list[str]:
     if isinstance(value, dict):
-        return [f"{key}={it}" for key, it in value.items()]
+        return [f"{key}={item}" for key, item in value.items()]
     return list(map(str, value if isinstance(value, list) else [value]))
 
 
@@ -289,9 +289,9 @@ def _volume(said: object, folder: Path, where: str) -> str:
 def _mounted(said: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
     """Give the files that a service has of `secrets` and `configs`, and where it has them."""
     for kind, folder in MOUNTED.items():
-        for it in said.get(kind) or ():
-            name = str(it.get("source", "") if isinstance(it, dict) else it)
-            target = str(it.get("target") or name) if isinstance(it, dict) else name
+        for entry in said.get(kind) or ():
+            name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
+            target = str(entry.get("target") or name) if isinstance(entry, dict) else name
             known = project.whole.get(kind)
             definition = known.get(name) if isinstance(known, dict) else None
             file = definition.get("file") if isinstance(definition, dict) else None
@@ -307,9 +307,9 @@ def _mounted(said: Mapping[str, Any], project: ComposeProject, where: str) -> It
 def _environment(said: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
     files = said.get("env_file") or []
-    for it in files if isinstance(files, list) else [files]:
+    for file in files if isinstance(files, list) else [files]:
         name, required = (
-            (it.get("path"), it.get("required")) if isinstance(it, dict) else (it, True)
+            (file.get("path"), file.get("required")) if isinstance(file, dict) else (file, True)
         )
         path = project.folder / str(name)
         if required is not False or path.is_file():
@@ -334,8 +334,8 @@ def _pair(text: str) -> tuple[str, str | None]:
 
 
 def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
-    for it in [*(said.get("ports") or ()), *(said.get("expose") or ())]:
-        text = str(it.get("target", "") if isinstance(it, dict) else it)
+    for entry in [*(said.get("ports") or ()), *(said.get("expose") or ())]:
+        text = str(entry.get("target", "") if isinstance(entry, dict) else entry)
         port, _, kind = text.rpartition(":")[2].partition("/")
         port = port.partition("-")[0]  # of several the first
         if kind == "udp":

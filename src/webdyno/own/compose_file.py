@@ -71,7 +71,7 @@ class ComposeProject:
     @property
     def name(self) -> str:
         """For people: the names of its files."""
-        return SEVERAL.join(it.name for it in self.files)
+        return SEVERAL.join(file.name for file in self.files)
 
     @property
     def folder(self) -> Path:
@@ -87,11 +87,11 @@ class ComposeProject:
 
     def services(self, wanted: str = "") -> dict[str, Any]:
         """Give those without a profile, those of COMPOSE_PROFILES, and the one `wanted`."""
-        active = {it.strip() for it in self.variables.get(PROFILES, "").split(",")}
+        active = {part.strip() for part in self.variables.get(PROFILES, "").split(",")}
         return {
-            str(name): it
-            for name, it in self.all_services.items()
-            if str(name) == wanted or _is_active(it, active)
+            str(name): service
+            for name, service in self.all_services.items()
+            if str(name) == wanted or _is_active(service, active)
         }
 
 
@@ -130,12 +130,16 @@ def _override_of(files: Sequence[Path]) -> list[Path]:
     if len(files) != 1 or files[0].name not in USUAL_FILES:
         return []
     beside = (files[0].parent / name for name in OVERRIDES)
-    return [it for it in beside if it.is_file()][:1]
+    return [path for path in beside if path.is_file()][:1]
 
 
 def askable(services: Mapping[str, Any]) -> list[str]:
     """Name the services that clients may ask: those with ports, or all where none has any."""
-    published = [name for name, it in services.items() if isinstance(it, dict) and it.get("ports")]
+    published = [
+        name
+        for name, service in services.items()
+        if isinstance(service, dict) and service.get("ports")
+    ]
     return published or list(services)
 
 
@@ -166,7 +170,7 @@ def _dotenv_value(text: str, known: Mapping[str, str]) -> str:
     if quoted := _QUOTED.match(text):
         if quoted[1] is not None:
             return quoted[1]
-        text = _ESCAPED.sub(lambda it: _ESCAPES.get(it[1], it[1]), quoted[2])
+        text = _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), quoted[2])
     else:
         text = _COMMENT.sub("", text)
     return str(_Filling({**os.environ, **known}).filled(text))
@@ -192,9 +196,9 @@ class _Filling:
     def filled(self, value: Any) -> Any:  # noqa: ANN401 (YAML)
         """Give a value with all of its texts filled in."""
         if isinstance(value, dict):
-            return {key: self.filled(it) for key, it in value.items()}
+            return {key: self.filled(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.filled(it) for it in value]
+            return [self.filled(item) for item in value]
         return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
 
     def _variable(self, found: re.Match[str]) -> str:
@@ -243,7 +247,7 @@ def _table(value: Any, key: str) -> Any:  # noqa: ANN401
         return value
     if key == "depends_on":
         return {str(name): {"condition": "service_started"} for name in value}
-    pairs = (str(it).partition("=") for it in value)
+    pairs = (str(item).partition("=") for item in value)
     return {name: text if equals else None for name, equals, text in pairs}
 
 
@@ -254,9 +258,9 @@ def _build(value: Any) -> Any:  # noqa: ANN401
 def _one_after_the_other(earlier: list[Any], later: list[Any], key: str) -> list[Any]:
     """Give both lists; of volumes at one place in the container the later."""
     if key == "volumes":
-        places = {_place(it) for it in later}
-        return [*(it for it in earlier if _place(it) not in places), *later]
-    return [*earlier, *(it for it in later if it not in earlier)]
+        places = {_place(entry) for entry in later}
+        return [*(entry for entry in earlier if _place(entry) not in places), *later]
+    return [*earlier, *(entry for entry in later if entry not in earlier)]
 
 
 def _place(volume: Any) -> str:  # noqa: ANN401

@@ -65,7 +65,7 @@ def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:
         return ()
     if isinstance(test, str):
         return health_words(["CMD-SHELL", test])
-    if isinstance(test, list) and all(isinstance(it, str) for it in test):
+    if isinstance(test, list) and all(isinstance(word, str) for word in test):
         return health_words(test)
     raise UserError(f"{where}.healthcheck.test: {json.dumps(test)} is no command")
 

@@ -41,8 +41,10 @@ class ComposeParts:
         services = said.get("services")
         if isinstance(services, dict):
             said["services"] = {
-                name: self._service(file, str(name), it, f"{place}: {file}: services.{name}", 0)
-                for name, it in services.items()
+                name: self._service(
+                    file, str(name), service, f"{place}: {file}: services.{name}", 0
+                )
+                for name, service in services.items()
             }
         return self.merge(whole, said, f"{place}: {file}") if whole else said
 
@@ -86,9 +88,9 @@ def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Json:
     elif build is not None:
         found["build"] = str(folder / str(build))
     if "env_file" in found:
-        found["env_file"] = [_whole_file(it, folder) for it in _listed(found["env_file"])]
+        found["env_file"] = [_whole_file(file, folder) for file in _listed(found["env_file"])]
     if isinstance(found.get("volumes"), list):
-        found["volumes"] = [_whole_volume(it, folder) for it in found["volumes"]]
+        found["volumes"] = [_whole_volume(volume, folder) for volume in found["volumes"]]
     return found
 
 

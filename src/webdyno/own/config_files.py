@@ -79,7 +79,9 @@ class ConfigFiles:
 
         Raise UserError where there are none, unless the pattern has wildcards.
         """
-        places = [Path(pattern)] if pattern.startswith("/") else [it / pattern for it in folders]
+        places = (
+            [Path(pattern)] if pattern.startswith("/") else [folder / pattern for folder in folders]
+        )
         parts = [part for part in Path(pattern).parts if glob.has_magic(part)]
         if len(parts) > MOST_WILDCARD_FOLDERS:
             raise UserError(f"{named} includes {pattern}: that has too many wildcards")

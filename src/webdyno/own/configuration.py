@@ -148,8 +148,8 @@ def make(spec: TargetSpec) -> GeneratedService:
         origins = Origins.of(relocated.name, [*ours, *relocated.origins])
         written[ORIGINS] = origins.model_dump_json()
     used = request.backends.used
-    behind = {role: it.system for role, it in used.items() if it.system}
-    hosts = [*(it.name for it in used.values()), *request.backends.seen]
+    behind = {role: backend.system for role, backend in used.items() if backend.system}
+    hosts = [*(backend.name for backend in used.values()), *request.backends.seen]
     return GeneratedService(service, written, backends=behind, passes_on_to=hosts)
 
 
@@ -180,15 +180,19 @@ def _service(
 def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
     """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
     found = [
-        {"host": it.host, "at": str(it.at or request.file)}
-        for it in passing.not_loopback(relocated.passed_on)
+        {"host": target.host, "at": str(target.at or request.file)}
+        for target in passing.not_loopback(relocated.passed_on)
     ]
     return {"passes_on": found} if found else {}
 
 
 def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) -> str:
     """Turn the text into a template in which only our own marks and settings are filled in."""
-    marks = {mark: it for each in backends.used.values() for mark, it in each.templates.items()}
+    marks = {
+        mark: template
+        for each in backends.used.values()
+        for mark, template in each.templates.items()
+    }
     marks |= _places_of_settings(relocated.text, spec) | {
         **AT_HOST,
         FOLDER: "{{ server.folder }}",
@@ -217,7 +221,8 @@ def _places_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
             f"${{settings.{name}}} where its value belongs"
         )
     return {
-        f"${{settings.{name}}}": setting_template(name, it) for name, it in spec.settings.items()
+        f"${{settings.{name}}}": setting_template(name, setting)
+        for name, setting in spec.settings.items()
     }
 
 

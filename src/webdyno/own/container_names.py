@@ -71,8 +71,8 @@ def main(names: str, networks: Sequence[str]) -> None:
     """Answer for ever, in the background."""
     known = json.loads(Path(names).read_text(encoding="utf-8"))
     asking = selectors.DefaultSelector()
-    for it in listen(networks):
-        asking.register(it, selectors.EVENT_READ)
+    for server in listen(networks):
+        asking.register(server, selectors.EVENT_READ)
     if os.fork():
         os._exit(0)
     while True:

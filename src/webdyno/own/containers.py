@@ -145,19 +145,19 @@ def _script(written: str, engine: Podman, containers: Sequence[Container]) -> st
     if others:
         parts.append(SEVERAL.format(podman=engine.here_words(), front=_address(containers, front)))
         parts += [
-            f"network {number} {it.name} {_address(containers, it)}"
-            for number, it in enumerate(others, 1)
+            f"network {number} {other.name} {_address(containers, other)}"
+            for number, other in enumerate(others, 1)
         ]
-        networks = " ".join(["/proc/self/ns/net", *(f"network-{it.name}" for it in others)])
+        networks = " ".join(["/proc/self/ns/net", *(f"network-{other.name}" for other in others)])
         python = shlex.join([sys.executable, "-I", "-S", NAME_SERVER, NAMES])
         parts.append(f"{python} {networks}\n")
     # Containers that are started at once would each want to make it.
     parts += [f"{engine.here_words()} volume create {name} >&2\n" for name in _shared(containers)]
-    for it in others:
-        how = "ended" if it.awaits == "ended" else "beside"
-        parts.append(f"{how} {it.name} {_words(it, containers)}\n")
-        if it.awaits == "healthy":
-            parts.append(f"healthy {it.name} {shlex.join(it.health)}\n")
+    for other in others:
+        how = "ended" if other.awaits == "ended" else "beside"
+        parts.append(f"{how} {other.name} {_words(other, containers)}\n")
+        if other.awaits == "healthy":
+            parts.append(f"healthy {other.name} {shlex.join(other.health)}\n")
     parts.append(f"podman_run {_words(front, containers)}\n")
     return "\n".join(parts)
 
@@ -169,8 +169,12 @@ def _address(containers: Sequence[Container], container: Container) -> str:
 
 def _addresses(containers: Sequence[Container]) -> dict[str, str]:
     """Give the address of each name; a service's own comes before what else one is called."""
-    own = {it.name.lower(): _address(containers, it) for it in containers}
-    more = {name.lower(): _address(containers, it) for it in containers for name in it.names}
+    own = {container.name.lower(): _address(containers, container) for container in containers}
+    more = {
+        name.lower(): _address(containers, container)
+        for container in containers
+        for name in container.names
+    }
     return more | own
 
 
@@ -190,8 +194,8 @@ def _words(container: Container, containers: Sequence[Container]) -> str:
 def _shared(containers: Sequence[Container]) -> Iterator[str]:
     """Name the volumes that several containers have."""
     owners: dict[str, set[str]] = {}
-    for it in containers:
-        for option in it.options:
+    for container in containers:
+        for option in container.options:
             if named := NAMED_VOLUME.match(option):
-                owners.setdefault(named[1], set()).add(it.name)
+                owners.setdefault(named[1], set()).add(container.name)
     return (name for name, of in owners.items() if len(of) > 1)

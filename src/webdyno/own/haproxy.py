@@ -79,12 +79,12 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     config = "{{ server.folder }}/haproxy.cfg"
     return RelocatedConfig(
         name="haproxy.cfg",
-        text="".join(f"{it.text}\n" for it in lines) + (RING if mover.logs else ""),
+        text="".join(f"{line.text}\n" for line in lines) + (RING if mover.logs else ""),
         changes=mover.changes,
         start=["{{ needs.binary }}", "-db", "-f", config],
         check=["{{ needs.binary }}", "-c", "-f", config],
         passed_on=mover.passed_on,
-        origins=[it.origin for it in lines],
+        origins=[line.origin for line in lines],
     )
 
 
@@ -101,19 +101,19 @@ class _Mover:
         self._choice = choose_bind(request, found)
         self._folder = _folder(request, found)
         self._bases = {
-            name: it.values[1]
+            name: line.values[1]
             for section in found
             for name in ("crt-base", "ca-base")
-            for it in section.named(name)
-            if len(it.words) > 1
+            for line in section.named(name)
+            if len(line.words) > 1
         }
 
     def all(self) -> Iterator[Line]:
         named = {
             word
             for section in self._sections
-            for it in section.named("use_backend", "default_backend")
-            for word in it.values[1:2]
+            for line in section.named("use_backend", "default_backend")
+            for word in line.values[1:2]
         }
         for section in self._sections:
             if section.kind in SECTIONS_NOT_HERE:
@@ -141,12 +141,12 @@ class _Mover:
             return None
         if name == "log" and len(words) > 2 and values[1] != "global":
             self.logs = True
-            return self._changed(line, [words[0].raw, LOG, *(it.raw for it in words[2:])])
+            return self._changed(line, [words[0].raw, LOG, *(word.raw for word in words[2:])])
         if name == "default-path" and values[1:2] in (["config"], ["parent"]):
             return self._changed(line, ["default-path", "origin", _quoted(str(self._folder))])
         if name == "stick-table" and "peers" in values:
             at = values.index("peers")
-            return self._changed(line, [it.raw for it in (*words[:at], *words[at + 2 :])])
+            return self._changed(line, [word.raw for word in (*words[:at], *words[at + 2 :])])
         return self._bind(line) if line is self._choice.bind else line.text
 
     def _why_not(self, section: str, line: ConfigLine) -> str:
@@ -219,7 +219,7 @@ class _Mover:
 def _folder(request: RelocationRequest, found: Sequence[ConfigSection]) -> Path:
     """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
     home = request.file.parent
-    said = [it.values[1:3] for section in found for it in section.named("default-path")]
+    said = [line.values[1:3] for section in found for line in section.named("default-path")]
     match said[-1] if said else []:
         case ["config", *_]:
             return home
@@ -246,7 +246,7 @@ def server_of_backend(backends: Backends, line: ConfigLine) -> ConfigLine:
         return line
     where = f"unix@{address.socket}" if address.socket else address.text
     words = (*line.words[:at], Word(where, where), *line.words[at + 1 :])
-    return ConfigLine(f"    {' '.join(it.raw for it in words)}", line.origin, words)
+    return ConfigLine(f"    {' '.join(word.raw for word in words)}", line.origin, words)
 
 
 def _backend(backends: Backends, address: str) -> BackendAddress | None:

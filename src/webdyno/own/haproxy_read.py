@@ -49,7 +49,7 @@ class ConfigLine:
     @property
     def values(self) -> list[str]:
         """The words without their quotes."""
-        return [it.value for it in self.words]
+        return [word.value for word in self.words]
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class ConfigSection:
     mode: str = "tcp"
 
     def named(self, *names: str) -> list[ConfigLine]:
-        return [it for it in self.lines if it.name in names]
+        return [line for line in self.lines if line.name in names]
 
 
 def sections(request: RelocationRequest) -> list[ConfigSection]:
@@ -79,7 +79,7 @@ def sections(request: RelocationRequest) -> list[ConfigSection]:
     reader = _Reader(request)
     found = [ConfigSection("", "")]
     more = sorted(request.file.parent.glob("conf.d/[!.]*.cfg"))
-    request.notes.extend(f"reads {it} as well, as Red Hat's HAProxy does" for it in more)
+    request.notes.extend(f"reads {file} as well, as Red Hat's HAProxy does" for file in more)
     for line in (line for file in (request.file, *more) for line in request.files.lines(file)):
         read = reader.line(line)
         if read.name in SECTIONS:
@@ -97,7 +97,7 @@ def _inherit_modes(found: Iterable[ConfigSection]) -> None:
     for section in found:
         head = section.lines[0].values if section.lines else []
         parent = head[head.index("from") + 1 :][:1] if "from" in head[1:] else []
-        said = [it.values[1] for it in section.named("mode") if len(it.words) > 1]
+        said = [line.values[1] for line in section.named("mode") if len(line.words) > 1]
         section.mode = said[-1] if said else named.get(parent[0], last) if parent else last
         if section.kind == "defaults":
             section.mode = said[-1] if said else named.get(parent[0], "tcp") if parent else "tcp"
@@ -109,7 +109,7 @@ class _Reader:
 
     def __init__(self, request: RelocationRequest) -> None:
         self.variables = Variables(dict(request.given))
-        self._own = {name for name, it in request.given.items() if SECRET.search(it)}
+        self._own = {name for name, value in request.given.items() if SECRET.search(value)}
 
     def line(self, line: Line) -> ConfigLine:
         """Take a line apart; `setenv` and its like give variables to those that follow."""
@@ -124,8 +124,8 @@ class _Reader:
         is_address = words[:1] and words[0].value in {"bind", "server", "log", "listen"}
         if is_address:
             words = tuple(
-                it._replace(value=self._filled(it.value, origin)) if at in {1, 2} else it
-                for at, it in enumerate(words)
+                word._replace(value=self._filled(word.value, origin)) if at in {1, 2} else word
+                for at, word in enumerate(words)
             )
         return ConfigLine(line.text, origin, words)
 
@@ -155,10 +155,10 @@ class _Reader:
     def _filled(self, text: str, origin: Origin) -> str:
         own = {
             name
-            for it in _VARIABLE.finditer(text)
-            if (name := it["name"] or it["plain"]) in self._own
+            for match in _VARIABLE.finditer(text)
+            if (name := match["name"] or match["plain"]) in self._own
             or ITS_OWN.fullmatch(name)
-            or text[it.start() - 1 : it.start()] == "\\"
+            or text[match.start() - 1 : match.start()] == "\\"
         }
         return self.variables.filled(text, origin, _VARIABLE, own)
 
@@ -174,7 +174,7 @@ class MeasuredBind:
 
 def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -> MeasuredBind:
     """Choose; raise UserError where nothing listens that could be asked."""
-    listening = [it for it in sections if it.kind in LISTENING]
+    listening = [section for section in sections if section.kind in LISTENING]
     if not listening:
         raise UserError(f"{request.file} has no frontend and no listen, so it serves nothing")
     found = [
@@ -184,15 +184,15 @@ def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -
         if is_secure(bind) == request.is_secure
         for port in ports(bind)
     ]
-    reasons = {id(it): why_unlikely(request, it.section) for it in found}
+    reasons = {id(measured): why_unlikely(request, measured.section) for measured in found}
     unlikely = {
         port: next(filter(None, whys))
-        for port in {it.port for it in found}
-        if all(whys := [reasons[id(it)] for it in found if it.port == port])
+        for port in {measured.port for measured in found}
+        if all(whys := [reasons[id(measured)] for measured in found if measured.port == port])
     }
-    port = request.measured([it.port for it in found], unlikely)
-    there = [it for it in found if it.port == port]
-    return next((it for it in there if not reasons[id(it)]), there[0])
+    port = request.measured([measured.port for measured in found], unlikely)
+    there = [measured for measured in found if measured.port == port]
+    return next((measured for measured in there if not reasons[id(measured)]), there[0])
 
 
 def is_secure(bind: ConfigLine) -> bool:
@@ -211,14 +211,14 @@ def ports(bind: ConfigLine) -> Iterator[int]:
 def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
     """Say what speaks against a section as the one that is measured; empty if nothing does."""
     passes = section.named("use_backend", "default_backend", "server", "server-template")
-    texts = [" ".join(it.values) for it in section.lines]
-    responses = any(it.startswith("http-request return") for it in texts)
+    texts = [" ".join(line.values) for line in section.lines]
+    responses = any(text.startswith("http-request return") for text in texts)
     if not passes and not responses and any(map(STATISTICS.match, texts)):
         return "its pages are statistics"
     if section.mode == "tcp":
         return "mode tcp: it doesn't speak HTTP itself"
-    for it in section.named("redirect", "http-request", "tcp-request"):
-        words = it.values
+    for line in section.named("redirect", "http-request", "tcp-request"):
+        words = line.values
         condition = words[_condition(words) :]
         without_tls = "ssl_fc" in " ".join(condition) and not request.is_secure
         if condition and not without_tls:
@@ -232,4 +232,4 @@ def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
 
 def _condition(words: Sequence[str]) -> int:
     """Give where a line's condition begins; its end where it has none."""
-    return next((at for at, it in enumerate(words) if it in ON_A_CONDITION), len(words))
+    return next((at for at, word in enumerate(words) if word in ON_A_CONDITION), len(words))

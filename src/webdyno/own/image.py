@@ -47,11 +47,11 @@ def make(spec: TargetSpec) -> GeneratedService:
     port = asked_port(front, spec)
     texts = container_files(spec.written, engine, containers)
     told = {name: verbatim(text) for name, text in _secrets(spec).items()} | told_of_services(spec)
-    for it in containers:
-        texts[variables_file(it.name)] = (
-            _variables(it, spec, {"PORT": str(port)} | spec.keys.environment, told)
-            if it is front
-            else _variables(it, spec)
+    for container in containers:
+        texts[variables_file(container.name)] = (
+            _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, told)
+            if container is front
+            else _variables(container, spec)
         )
     inside = bool(spec.keys.services)
     joins = ("/usr/bin/nsenter", "--net={{ server.network }}") if inside else ()
@@ -65,7 +65,9 @@ def make(spec: TargetSpec) -> GeneratedService:
                 *("/usr/bin/unshare", "--mount", *([] if inside else ["--net"]), *joins, "/bin/sh"),
                 f"{{{{ server.folder }}}}/{SCRIPT}",
             ],
-            version=", ".join(f"{it.name} {it.image.id[:12]}" for it in containers),
+            version=", ".join(
+                f"{container.name} {container.image.id[:12]}" for container in containers
+            ),
             environment=told,
             facts={"network": "its own, by a pair of virtual Ethernet devices"},
         ),
@@ -84,7 +86,7 @@ def _containers(spec: TargetSpec, engine: Podman) -> list[Container]:
     if hash_mark or (path.is_file() and path.suffix in COMPOSE_ENDINGS):
         files = compose_files(name, spec.folder)
         services = compose_services(files, service, spec.place, spec.tell)
-        return [_of_service(it, files[0].name, spec, engine) for it in services]
+        return [_of_service(service, files[0].name, spec, engine) for service in services]
     return [Container(WEB, _image(spec, engine, name, path))]
 
 
@@ -143,7 +145,9 @@ def asked_port(front: Container, spec: TargetSpec) -> int:
             raise UserError(f"{spec.place}: PORT={said} is no port")
         return int(said)
     exposed = front.ports or front.image.ports
-    port = next((it for it in USUAL_PORTS if it in exposed), next(iter(exposed), USUAL_PORTS[-1]))
+    port = next(
+        (port for port in USUAL_PORTS if port in exposed), next(iter(exposed), USUAL_PORTS[-1])
+    )
     if len(exposed) != 1:
         why = "of those that it exposes" if exposed else "since it exposes none"
         spec.tell(f"{spec.written} is asked on port {port}, {why}; --env PORT=N says otherwise")
@@ -169,4 +173,4 @@ def _variables(
 
 def _secrets(spec: TargetSpec) -> dict[str, str]:
     """Give the variables that Podman is started with, since no file may show them."""
-    return {name: it for name, it in spec.keys.environment.items() if SECRET.search(it)}
+    return {name: value for name, value in spec.keys.environment.items() if SECRET.search(value)}

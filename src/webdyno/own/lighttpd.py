@@ -92,8 +92,8 @@ class _Mover:
         self._sockets: dict[str, str] = {}
         """Where each socket of a condition is now."""
         self._programs = 0
-        keys = [it for it in found if it.key in OURS_INSTEAD]
-        self._own_pair = not all(request.may_read(it.text) for it in keys)
+        keys = [statement for statement in found if statement.key in OURS_INSTEAD]
+        self._own_pair = not all(request.may_read(statement.text) for statement in keys)
         self._global = dict(_global(found))
         self._measured = self._measured_socket()
 
@@ -159,7 +159,7 @@ class _Mover:
                     line = f'{found[1]}"{FOLDER}/program-{self._programs}.sock",'
                     self._changes.append(f"{with_marks_shown(line).strip()} not {found[2]}")
                 lines.append(line)
-            self._changes += [f"runs {it}, as bin-path says" for it in started]
+            self._changes += [f"runs {program}, as bin-path says" for program in started]
         return lines
 
     def _condition(self, line: str) -> str:
@@ -180,13 +180,13 @@ class _Mover:
     def _note_site(self) -> None:
         host, sites = self._request.host, list(_sites(self.statements))
         known = any(
-            it[2] == host if it[1] == "==" else it[1] != "=~" or is_like(it[2], host)
-            for it in sites
+            site[2] == host if site[1] == "==" else site[1] != "=~" or is_like(site[2], host)
+            for site in sites
         )
         if sites:
             outside = "the one outside of conditions on the host"
             measured = (host if known else "") if host else outside
-            self._request.note_site(measured, [outside, *(it[2] for it in sites)])
+            self._request.note_site(measured, [outside, *(site[2] for site in sites)])
 
     def _measured_socket(self) -> str | None:
         """Choose what is measured: a socket of a condition, or the server's own (None)."""
@@ -206,7 +206,7 @@ class _Mover:
 
 def _sites(found: list[Statement]) -> Iterator[re.Match[str]]:
     """Give the conditions on the host: how one compares, and with what."""
-    return filter(None, (_HTTP_HOST.match(it.condition) for it in found))
+    return filter(None, (_HTTP_HOST.match(statement.condition) for statement in found))
 
 
 def _global(found: list[Statement]) -> Iterator[tuple[str, Statement]]:
@@ -257,7 +257,7 @@ def _passed_to(backends: Backends, lines: list[str]) -> Iterator[str]:
             ours = [f'"socket" => "{address.socket}",']
         for line in group:
             if line == place.string:
-                yield from (place["margin"] + it for it in ours)
+                yield from (place["margin"] + our for our in ours)
             elif not _PLACE.match(line):
                 yield line
 

@@ -67,14 +67,16 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
     changes += [f"runs {command}, as include_shell says" for _, command in shells]
     runs = [f"{place}: include_shell {command}" for place, command in shells]
     text = request.files.text(request.file)
-    marks = {name: f"@webdyno-{name}@" for name, it in request.given.items() if SECRET.search(it)}
+    marks = {
+        name: f"@webdyno-{name}@" for name, value in request.given.items() if SECRET.search(value)
+    }
     ours = _with_includes_beside(request, text, changes)
     whole = _INCLUDE.sub(rf"\g<1>{request.file.parent}/", ours)
     with readable(request, whole, differs=ours != text) as file:
         words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
         told = run_reader(request, words, {**request.environment, **marks}, runs)
         complained = told.complained.replace(str(file), str(request.file))
-    said = [it for it in _TIME.sub("", complained).splitlines() if "WARNING" not in it]
+    said = [line for line in _TIME.sub("", complained).splitlines() if "WARNING" not in line]
     if told.code:
         raise UserError(f"lighttpd says: {'; '.join(said) or 'nothing'}")
     printed = told.printed
@@ -87,7 +89,7 @@ def _with_includes_beside(request: RelocationRequest, text: str, changes: list[s
     """Give the text of a folder that was copied with what it includes from where it was."""
     here = request.file.parent
     named = _FOLDER.search(text)
-    if not named or any(Path(named[2], it).exists() for it in _IN_FOLDER.findall(text)):
+    if not named or any(Path(named[2], pattern).exists() for pattern in _IN_FOLDER.findall(text)):
         return text
     changes.append(f'{named[1].strip()} "{here}", not "{named[2]}", where it includes nothing')
     return f"{text[: named.start(2)]}{here}{text[named.end(2) :]}"

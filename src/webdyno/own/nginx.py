@@ -70,13 +70,13 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
     words = ["{{ needs.binary }}", "-e", "stderr", "-c", config]
     return RelocatedConfig(
         name="nginx.conf",
-        text="\n".join(it.text for it in lines) + "\n",
+        text="\n".join(line.text for line in lines) + "\n",
         changes=mover.changes,
         start=words,
         check=[words[0], "-t", "-q", *words[1:]],
         folders=["temp", *mover.folders],
         passed_on=passed_on(directives),
-        origins=[it.origin for it in lines],
+        origins=[line.origin for line in lines],
     )
 
 
@@ -92,21 +92,25 @@ class _Mover:
         """Whether a server has the options of the measured address already."""
 
     def whole(self, directives: list[Directive]) -> list[Directive]:
-        if not any(it["directive"] == "http" for it in directives):
+        if not any(directive["directive"] == "http" for directive in directives):
             directives = self._as_part(directives)
         self._choice = choose_servers(self._request, directives)
-        main = [it for it in self._all(directives) if it["directive"] not in NOT_SAID_HERE]
-        if not any(it["directive"] == "events" for it in main):
+        main = [
+            directive
+            for directive in self._all(directives)
+            if directive["directive"] not in NOT_SAID_HERE
+        ]
+        if not any(directive["directive"] == "events" for directive in main):
             main.append(_block("events", []))
-        if not any(it["directive"] == "error_log" for it in main):
+        if not any(directive["directive"] == "error_log" for directive in main):
             main.append(_made("error_log", "stderr"))
-        for http in (it for it in main if it["directive"] == "http"):
+        for http in (directive for directive in main if directive["directive"] == "http"):
             self._complete(http["block"])
         return [_made("daemon", "off"), _made("pid", f"{FOLDER}/nginx.pid"), *main]
 
     def _as_part(self, directives: list[Directive]) -> list[Directive]:
-        inner = [it for it in directives if it["directive"] != "events"]
-        if not any(it["directive"] == "server" for it in inner):
+        inner = [directive for directive in directives if directive["directive"] != "events"]
+        if not any(directive["directive"] == "server" for directive in inner):
             raise UserError(f"{self._request.file} has no http and no server, so it serves nothing")
         self.changes.append("put into http { }, since it is but a part of a configuration")
         types = _made("include", "/etc/nginx/mime.types")
@@ -115,7 +119,7 @@ class _Mover:
 
     def _complete(self, http: list[Directive]) -> None:
         """Add what nginx would else write to its own folders."""
-        there, root = {it["directive"] for it in http}, self._request.root
+        there, root = {directive["directive"] for directive in http}, self._request.root
         lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in there]
         http += [_made(f"{kind}_temp_path", f"{FOLDER}/temp/{kind}") for kind in lacking]
         if "access_log" not in there:
@@ -124,13 +128,17 @@ class _Mover:
             http.append(_made("root", str(root)))
             self.changes.append(f"root {root} (there was none)")
         if self._request.is_secure:
-            servers = [it for it in http if it["directive"] == "server" and "block" in it]
+            servers = [
+                directive
+                for directive in http
+                if directive["directive"] == "server" and "block" in directive
+            ]
             with_certificate(servers, http, self.changes)
 
     def _all(self, directives: Sequence[Directive]) -> list[Directive]:
         if not self._request.is_secure:
             directives = without_tls(directives, self.changes)
-        new = [it for old in directives for it in self._one(old)]
+        new = [new for old in directives for new in self._one(old)]
         return with_readable_files(self._request, new, self.changes)
 
     def _one(self, old: Directive) -> Iterator[Directive]:
@@ -160,7 +168,10 @@ class _Mover:
         if name.endswith("_cache_path"):
             folder = f"cache-{next(self._numbers)}"
             self.folders.append(folder)
-            return [f"{FOLDER}/{folder}", *(it for it in rest if not it.startswith("use_temp"))]
+            return [
+                f"{FOLDER}/{folder}",
+                *(word for word in rest if not word.startswith("use_temp")),
+            ]
         if name == "root" and self._request.root:
             return [str(self._request.root)]
         if name in {"root", "alias"} and first:
@@ -171,27 +182,33 @@ class _Mover:
 
     def _server(self, old: Directive, choice: MeasuredServers) -> Iterator[Directive]:
         """Give a server at the run's address; nothing of one that isn't measured."""
-        if not any(old is it for it in choice.servers):
-            ports = sorted({str(it.port or "a socket") for it in listeners(old)})
+        if not any(old is server for server in choice.servers):
+            ports = sorted({str(listener.port or "a socket") for listener in listeners(old)})
             self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't requested")
             return
-        there = [it for it in fitting(self._request, old) if it.port == choice.port]
-        is_said = any(it.is_default for it in there) or old is not choice.servers[0]
+        there = [
+            listener for listener in fitting(self._request, old) if listener.port == choice.port
+        ]
+        is_said = any(listener.is_default for listener in there) or old is not choice.servers[0]
         words = self._parameters(there, is_default=old is choice.default and is_said)
         now = with_marks_shown(_text("listen", [f"{HOST}:{PORT}", *words]))
-        for it in old["block"]:
-            if it["directive"] == "listen":
-                self.changes.append(f"{now}, not {_text('listen', it['args'])}")
-        rest = [it for it in old["block"] if it["directive"] != "listen"]
+        for directive in old["block"]:
+            if directive["directive"] == "listen":
+                self.changes.append(f"{now}, not {_text('listen', directive['args'])}")
+        rest = [directive for directive in old["block"] if directive["directive"] != "listen"]
         listen = _made("listen", f"{HOST}:{PORT}", *words)
-        origins = [it.get("origin") for it in old["block"] if it["directive"] == "listen"]
+        origins = [
+            directive.get("origin")
+            for directive in old["block"]
+            if directive["directive"] == "listen"
+        ]
         listen["origin"] = next(iter(origins), old.get("origin"))
         yield {**old, "block": [listen, *self._all(rest)]}
 
     def _parameters(self, there: Sequence[Listener], *, is_default: bool) -> list[str]:
         """Give the parameters of the one `listen` that stands for several."""
         kept: dict[str, str] = {}
-        for word in (word for it in there for word in it.words):
+        for word in (word for listener in there for word in listener.words):
             is_of_address = word.startswith(ADDRESS_PARAMETERS)
             if not (is_of_address or word in DEFAULT or word in NOT_SPOKEN):
                 kept.setdefault(word.partition("=")[0], word)
@@ -203,7 +220,10 @@ class _Mover:
 
 
 def _names_root(block: Sequence[Directive]) -> bool:
-    return any(it["directive"] == "root" or _names_root(it.get("block", [])) for it in block)
+    return any(
+        directive["directive"] == "root" or _names_root(directive.get("block", []))
+        for directive in block
+    )
 
 
 def _made(name: str, *words: str) -> Directive:
@@ -223,13 +243,15 @@ def path_named(request: RelocationRequest, word: str) -> str:
     if word.startswith(("/", *CONSTANT)) or not word:
         return word
     places = (request.file.parent / word, SYSTEM / word)
-    return str(next((it for it in places if os.path.exists(it)), places[0]))  # noqa: PTH110 (any)
+    return str(next((place for place in places if os.path.exists(place)), places[0]))  # noqa: PTH110 (any)
 
 
 def without_tls(block: Sequence[Directive], changes: list[str]) -> list[Directive]:
     """Exclude what is of no use without TLS, files that would have to be read among it."""
     kept = [
-        it for it in block if not it["directive"].startswith("ssl_") and it["directive"] != "ssl"
+        directive
+        for directive in block
+        if not directive["directive"].startswith("ssl_") and directive["directive"] != "ssl"
     ]
     if len(kept) < len(block):
         changes.append("excluded: what begins with ssl_ (requested is HTTP without TLS)")
@@ -241,39 +263,43 @@ def with_readable_files(
 ) -> list[Directive]:
     """Put the run's own certificate in the place of pairs that the server couldn't read."""
     lost = {
-        it["directive"]
-        for it in block
-        if it["directive"] in DISPENSABLE
-        and it["args"]
-        and not _is_readable(request, it["args"][0])
+        directive["directive"]
+        for directive in block
+        if directive["directive"] in DISPENSABLE
+        and directive["args"]
+        and not _is_readable(request, directive["args"][0])
     }
     if "ssl_client_certificate" in lost:
         lost.add("ssl_verify_client")
-    for it in block:
-        if it["directive"] in lost:
-            words = " ".join([it["directive"], *it["args"]])
+    for directive in block:
+        if directive["directive"] in lost:
+            words = " ".join([directive["directive"], *directive["args"]])
             changes.append(f"excluded: {words} (its file can't be read)")
-    left = [it for it in block if it["directive"] not in lost]
-    pairs = [it for it in left if it["directive"] in OURS_INSTEAD and it["args"]]
-    if all(_is_readable(request, it["args"][0]) for it in pairs):
+    left = [directive for directive in block if directive["directive"] not in lost]
+    pairs = [
+        directive
+        for directive in left
+        if directive["directive"] in OURS_INSTEAD and directive["args"]
+    ]
+    if all(_is_readable(request, pair["args"][0]) for pair in pairs):
         return left
     instead = []
-    for it in pairs:
-        name = it["directive"]
-        changes.append(request.unreadable(f"{name} {OURS_INSTEAD[name]}", it["args"][0]))
-        instead.append({**it, "args": [OURS_INSTEAD[name]]})
-    once = {it["directive"]: it for it in reversed(instead)}
-    return [*(it for it in left if it not in pairs), *once.values()]
+    for pair in pairs:
+        name = pair["directive"]
+        changes.append(request.unreadable(f"{name} {OURS_INSTEAD[name]}", pair["args"][0]))
+        instead.append({**pair, "args": [OURS_INSTEAD[name]]})
+    once = {directive["directive"]: directive for directive in reversed(instead)}
+    return [*(directive for directive in left if directive not in pairs), *once.values()]
 
 
 def with_certificate(
     servers: Sequence[Directive], http: Sequence[Directive], changes: list[str]
 ) -> None:
     """Give the run's own certificate to servers that name none."""
-    if any(it["directive"] == "ssl_certificate" for it in http):
+    if any(directive["directive"] == "ssl_certificate" for directive in http):
         return
     for server in servers:
-        if not any(it["directive"] == "ssl_certificate" for it in server["block"]):
+        if not any(directive["directive"] == "ssl_certificate" for directive in server["block"]):
             for name, path in OURS_INSTEAD.items():
                 server["block"].append({"directive": name, "args": [path], "line": 0})
                 changes.append(

@@ -33,7 +33,7 @@ class Listener:
     @property
     def is_default(self) -> bool:
         """Whether its server answers who asks for no host that is known."""
-        return any(it in self.words for it in DEFAULT)
+        return any(word in self.words for word in DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
     servers = list(_servers(directives))
     by_port: dict[int, list[Directive]] = {}
     for server in servers:
-        for it in fitting(request, server):
-            there = by_port.setdefault(it.port, []) if it.port is not None else []
+        for listener in fitting(request, server):
+            there = by_port.setdefault(listener.port, []) if listener.port is not None else []
             if not any(server is each for each in there):
                 there.append(server)
     unlikely = {
@@ -68,7 +68,7 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
     default = _default(request, there, port)
     _note_site(request, default, there)
     if not request.host and (why := why_server_unlikely(default)):
-        other = next((it for it in there if not why_server_unlikely(it)), None)
+        other = next((server for server in there if not why_server_unlikely(server)), None)
         if other is not None:
             request.notes.append(
                 f"{_name(other)} answers, whatever host is requested, and not the default, "
@@ -79,7 +79,7 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
 
 
 def _note_site(request: RelocationRequest, default: Directive, there: Sequence[Directive]) -> None:
-    names = [name for it in there for name in _names(it)]
+    names = [name for server in there for name in _names(server)]
     asked = _called(request.host, there)
     if request.host:
         request.note_site(request.host if asked else "", names)
@@ -89,7 +89,9 @@ def _note_site(request: RelocationRequest, default: Directive, there: Sequence[D
 
 def _called(host: str, servers: Sequence[Directive]) -> bool:
     """Whether a server answers for a host by its name."""
-    return bool(host) and any(_is_name(name, host.lower()) for it in servers for name in _names(it))
+    return bool(host) and any(
+        _is_name(name, host.lower()) for server in servers for name in _names(server)
+    )
 
 
 def _is_name(name: str, host: str) -> bool:
@@ -107,16 +109,23 @@ def _is_name(name: str, host: str) -> bool:
 def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
     """Give where a server listens for what clients speak."""
     return [
-        it
-        for it in listeners(server)
-        if it.is_secure == request.is_secure and "quic" not in it.words
+        listener
+        for listener in listeners(server)
+        if listener.is_secure == request.is_secure and "quic" not in listener.words
     ]
 
 
 def listeners(server: Directive) -> list[Listener]:
     """Give where a server listens; on port 80 unless it says so. `ssl on` holds for all of it."""
-    found = [it["args"] for it in server["block"] if it["directive"] == "listen" and it["args"]]
-    is_on = any(it["directive"] == "ssl" and it["args"][:1] == ["on"] for it in server["block"])
+    found = [
+        directive["args"]
+        for directive in server["block"]
+        if directive["directive"] == "listen" and directive["args"]
+    ]
+    is_on = any(
+        directive["directive"] == "ssl" and directive["args"][:1] == ["on"]
+        for directive in server["block"]
+    )
     return [
         Listener(_port(address), (*words, *(["ssl"] if is_on else [])))
         for address, *words in found or [[str(HTTP)]]
@@ -126,10 +135,17 @@ def listeners(server: Directive) -> list[Listener]:
 def why_server_unlikely(server: Directive) -> str:
     """Say what speaks against a server as the one that is measured; empty if nothing does."""
     block = server["block"]
-    root = next((it for it in block if it["directive"] == "location" and it["args"] == ["/"]), None)
+    root = next(
+        (
+            directive
+            for directive in block
+            if directive["directive"] == "location" and directive["args"] == ["/"]
+        ),
+        None,
+    )
     for where in (block, root["block"] if root and "block" in root else []):
-        for it in where:
-            name, first = it["directive"], (it["args"] or [""])[0]
+        for directive in where:
+            name, first = directive["directive"], (directive["args"] or [""])[0]
             if name == "return" and (why := _returned(first)):
                 return why
             if name == "ssl_reject_handshake" and first == "on":
@@ -137,8 +153,9 @@ def why_server_unlikely(server: Directive) -> str:
     if _has_status(block) and not _has_pages(block):
         return "its page is the server's status"
     if not _has_pages(block) and any(
-        it["directive"] == "rewrite" and it["args"][-1:] in (["permanent"], ["redirect"])
-        for it in block
+        directive["directive"] == "rewrite"
+        and directive["args"][-1:] in (["permanent"], ["redirect"])
+        for directive in block
     ):
         return "it only redirects"
     return ""
@@ -154,29 +171,36 @@ def _returned(what: str) -> str:
 
 def _has_status(block: Sequence[Directive]) -> bool:
     return any(
-        it["directive"].endswith("stub_status") or _has_status(it.get("block", [])) for it in block
+        directive["directive"].endswith("stub_status") or _has_status(directive.get("block", []))
+        for directive in block
     )
 
 
 def _has_pages(block: Sequence[Directive]) -> bool:
     """Whether there is a page, in blocks that tell no status."""
-    here = {it["directive"] for it in block}
+    here = {directive["directive"] for directive in block}
     if "stub_status" in here:
         return False
-    return bool(here & SERVING) or any(_has_pages(it.get("block", [])) for it in block)
+    return bool(here & SERVING) or any(
+        _has_pages(directive.get("block", [])) for directive in block
+    )
 
 
 def _default(request: RelocationRequest, servers: Sequence[Directive], port: int) -> Directive:
     said = (
-        it
-        for it in servers
-        if any(each.port == port and each.is_default for each in fitting(request, it))
+        server
+        for server in servers
+        if any(each.port == port and each.is_default for each in fitting(request, server))
     )
     return next(said, servers[0])
 
 
 def _names(server: Directive) -> list[str]:
-    said = [it["args"] for it in server["block"] if it["directive"] == "server_name"]
+    said = [
+        directive["args"]
+        for directive in server["block"]
+        if directive["directive"] == "server_name"
+    ]
     return [name for names in said for name in names if name not in NOBODY]
 
 
@@ -189,7 +213,11 @@ def _name(server: Directive) -> str:
 def _servers(directives: Sequence[Directive]) -> Iterator[Directive]:
     for http in directives:
         if http["directive"] == "http" and "block" in http:
-            yield from (it for it in http["block"] if it["directive"] == "server" and "block" in it)
+            yield from (
+                directive
+                for directive in http["block"]
+                if directive["directive"] == "server" and "block" in directive
+            )
 
 
 def _port(address: str) -> int | None:

@@ -51,15 +51,15 @@ def read_directives(request: RelocationRequest) -> list[Directive]:
 def written(directives: list[Directive], depth: int = 0) -> Iterator[Line]:
     """Give the lines of directives, each with where it comes from."""
     margin = INDENT * depth
-    for it in directives:
-        origin = it.get("origin")
-        if "block" in it:
-            head = crossplane.build([{**it, "block": []}]).removesuffix("\n}")
+    for directive in directives:
+        origin = directive.get("origin")
+        if "block" in directive:
+            head = crossplane.build([{**directive, "block": []}]).removesuffix("\n}")
             yield from (Line(margin + text, origin) for text in head.split("\n"))
-            yield from written(it["block"], depth + 1)
+            yield from written(directive["block"], depth + 1)
             yield Line(margin + "}", origin)
         else:
-            text = margin + crossplane.build([it])
+            text = margin + crossplane.build([directive])
             yield from (Line(part, origin) for part in text.split("\n"))
 
 
@@ -80,18 +80,18 @@ class _Reader:
     def _with_includes(
         self, directives: list[Directive], file: Path, includes: int, blocks: int
     ) -> Iterator[Directive]:
-        for it in directives:
-            origin = Origin(str(file), it["line"])
+        for directive in directives:
+            origin = Origin(str(file), directive["line"])
             if blocks > DEEPEST_BLOCKS:
                 raise UserError(f"{origin}: more than {DEEPEST_BLOCKS} blocks inside each other")
-            if it["directive"] == "include" and it["args"]:
-                yield from self._included(it["args"][0], origin, includes, blocks)
+            if directive["directive"] == "include" and directive["args"]:
+                yield from self._included(directive["args"][0], origin, includes, blocks)
                 continue
             inner = {}
-            if "block" in it:
-                found = self._with_includes(it["block"], file, includes, blocks + 1)
+            if "block" in directive:
+                found = self._with_includes(directive["block"], file, includes, blocks + 1)
                 inner = {"block": list(found)}
-            yield {**it, **inner, "origin": origin}
+            yield {**directive, **inner, "origin": origin}
 
     def _included(
         self, pattern: str, origin: Origin, includes: int, blocks: int
@@ -125,7 +125,7 @@ class _Reader:
         given = self.variables.values
         is_template = file.name.endswith(TEMPLATES)
         plain_text = _COMMENT.sub("", text)
-        found = [(it["name"], it["plain"]) for it in BRACED_OR_PLAIN.finditer(plain_text)]
+        found = [(match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)]
         braced = {name for name, _ in found if name}
         defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
         filled = {
@@ -135,7 +135,7 @@ class _Reader:
             and (is_template or name.isupper())
             and (name in given or (name.isupper() and (is_template or name in braced)))
         }
-        every = {it["name"] or it["plain"] for it in BRACED_OR_PLAIN.finditer(text)}
+        every = {match["name"] or match["plain"] for match in BRACED_OR_PLAIN.finditer(text)}
         return self.variables.filled(text, Origin(str(file), 1), BRACED_OR_PLAIN, every - filled)
 
 

@@ -28,8 +28,10 @@ _AUTHORITY = re.compile(r"(?P<scheme>(?:[a-z0-9]+://)?)(?P<at>[^/]*)(?P<rest>/.*
 def looked_up(directives: Sequence[Directive]) -> list[PassedOn]:
     """Give what nginx looks up when it starts, whether or not it passes requests there."""
     groups = _groups(directives)
-    members = [it for group in groups.values() for it in group if "resolve" not in it["args"]]
-    targets = [it for it in _targets(directives) if "$" not in it["args"][0]]
+    members = [
+        member for group in groups.values() for member in group if "resolve" not in member["args"]
+    ]
+    targets = [target for target in _targets(directives) if "$" not in target["args"][0]]
     return list(_hosts(_in_order(directives, [*targets, *members]), groups, {}))
 
 
@@ -41,15 +43,17 @@ def passed_on(directives: Sequence[Directive]) -> list[PassedOn]:
     """
     groups, values = _groups(directives), _values(directives)
     targets = list(_targets(directives))
-    named = {host for it in targets for host in _named(it["args"][0], values)}
+    named = {host for target in targets for host in _named(target["args"][0], values)}
     is_open = any("$" in host for host in named)
-    members = [it for name, group in groups.items() if is_open or name in named for it in group]
+    members = [
+        member for name, group in groups.items() if is_open or name in named for member in group
+    ]
     return list(_hosts(_in_order(directives, [*targets, *members]), groups, values))
 
 
 def _in_order(all_of_it: Sequence[Directive], some: Sequence[Directive]) -> list[Directive]:
     chosen = set(map(id, some))
-    return [it for it in _everything(all_of_it) if id(it) in chosen]
+    return [directive for directive in _everything(all_of_it) if id(directive) in chosen]
 
 
 def _hosts(
@@ -57,10 +61,10 @@ def _hosts(
     groups: Mapping[str, Sequence[Directive]],
     values: Mapping[str, Sequence[str]],
 ) -> Iterator[PassedOn]:
-    for it in places:
-        for host in _named(it["args"][0], values):
-            if it["directive"] == "server" or host not in groups:
-                yield PassedOn(host, it.get("origin"))
+    for place in places:
+        for host in _named(place["args"][0], values):
+            if place["directive"] == "server" or host not in groups:
+                yield PassedOn(host, place.get("origin"))
 
 
 def _named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -75,7 +79,7 @@ def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """Give all that a text may come to be; a variable stays that only a request has."""
     texts = [text]
     for _ in range(DEEPEST):
-        texts = [new for it in texts for new in _once(it, values)]
+        texts = [new for text in texts for new in _once(text, values)]
         if len(texts) > MOST_VALUES:
             return [text]
     return list(dict.fromkeys(texts))
@@ -94,12 +98,12 @@ def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
 def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
     """Give what a configuration itself has variables be."""
     found: dict[str, list[str]] = {}
-    for it in _everything(directives):
-        name, words = it["directive"], it["args"]
+    for directive in _everything(directives):
+        name, words = directive["directive"], directive["args"]
         if name == "set" and len(words) == 2:
             found.setdefault(words[0].lstrip("$"), []).append(words[1])
         elif name in TABLES and words:
-            given = [entry["args"][-1] for entry in it.get("block", []) if entry["args"]]
+            given = [entry["args"][-1] for entry in directive.get("block", []) if entry["args"]]
             found.setdefault(words[-1].lstrip("$"), []).extend(given)
     return {name: list(dict.fromkeys(given)) for name, given in found.items()}
 
@@ -107,9 +111,9 @@ def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
 def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
     """Give the members of each `upstream`."""
     return {
-        it["args"][0]: [each for each in it["block"] if _is_member(each)]
-        for it in _everything(directives)
-        if it["directive"] == "upstream" and it["args"]
+        directive["args"][0]: [each for each in directive["block"] if _is_member(each)]
+        for directive in _everything(directives)
+        if directive["directive"] == "upstream" and directive["args"]
     }
 
 
@@ -118,28 +122,36 @@ def _is_member(it: Directive) -> bool:
 
 
 def _targets(directives: Sequence[Directive]) -> Iterator[Directive]:
-    for it in _everything(directives):
-        if _PASSING.fullmatch(it["directive"]) and it["args"]:
-            yield it
+    for directive in _everything(directives):
+        if _PASSING.fullmatch(directive["directive"]) and directive["args"]:
+            yield directive
 
 
 def _everything(directives: Sequence[Directive]) -> Iterator[Directive]:
-    for it in directives:
-        yield it
-        yield from _everything(it.get("block", []))
+    for directive in directives:
+        yield directive
+        yield from _everything(directive.get("block", []))
 
 
 def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> None:
     """Have targets, members of groups and variables name backends in the place of hosts."""
     groups, values = _groups(directives), _values(directives)
-    for it in _targets(directives):
-        target = _with_host(it["args"][0], values)
-        it["args"] = [_instead(target, groups, backends), *it["args"][1:]]
-    for it in (it for group in groups.values() for it in group):  # also one called like its group
-        it["args"] = [_instead(it["args"][0], {}, backends), *it["args"][1:]]
-    for it in _everything(directives):
-        is_set = it["directive"] == "set" and len(it["args"]) == 2
-        for entry in [it] if is_set else it.get("block", []) if it["directive"] in TABLES else []:
+    for passing in _targets(directives):
+        target = _with_host(passing["args"][0], values)
+        passing["args"] = [_instead(target, groups, backends), *passing["args"][1:]]
+    for member in (
+        member for group in groups.values() for member in group
+    ):  # also one called like its group
+        member["args"] = [_instead(member["args"][0], {}, backends), *member["args"][1:]]
+    for directive in _everything(directives):
+        is_set = directive["directive"] == "set" and len(directive["args"]) == 2
+        for entry in (
+            [directive]
+            if is_set
+            else directive.get("block", [])
+            if directive["directive"] in TABLES
+            else []
+        ):
             *before, value = entry["args"] or [""]
             if _SCHEME.match(value) or re.search(r"[^:]:[0-9]+$", value):
                 entry["args"] = [*before, _instead(value, groups, backends)]

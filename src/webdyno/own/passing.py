@@ -42,8 +42,8 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     A server that can't resolve one often doesn't start, and names that one alone.
     """
     first: dict[str, Origin | None] = {}
-    for it in passed_on:
-        first.setdefault(it.host, it.at)
+    for target in passed_on:
+        first.setdefault(target.host, target.at)
     unknown = [host for host, found in _looked_up(first).items() if found == []]
     if not unknown:
         return
@@ -58,7 +58,7 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
 
 def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
     """Say which of them are other machines, in a line for people; nothing where none is."""
-    if not (found := not_here(it.host for it in passed_on)):
+    if not (found := not_here(target.host for target in passed_on)):
         return []
     return [f"passes requests on to {listed(found)}, which isn't this machine: that is loaded, too"]
 
@@ -70,9 +70,9 @@ def not_here(hosts: Iterable[str]) -> list[str]:
 
 def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
     """Give those that may be another machine's, whichever machine the server will run on."""
-    found = _looked_up(it.host for it in passed_on)
+    found = _looked_up(target.host for target in passed_on)
     within = {host for host, at in found.items() if at and all(map(_is_loopback, at))}
-    return [it for it in dict.fromkeys(passed_on) if it.host not in within]
+    return [target for target in dict.fromkeys(passed_on) if target.host not in within]
 
 
 def is_here(address: str) -> bool:
@@ -107,7 +107,7 @@ def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
     try:
         asked = {host: pool.submit(_addresses, host) for host in names}
         wait(asked.values(), timeout=WITHIN_S)
-        found |= {host: it.result() for host, it in asked.items() if it.done()}
+        found |= {host: value.result() for host, value in asked.items() if value.done()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     return found
@@ -115,7 +115,9 @@ def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
 
 def _addresses(host: str) -> list[str]:
     try:
-        return sorted({str(it[4][0]) for it in socket.getaddrinfo(host.strip("[]"), None)})
+        return sorted(
+            {str(address[4][0]) for address in socket.getaddrinfo(host.strip("[]"), None)}
+        )
     except (OSError, UnicodeError):
         return []
 
@@ -150,7 +152,11 @@ def placed(
 
 
 def _best(places: list[_Place]) -> list[Origin | None]:
-    return [it.at for it in places if it.is_likely] or [it.at for it in places] or [None]
+    return (
+        [place.at for place in places if place.is_likely]
+        or [place.at for place in places]
+        or [None]
+    )
 
 
 def _words_for(host: str, environment: Mapping[str, str]) -> Iterator[str]:
@@ -174,12 +180,12 @@ def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
     `anywhere`: whatever isn't the loopback interface is somebody else's to another machine.
     """
     services = [role.service for stack in stacks for role in stack.services.values()]
-    kept = [it for service in services if service.own for it in service.own.passes_on]
+    kept = [target for service in services if service.own for target in service.own.passes_on]
     places: dict[str, dict[str, None]] = {}
-    for it in kept:
-        places.setdefault(it.host, {})[it.at] = None
+    for target in kept:
+        places.setdefault(target.host, {})[target.at] = None
     if anywhere:
-        found = [it.host for it in not_loopback([PassedOn(host, None) for host in places])]
+        found = [target.host for target in not_loopback([PassedOn(host, None) for host in places])]
     else:
         found = not_here(places)
     return [f"{host} ({listed_to(SHOWN_PLACES, list(places[host]))})" for host in found]

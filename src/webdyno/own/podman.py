@@ -195,7 +195,11 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
 
     Debian's Podman comes like that, and refuses the `FROM nginx` of a Dockerfile.
     """
-    texts = {it: it.read_text(errors="replace") for it in configurations if it.is_file()}
+    texts = {
+        configuration: configuration.read_text(errors="replace")
+        for configuration in configurations
+        if configuration.is_file()
+    }
     if OWN_REGISTRIES in os.environ or any(SAYS_REGISTRIES.search(text) for text in texts.values()):
         return {}
     main = [text for path, text in texts.items() if path.name == MAIN_CONFIGURATION]

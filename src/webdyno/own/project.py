@@ -62,7 +62,7 @@ class ProjectSource:
         """Give both, table by table; paths of the command line replace the file's requests."""
         said = self.command_line.data
         excluded = {APP, REQUESTS} if "paths" in said.get("load", {}) else {APP}
-        data = {key: it for key, it in self.project.file.data.items() if key not in excluded}
+        data = {key: value for key, value in self.project.file.data.items() if key not in excluded}
         for key, value in said.items():
             known = data.get(key)
             both = isinstance(known, dict) and isinstance(value, dict)

@@ -103,8 +103,8 @@ class RelocationRequest:
 
         It begins where webdyno is called, or beside the configuration.
         """
-        places = [it / path for it in (self.folder, self.file.parent) if it is not None]
-        return next((str(it) for it in places if os.path.isdir(it)), path)  # noqa: PTH112 (any name)
+        places = [folder / path for folder in (self.folder, self.file.parent) if folder is not None]
+        return next((str(place) for place in places if os.path.isdir(place)), path)  # noqa: PTH112 (any name)
 
     def unreadable(self, now: str, before: str) -> str:
         """Say that the run's own certificate is shown, and why."""
@@ -150,8 +150,8 @@ class RelocationRequest:
                 f"{self.file}#{self.port}: it listens on port {ports_there} for HTTP "
                 f"{'with' if self.is_secure else 'without'} TLS; name one of these"
             )
-        likely = [it for it in there if it not in against] or there
-        likely = [it for it in there if it in with_host] or likely
+        likely = [port for port in there if port not in against] or there
+        likely = [port for port in there if port in with_host] or likely
         usual = HTTPS if self.is_secure else HTTP
         port = self.port or (usual if usual in likely else likely[0])
         why = f" ({against[port]})" if port in against else ""

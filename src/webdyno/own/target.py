@@ -174,8 +174,8 @@ def split_settings(settings: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """Give what a variant declares, which are tables, and the values that it gives."""
     if not isinstance(settings, dict):
         return {}, {}
-    declared = {name: it for name, it in settings.items() if isinstance(it, dict)}
-    return declared, {name: it for name, it in settings.items() if name not in declared}
+    declared = {name: setting for name, setting in settings.items() if isinstance(setting, dict)}
+    return declared, {name: setting for name, setting in settings.items() if name not in declared}
 
 
 def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, Setting]:
@@ -188,7 +188,7 @@ def declared_settings(declared: Mapping[str, Any], place: PlaceOf) -> dict[str, 
             raise UserError(
                 f"{place((name,))}: ${setting_variable(name)} has a meaning already; rename it"
             )
-    whole = {name: _completed(it) for name, it in declared.items()}
+    whole = {name: _completed(value) for name, value in declared.items()}
     return build(DeclaredSettings, {"settings": whole}, lambda where: place(where[1:])).settings
 
 
@@ -211,4 +211,7 @@ def setting_template(name: str, setting: Setting) -> str:
 
 
 def setting_environment(settings: Mapping[str, Setting]) -> dict[str, str]:
-    return {setting_variable(name): setting_template(name, it) for name, it in settings.items()}
+    return {
+        setting_variable(name): setting_template(name, setting)
+        for name, setting in settings.items()
+    }

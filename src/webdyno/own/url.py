@@ -76,7 +76,7 @@ def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
             f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
             f"as {_example()}"
         ) from None
-    first, *others = dict.fromkeys(str(it[4][0]) for it in found)
+    first, *others = dict.fromkeys(str(address[4][0]) for address in found)
     among = f", one of its {len(others) + 1} addresses" if others else ""
     spec.tell(f"{host} is measured at {first}{among}")
     return _Place(first, called)

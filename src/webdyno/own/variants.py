@@ -56,11 +56,15 @@ def understood(
     """
     if not is_own(stack):
         return {}
-    kinds = [KINDS[it.partition(":")[0]] for it in all_of_them if is_own(it)]
+    kinds = [KINDS[system.partition(":")[0]] for system in all_of_them if is_own(system)]
     kind = KINDS[stack.partition(":")[0]]
     others = {
-        *(["root"] if not kind.has_root and any(it.has_root for it in kinds) else []),
-        *(["backends"] if not kind.has_backends and any(it.has_backends for it in kinds) else []),
+        *(["root"] if not kind.has_root and any(kind.has_root for kind in kinds) else []),
+        *(
+            ["backends"]
+            if not kind.has_backends and any(kind.has_backends for kind in kinds)
+            else []
+        ),
     }
     return {key: value for key, value in keys.items() if key not in others}
 
@@ -102,7 +106,7 @@ def resolve(
         keys = resolver.keys(("variants", name), variant)
         for key, levels in _levels_of_stack(name, factors):
             place = draft.place(("factors", key))
-            new_factors[key] = [resolver.name(it, variant, keys, place) for it in levels]
+            new_factors[key] = [resolver.name(level, variant, keys, place) for level in levels]
         if is_own(variant.get("stack")):
             place = draft.place(("variants", name, "stack"))
             own = {"stack": resolver.name(variant["stack"], variant, keys, place)}
@@ -137,8 +141,8 @@ def _host_in(table: Mapping[str, Any]) -> str:
     """Give the host that requests ask for: the load's, else that of the first one with headers."""
     requests = table.get("requests")
     said = [table.get("load"), *(requests if isinstance(requests, list) else [])]
-    for it in said:
-        headers = it.get("headers") if isinstance(it, dict) else None
+    for entry in said:
+        headers = entry.get("headers") if isinstance(entry, dict) else None
         host = header(headers, "host") if isinstance(headers, dict) else None
         if isinstance(host, str) and not SECRET.search(host):
             return host
@@ -256,7 +260,7 @@ class _Resolver:
         folder = self._folder_of(keys, place)
         declared, _ = split_settings(variant.get("settings"))
         if declared and not kind.takes_settings:
-            able = ", ".join(f"{word}:" for word, it in KINDS.items() if it.takes_settings)
+            able = ", ".join(f"{word}:" for word, value in KINDS.items() if value.takes_settings)
             raise UserError(
                 f"{place}: settings can be declared for a command or a configuration ({able}), and "
                 f"this is {stack}"

@@ -53,7 +53,7 @@ PARTS = "there are several applications"
 
 def looked_for() -> str:
     """Name the files that applications are known by."""
-    return ", ".join(it.files for it in LAYOUTS)
+    return ", ".join(layout.files for layout in LAYOUTS)
 
 
 def find_app(folder: Path) -> FoundApp | None:
@@ -73,14 +73,14 @@ def find_app(folder: Path) -> FoundApp | None:
 
 def _best_in(folder: Path) -> FoundApp | None:
     found = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
-    telling = [it for it in found if it.is_whole or it.choices]
+    telling = [app for app in found if app.is_whole or app.choices]
     first = next(iter(telling or found), None)
     return first and _completed(first, folder)
 
 
 def _completed(app: FoundApp, folder: Path) -> FoundApp:
     """Add what holds for every layout: its port, the databases behind it, and its secrets."""
-    choices = {name: _completed(it, folder) for name, it in app.choices.items()}
+    choices = {name: _completed(choice, folder) for name, choice in app.choices.items()}
     whole = with_values_for_secrets(with_services(with_port(app, folder), folder), folder)
     return replace(whole, choices=choices)
 
@@ -101,4 +101,6 @@ def _whole_below(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
         if app and app.is_whole:
             yield here, app
         elif depth < DEEPEST:
-            folders += [(it, depth + 1) for it in sorted(here.iterdir()) if is_of_interest(it)]
+            folders += [
+                (path, depth + 1) for path in sorted(here.iterdir()) if is_of_interest(path)
+            ]

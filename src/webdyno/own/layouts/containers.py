@@ -29,7 +29,7 @@ def find_dockerfile(folder: Path) -> FoundApp | None:
 
 def _beside(folder: Path, name: str) -> Iterator[str]:
     """Say that Compose files aren't read where an image alone is taken."""
-    files = sorted(it.name for it in folder.iterdir() if COMPOSE_NAME.fullmatch(it.name))
+    files = sorted(path.name for path in folder.iterdir() if COMPOSE_NAME.fullmatch(path.name))
     if files:
         yield (
             f"taken is the image of {name} alone; services and variables of {', '.join(files)} "
@@ -46,7 +46,7 @@ def image_command(text: str) -> str | None:
     for found in INSTRUCTION.finditer(text.replace("\\\n", " ")):
         word = found[1].upper()
         said = {} if word == "FROM" else {**said, word: found[2]}
-    entry, command = (_words(said.get(it, "[]")) for it in ("ENTRYPOINT", "CMD"))
+    entry, command = (_words(said.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD"))
     if isinstance(entry, str):
         return entry
     parts = [*entry, *([command] if isinstance(command, str) else command)]
@@ -73,7 +73,7 @@ def find_compose(folder: Path) -> FoundApp | None:
         return FoundApp(name, doubts=(str(error),))
     app = FoundApp(name, doubts=tuple(project.notes))
     services = askable(project.services())
-    choices = {it: replace(app, image=f"{name}#{it}") for it in services}
+    choices = {service: replace(app, image=f"{name}#{service}") for service in services}
     if len(choices) == 1:
         return next(iter(choices.values()))
     several = f"{name} has several services that could be asked" if choices else ""

@@ -45,7 +45,7 @@ PARTS = {
     **dict.fromkeys(("PASS", "PASSWORD"), "$DB_PASSWORD"),
     **dict.fromkeys(("DB", "NAME", "DATABASE"), "$DB_NAME"),
 }
-OF_MARIADB = {f"$MYSQL_{it}" for it in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
+OF_MARIADB = {f"$MYSQL_{part}" for part in ("HOST", "PORT", "USER", "PASSWORD", "DATABASE")}
 """Those that are told anyway."""
 ROLES = {"postgresql": "db", "mariadb": "db", "redis": "cache"}
 ELSEWHERE = (
@@ -62,14 +62,20 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     """Put services behind an application that needs them; migrations and seeds fill them once."""
     text = "\n".join(_texts(folder)) if app.start else ""
     needed = list(_needed(folder, text)) if text else []
-    found = {ROLES[it]: it for it in reversed(needed) if READ[it].search(text)}
+    found = {
+        ROLES[database]: database for database in reversed(needed) if READ[database].search(text)
+    }
     if SQLITE.search(text):
         told = (IN_A_FILE.format(service=found["db"]),) if "db" in found else ()
         return replace(app, setup=None, notes=(*app.notes, *told))
     named = _named(text)
     if "db" not in found and named:
-        found |= {ROLES[it]: it for it in reversed(needed) if ROLES[it] == "db"}
-    lacking = [it for it in needed if it != "redis" and it not in found.values()]
+        found |= {
+            ROLES[database]: database for database in reversed(needed) if ROLES[database] == "db"
+        }
+    lacking = [
+        database for database in needed if database != "redis" and database not in found.values()
+    ]
     if lacking and "db" not in found:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
     if "db" not in found:
@@ -84,18 +90,18 @@ def _named(text: str) -> dict[str, str]:
 
     None without one for the host: the others may be of something else.
     """
-    found = {it[0]: PARTS[it["part"]] for it in NAMED.finditer(text)}
+    found = {match[0]: PARTS[match["part"]] for match in NAMED.finditer(text)}
     if PARTS["HOST"] not in found.values():
         return {}
     known = {*PARTS.values(), *OF_MARIADB}
-    return {name: it for name, it in sorted(found.items()) if f"${name}" not in known}
+    return {name: value for name, value in sorted(found.items()) if f"${name}" not in known}
 
 
 def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
     """Have a program, and what fills its database, find that by its own variables."""
     if not named or not app.start:
         return app
-    pairs = " ".join(f"{name}={it}" for name, it in named.items())
+    pairs = " ".join(f"{name}={value}" for name, value in named.items())
     exported = f"export {pairs} && "
     is_plain = not re.search(r"[&|;]", app.start)
     start = f"{pairs} {app.start}" if is_plain else exported + app.start
@@ -104,12 +110,12 @@ def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
 
 def _needed(folder: Path, text: str) -> Iterator[str]:
     """Name services by the lists of packages; without such a list its sources name them."""
-    listed = "".join(read_text(folder / it) or "" for it in MANIFESTS) or text
+    listed = "".join(read_text(folder / name) or "" for name in MANIFESTS) or text
     yield from (service for service, driver in DRIVERS.items() if driver.search(listed))
 
 
 def _texts(folder: Path) -> Iterator[str]:
-    for path in (*sources(folder), *(folder / it for it in CONFIGURATIONS)):
+    for path in (*sources(folder), *(folder / name for name in CONFIGURATIONS)):
         yield read_text(path) or ""
     if of_rails := read_text(folder / "config/database.yml"):
         yield of_rails.partition("\nproduction:")[2]

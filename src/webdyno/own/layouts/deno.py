@@ -26,7 +26,9 @@ def find_in(folder: Path) -> FoundApp | None:
     except (ValueError, RecursionError):
         data = {}
     tasks = table(data, "tasks")
-    task = next((it for it in TASKS if it in tasks and not DEVELOPS.search(str(tasks[it]))), None)
+    task = next(
+        (task for task in TASKS if task in tasks and not DEVELOPS.search(str(tasks[task]))), None
+    )
     build = "deno task build" if "build" in tasks else None
     if task:
         return FoundApp(file, f"{ADDRESS} deno task {task}", build, heeds_port=True)

@@ -40,7 +40,7 @@ class _Settings(NamedTuple):
 def find_django(folder: Path, how: Installing) -> FoundApp | None:
     """Find the project of a manage.py, at the top or in a folder; None where there is none."""
     manages = [folder / "manage.py", *sorted(folder.glob("*/manage.py"))]
-    manage = next((it for it in manages if it.is_file()), None)
+    manage = next((manage for manage in manages if manage.is_file()), None)
     said = SETTINGS_MODULE.search(read_text(manage) or "") if manage else None
     if manage is None or said is None:
         return None
@@ -76,16 +76,16 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
 
 def _seed(top: Path) -> str | None:
     """Name the command of its own that fills a database."""
-    own = {it.stem for it in top.glob("*/management/commands/*.py")}
-    return next((it for it in SEEDS if it in own), None)
+    own = {path.stem for path in top.glob("*/management/commands/*.py")}
+    return next((name for name in SEEDS if name in own), None)
 
 
 def _settings(top: Path, usual: str) -> tuple[_Settings, list[str]]:
     """Choose the settings for production, where there are some beside those of manage.py."""
-    names = [usual, *(f"{usual}.{it}" for it in PRODUCTION)]
+    names = [usual, *(f"{usual}.{name}" for name in PRODUCTION)]
     above = usual.rpartition(".")[0]
-    names += [f"{above}.{it}" if above else it for it in PRODUCTION]
-    chosen = next((it for it in names[1:] if _text(top, it) is not None), usual)
+    names += [f"{above}.{name}" if above else name for name in PRODUCTION]
+    chosen = next((name for name in names[1:] if _text(top, name) is not None), usual)
     notes = [f"{chosen} holds its settings, not {usual}"] if chosen != usual else []
     return _Settings(chosen, _whole(top, chosen)), notes
 
@@ -101,7 +101,7 @@ def _whole(top: Path, module: str) -> str:
     text = _text(top, module) or ""
     package = module.rpartition(".")[0]
     others = re.findall(r"^from \.(\w+) import \*", text, re.MULTILINE)
-    return "\n".join([text, *(_text(top, f"{package}.{it}") or "" for it in others)])
+    return "\n".join([text, *(_text(top, f"{package}.{other}") or "" for other in others)])
 
 
 def _wsgi(top: Path, settings: _Settings) -> str:
@@ -143,7 +143,7 @@ def _headers(text: str) -> Iterator[tuple[str, str]]:
 def _paths(top: Path, module: str) -> tuple[str, ...]:
     urls = sorted((top / module.partition(".")[0]).glob("**/urls.py"))[:1]
     found = PATH.findall(read_text(urls[0]) or "") if urls else []
-    return tuple(dict.fromkeys(f"/{it}" for it in found))[:MOST_PATHS]
+    return tuple(dict.fromkeys(f"/{path}" for path in found))[:MOST_PATHS]
 
 
 def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
@@ -151,8 +151,10 @@ def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
         yield f"DEBUG is True in {settings.module}: it is slower than in production"
     if _answers_nobody(HOSTS.search(settings.text)) and not DEBUGS.search(settings.text):
         yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
-    wanted = {it["name"] for it in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
-    lacking = {it for it in wanted if not NAMED.fullmatch(it)}
+    wanted = (
+        {match["name"] for match in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
+    )
+    lacking = {name for name in wanted if not NAMED.fullmatch(name)}
     if lacking:
         names = ", ".join(sorted(lacking))
         yield f"its settings want {names}: add them as environment.NAME below [app]"

@@ -13,9 +13,13 @@ def find_in(folder: Path) -> FoundApp | None:
     """Publish the project that serves, and start what that makes."""
     depths = ("*.csproj", "*/*.csproj", "*/*/*.csproj")
     projects = [path for depth in depths for path in sorted(folder.glob(depth))][:MOST_MEMBERS]
-    web = {it: text for it in projects if WEB.search(text := read_text(it) or "")}
-    tests = {it for it in web if "test" in it.stem.lower()}
-    apps = {it.stem: _app(folder, it, text) for it, text in web.items() if it not in tests}
+    web = {project: text for project in projects if WEB.search(text := read_text(project) or "")}
+    tests = {project for project in web if "test" in project.stem.lower()}
+    apps = {
+        project.stem: _app(folder, project, text)
+        for project, text in web.items()
+        if project not in tests
+    }
     if len(apps) == 1:
         return next(iter(apps.values()))
     several = "there are several projects with Microsoft.NET.Sdk.Web"

@@ -30,6 +30,8 @@ def find_in(folder: Path) -> FoundApp | None:
             "SECRET_KEY_BASE": FOR_MEASURING,
         },
         notes=("a release serves it: `mix phx.server` is for development",),
-        doubts=tuple(f"config/runtime.exs wants {it}: environment.{it} gives it" for it in wants),
+        doubts=tuple(
+            f"config/runtime.exs wants {want}: environment.{want} gives it" for want in wants
+        ),
         heeds_port=True,
     )

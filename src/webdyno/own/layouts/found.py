@@ -133,9 +133,9 @@ def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
         here = folders.pop(0)
         looked_at += 1
         inside = sorted(here.iterdir()) if here.is_dir() else []
-        found += [it for it in inside if it.suffix in endings and it.is_file()]
+        found += [path for path in inside if path.suffix in endings and path.is_file()]
         others = SAMPLES if here == folder else ()
-        folders += [it for it in inside if is_of_interest(it) and it.name not in others]
+        folders += [path for path in inside if is_of_interest(path) and path.name not in others]
     return found[:MOST_FILES]
 
 

@@ -41,21 +41,21 @@ def find_in(folder: Path) -> FoundApp | None:
     folders = sorted({path.parent.relative_to(folder).as_posix() for path in mains})
     if not folders:
         return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
-    out = next(it for it in OUTPUTS if not (folder / it).is_dir())
-    programs = {it: _program(it, _text(folder / it), out) for it in folders}
+    out = next(output for output in OUTPUTS if not (folder / output).is_dir())
+    programs = {program: _program(program, _text(folder / program), out) for program in folders}
     if len(folders) == 1:
         return programs[folders[0]]
-    texts = {it: _text(folder / it) for it in folders}
-    listening = [it for it in folders if LISTENS.search(texts[it])]
-    listening = listening or [it for it in folders if SERVES.search(texts[it])]
-    likely = listening or [it for it in folders if it.rpartition("/")[2] in NAMES]
+    texts = {program: _text(folder / program) for program in folders}
+    listening = [program for program in folders if LISTENS.search(texts[program])]
+    listening = listening or [program for program in folders if SERVES.search(texts[program])]
+    likely = listening or [program for program in folders if program.rpartition("/")[2] in NAMES]
     if len(likely) == 1:
         app = programs[likely[0]]
         how = "it alone listens" if listening else "by its name"
         note = f"of {len(folders)} programs ({', '.join(folders)}) {likely[0]} is taken: {how}"
         return replace(app, notes=(note, *app.notes))
     several = likely or folders
-    choices = {it: programs[it] for it in several}
+    choices = {program: programs[program] for program in several}
     return FoundApp("go.mod", several="go.mod has several programs", choices=choices)
 
 

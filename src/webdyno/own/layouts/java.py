@@ -44,7 +44,7 @@ def find_in(folder: Path) -> FoundApp | None:
     top = _module(folder, "")
     if top is None:
         return None
-    found = [app for it in (top, *_modules(folder, top)) if (app := _app(folder, it))]
+    found = [app for module in (top, *_modules(folder, top)) if (app := _app(folder, module))]
     starting = {app.start or "": app for app in found}
     if len(starting) == 1:
         return found[0]
@@ -72,7 +72,7 @@ def _modules(folder: Path, top: _Module) -> Iterator[_Module]:
     for settings in ("settings.gradle.kts", "settings.gradle"):
         said = read_text(folder / settings) or ""
         for included in re.findall(r"include[\s(]+([^\n)]*)", said):
-            names += [it.replace(":", "/") for it in INCLUDED.findall(included)]
+            names += [name.replace(":", "/") for name in INCLUDED.findall(included)]
     for name in dict.fromkeys(names):
         if ".." not in name and (module := _module(folder, name.strip("/"))):
             yield module
@@ -81,7 +81,12 @@ def _modules(folder: Path, top: _Module) -> Iterator[_Module]:
 def _app(folder: Path, module: _Module) -> FoundApp | None:
     """Give how a module is built and started; None where it is no program that serves."""
     framework = next(
-        (it for it in (QUARKUS, MICRONAUT, KTOR, SPRING) if re.search(it, module.text)), None
+        (
+            framework
+            for framework in (QUARKUS, MICRONAUT, KTOR, SPRING)
+            if re.search(framework, module.text)
+        ),
+        None,
     )
     is_maven = module.file == "pom.xml"
     is_lib = framework == SPRING and not _is_program(module)

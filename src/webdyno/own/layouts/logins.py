@@ -61,7 +61,7 @@ def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
     """Find the form with one password; None where a page has none."""
     parser = _Forms()
     parser.feed(page.decode("utf-8", "replace"))
-    form = next((it for it in parser.forms if it.kinds.count("password") == 1), None)
+    form = next((form for form in parser.forms if form.kinds.count("password") == 1), None)
     if form is None or "post" not in form.method.lower():
         return None
     path = path.partition("?")[0]
@@ -69,18 +69,22 @@ def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
     target = (action.path or "/") + (f"?{action.query}" if action.query else "")
     captured: dict[str, Mapping[str, str]] = {}
     sent: dict[str, str] = {}
-    for it in form.fields:
-        if it.kind == "hidden" and len(it.value) > LONGEST_CONSTANT:
-            name = re.sub(r"\W+", "_", it.name).strip("_") or "token"
-            of_name = it.name if re.fullmatch(r"[\w-]+", it.name) else f'"{it.name}"'
+    for form_field in form.fields:
+        if form_field.kind == "hidden" and len(form_field.value) > LONGEST_CONSTANT:
+            name = re.sub(r"\W+", "_", form_field.name).strip("_") or "token"
+            of_name = (
+                form_field.name
+                if re.fullmatch(r"[\w-]+", form_field.name)
+                else f'"{form_field.name}"'
+            )
             captured[name] = {"css": f"input[name={of_name}]"}
-            sent[it.name] = f"{{{{{name}}}}}"
-        elif it.kind == "password":
-            sent[it.name] = f"${{env:{PASSWORD}}}"
-        elif it.kind in {"hidden", "submit"}:
-            sent[it.name] = it.value
-        elif it.kind in {"text", "email", "tel"}:
-            sent[it.name] = f"${{env:{NAME}}}"
+            sent[form_field.name] = f"{{{{{name}}}}}"
+        elif form_field.kind == "password":
+            sent[form_field.name] = f"${{env:{PASSWORD}}}"
+        elif form_field.kind in {"hidden", "submit"}:
+            sent[form_field.name] = form_field.value
+        elif form_field.kind in {"text", "email", "tel"}:
+            sent[form_field.name] = f"${{env:{NAME}}}"
     posts: dict[str, Any] = {"path": target, "method": "POST", "form": sent}
     posts["status"] = 303 if OF_RUBY.search(app.start or "") else 302
     first = [{"path": path, "capture": captured}] if captured else []
@@ -89,8 +93,8 @@ def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
 
 def login_by_json(routes: Sequence[Route], folder: Path) -> Login | None:
     """Guess from sources how a token is given for name and password; None where no path is."""
-    posted = [it.path for it in routes if it.method == "POST" and it.path.isprintable()]
-    path = next((it for likely in ROUTES for it in posted if likely.search(it)), None)
+    posted = [route.path for route in routes if route.method == "POST" and route.path.isprintable()]
+    path = next((path for likely in ROUTES for path in posted if likely.search(path)), None)
     if path is None or not re.fullmatch(r"/[\w./-]*", path):
         return None
     text = _behind(path, folder)
@@ -137,7 +141,7 @@ class _Form:
 
     @property
     def kinds(self) -> list[str]:
-        return [it.kind for it in self.fields]
+        return [form_field.kind for form_field in self.fields]
 
 
 class _Forms(HTMLParser):

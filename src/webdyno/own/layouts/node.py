@@ -54,7 +54,7 @@ def find_in(folder: Path) -> FoundApp | None:
 
 
 def _named(package: Package, names: Sequence[str]) -> str | None:
-    return next((it for it in names if it in package.scripts), None)
+    return next((name for name in names if name in package.scripts), None)
 
 
 def _build(package: Package, manager: Manager, members: Sequence[Package]) -> str | None:
@@ -104,10 +104,10 @@ def _of_member(member: Package, own: NodeStart, folder: Path, manager: Manager) 
 
 def _completed(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
     """Add the pages of Next, and what differs in them."""
-    scripts = (it for each in packages for it in each.scripts.values())
+    scripts = (script for each in packages for script in each.scripts.values())
     if not NEXT.search(" ".join([app.start or "", *scripts])):
         return app
-    found = {it for each in packages for it in _next_paths(each.folder)}
+    found = {path for each in packages for path in _next_paths(each.folder)}
     return replace(
         app,
         paths=tuple(sorted(found))[:MOST_PATHS] or app.paths,

@@ -47,7 +47,7 @@ class Package(NamedTuple):
     def scripts(self) -> dict[str, str]:
         """Give the commands, by name."""
         said = table(self.data, "scripts")
-        return {name: it for name, it in said.items() if isinstance(it, str)}
+        return {name: value for name, value in said.items() if isinstance(value, str)}
 
     @property
     def needs(self) -> set[str]:

@@ -91,7 +91,7 @@ class NodeStart:
 
 def start_of(package: Package) -> NodeStart | None:
     """Find the command of a package: by a script, its framework, or the file that listens."""
-    name = next((it for it in SCRIPTS if it in package.scripts), "")
+    name = next((script for script in SCRIPTS if script in package.scripts), "")
     says = package.scripts.get(name, "").strip()
     if says and not DEVELOPS.search(says):
         return _by_script(name, says)
@@ -135,9 +135,11 @@ def _others(package: Package, says: str) -> Iterator[NodeStart]:
         yield NodeStart(f"node {watched['what']}")
     if main := _main(package):
         yield NodeStart(f"node {main}")
-    pages = [package.folder / it for it in ("index.html", "public/index.html", "src/index.html")]
+    pages = [
+        package.folder / page for page in ("index.html", "public/index.html", "src/index.html")
+    ]
     for bundler, folder in FOLDERS_OF_PAGES.items():
-        if bundler in package.needs and build and any(it.is_file() for it in pages):
+        if bundler in package.needs and build and any(page.is_file() for page in pages):
             note = f"{bundler} makes pages alone, which any server can serve: here Python's"
             command = f"{PAGES_SERVER} {folder}"
             yield NodeStart(command, connections=PYTHON_QUEUE, notes=(note,))
@@ -146,8 +148,10 @@ def _others(package: Package, says: str) -> Iterator[NodeStart]:
 def _main(package: Package) -> str | None:
     said = package.data.get("main")
     named = [said] if isinstance(said, str) else []
-    files = [it for it in (*named, *MAINS) if (package.folder / it).is_file()]
-    return next((it for it in files if SERVES.search(read_text(package.folder / it) or "")), None)
+    files = [path for path in (*named, *MAINS) if (package.folder / path).is_file()]
+    return next(
+        (file for file in files if SERVES.search(read_text(package.folder / file) or "")), None
+    )
 
 
 def for_production(start: str, says: str = "") -> str:

@@ -25,15 +25,15 @@ def find_pages(folder: Path) -> FoundApp | None:
     inner = _folder_of_pages(folder)
     if inner is None:
         return None
-    names = sorted(it.name for it in (folder / inner).glob("*.html"))
+    names = sorted(path.name for path in (folder / inner).glob("*.html"))
     server = "python3 -m http.server $PORT --bind 127.0.0.1"
     return FoundApp(
         f"{inner}/index.html".removeprefix("./"),
         server if inner == "." else f"{server} --directory {inner}",
-        paths=("/", *(f"/{it}" for it in names if it != "index.html"))[:MOST_PATHS],
+        paths=("/", *(f"/{name}" for name in names if name != "index.html"))[:MOST_PATHS],
         connections=PYTHON_QUEUE,
     )
 
 
 def _folder_of_pages(folder: Path) -> str | None:
-    return next((it for it in FOLDERS if (folder / it / "index.html").is_file()), None)
+    return next((path for path in FOLDERS if (folder / path / "index.html").is_file()), None)

@@ -20,7 +20,7 @@ def find_in(folder: Path) -> FoundApp | None:
     """Start what composer.json or an index.php shows."""
     text = read_text(folder / "composer.json")
     root = next(
-        (it for it in ("public", "web", ".") if (folder / it / "index.php").is_file()), None
+        (path for path in ("public", "web", ".") if (folder / path / "index.php").is_file()), None
     )
     if root is None:
         return None
@@ -61,4 +61,4 @@ def _needs(text: str) -> set[str]:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):
         return set()
-    return {str(it) for it in table(data, "require")}
+    return {str(name) for name in table(data, "require")}

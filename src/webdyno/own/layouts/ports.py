@@ -57,15 +57,19 @@ def _by(name: str) -> str:
 
 
 def _mentions_port(folder: Path) -> bool:
-    configurations = (it for it in sources(folder, CONFIGURES) if CONFIGURATION.match(it.name))
-    texts = (read_text(it) or "" for it in (*sources(folder), *configurations))
+    configurations = (
+        source for source in sources(folder, CONFIGURES) if CONFIGURATION.match(source.name)
+    )
+    texts = (read_text(source) or "" for source in (*sources(folder), *configurations))
     return any(map(USES_PORT.search, texts))
 
 
 def _variable(folder: Path) -> str | None:
     """Name the variable that says where it listens, if there is one that can be that alone."""
     found = {
-        it["name"] for path in sources(folder) for it in VARIABLE.finditer(read_text(path) or "")
+        match["name"]
+        for path in sources(folder)
+        for match in VARIABLE.finditer(read_text(path) or "")
     }
     own = sorted(name for name in found if not OF_OTHERS.search(name))
     for kind in (OF_PORT, OF_ADDRESS):

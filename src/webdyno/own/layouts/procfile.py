@@ -69,5 +69,5 @@ def _build(folder: Path, start: str) -> str | None:
         found = go.find_in(folder)
         package = ((found and found.build) or "").rpartition(" ")[2]
         return f"go build -o {out} {package or '.'}"
-    found_by = (it(folder) for it in (ruby.find_in, java.find_in, php.find_in, node.find_in))
-    return next((it.build for it in found_by if it and it.build), None)
+    found_by = (find(folder) for find in (ruby.find_in, java.find_in, php.find_in, node.find_in))
+    return next((app.build for app in found_by if app and app.build), None)

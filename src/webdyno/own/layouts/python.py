@@ -86,7 +86,7 @@ def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
         return FoundApp(how.by, f".venv/bin/sanic {where}:{made.name} {listens}", how.build)
     is_wsgi = made.kind in WSGI
     usual = SERVERS[is_wsgi]
-    server = next((it for it in usual if it in how.needs), usual[0])
+    server = next((name for name in usual if name in how.needs), usual[0])
     how = how.with_package(server)
     program = PROGRAMS.get(server, server)
     target, flag = f"{where}:{made.name}", ""
@@ -110,8 +110,10 @@ def _module(folder: Path, file: Path) -> tuple[str, str]:
     while root != folder and (root / "__init__.py").is_file():
         root = root.parent
     if root == file.parent:
-        above = [it for it in (root, *root.parents) if it.is_relative_to(folder)]
-        listing = (it for it in above if first_of(it, "pyproject.toml", "requirements.txt"))
+        above = [parent for parent in (root, *root.parents) if parent.is_relative_to(folder)]
+        listing = (
+            parent for parent in above if first_of(parent, "pyproject.toml", "requirements.txt")
+        )
         root = next(listing, folder)
     if root == folder and (folder / "src") in file.parents:
         root = folder / "src"
@@ -122,7 +124,9 @@ def _module(folder: Path, file: Path) -> tuple[str, str]:
 def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
     """Give every application object of the sources, and every function that makes one."""
     needs = how.needs if how else frozenset()
-    framework = next((it for it in ("flask", "fastapi", "starlette", "quart") if it in needs), "")
+    framework = next(
+        (name for name in ("flask", "fastapi", "starlette", "quart") if name in needs), ""
+    )
     for path in sources(folder):
         text = read_text(path) or "" if path.suffix == ".py" else ""
         for found in MADE.finditer(text):
@@ -137,8 +141,10 @@ def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
 
 def _wants(arguments: str) -> bool:
     """Whether a function can't be called without arguments."""
-    given = (it.strip() for it in arguments.split(",")[:1])
-    return any(it and "=" not in it and not it.startswith("*") for it in given)
+    given = (part.strip() for part in arguments.split(",")[:1])
+    return any(
+        argument and "=" not in argument and not argument.startswith("*") for argument in given
+    )
 
 
 def _best(found: list[_Object]) -> _Object | None:

@@ -107,10 +107,10 @@ def _needs(folder: Path) -> Iterator[str]:
         if found := NAME.match(line):
             yield found[1].lower()
     for name in ("uv.lock", "poetry.lock"):
-        yield from (it.lower() for it in LOCKED.findall(read_text(folder / name) or ""))
+        yield from (name.lower() for name in LOCKED.findall(read_text(folder / name) or ""))
     for name in ("setup.py", "setup.cfg"):
         words = re.findall(r"^\s*[\"']?([\w.-]+)", read_text(folder / name) or "", re.MULTILINE)
-        yield from (it.lower() for it in words)
+        yield from (word.lower() for word in words)
 
 
 def _requirements(folder: Path) -> Iterator[str]:

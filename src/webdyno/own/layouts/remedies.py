@@ -51,5 +51,5 @@ def remedies(said: str, app: FoundApp, folder: Path) -> Iterator[str]:
         if line := LISTEN_LINES.get(usual):
             where = f" in the place of {address}" if address else ""
             yield f"have it listen on $PORT{where}: {line}"
-        if any((inside / it).is_file() for it in ("Dockerfile", "Containerfile")):
+        if any((inside / name).is_file() for name in ("Dockerfile", "Containerfile")):
             yield "a container has its ports to itself: --image ."

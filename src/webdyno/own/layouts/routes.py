@@ -104,18 +104,20 @@ def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
 
 def known_routes(app: FoundApp, folder: Path) -> tuple[str, list[Route]]:
     """Give the routes that files name, and what they are by; of an OpenAPI document first."""
-    name = first_of(folder, *(f"{where}{it}" for where in FOLDERS for it in FILES))
+    name = first_of(folder, *(f"{where}{file}" for where in FOLDERS for file in FILES))
     if name and (routes := routes_of_openapi(read_text(folder / name) or "")):
         return name, routes
     if app.paths != ("/",):
-        return app.by, [Route("GET", it, it) for it in app.paths]
+        return app.by, [Route("GET", path, path) for path in app.paths]
     return SOURCES, routes_of_sources(folder)
 
 
 def untried_paths(app: FoundApp, folder: Path) -> list[str]:
     """Give some paths that may well be there, where nobody can ask for them."""
     _, routes = known_routes(app, folder)
-    return [it.filled for it in routes if it.filled and not it.lacks][:MOST_UNTRIED] or ["/"]
+    return [route.filled for route in routes if route.filled and not route.lacks][
+        :MOST_UNTRIED
+    ] or ["/"]
 
 
 def routes_of_openapi(text: str) -> list[Route]:
@@ -152,7 +154,7 @@ def _operation(
     query: dict[str, object] = {}
     lacking = []
     both = [item.get("parameters") if isinstance(item, dict) else None, operation.get("parameters")]
-    for said in (it for some in both if isinstance(some, list) for it in some):
+    for said in (listed for some in both if isinstance(some, list) for listed in some):
         parameter = _resolved(data, said)
         name, example = str(parameter.get("name")), _example(data, parameter)
         if parameter.get("in") == "path" and example is not None:
@@ -167,7 +169,7 @@ def _operation(
         return route
     if lacking:
         return route._replace(filled=None, lacks=WITHOUT_VALUE.format(names=", ".join(lacking)))
-    asked = "&".join(f"{quote(key)}={quote(str(it), safe='')}" for key, it in query.items())
+    asked = "&".join(f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items())
     return route._replace(filled=f"{route.filled}?{asked}")
 
 

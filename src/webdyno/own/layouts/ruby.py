@@ -31,7 +31,9 @@ def find_in(folder: Path) -> FoundApp | None:
         environment, fills = {"RACK_ENV": "production"}, _fills(folder, execute)
         start = f"{execute}{PUMA}"
         return FoundApp("config.ru", start, build, setup=fills, environment=environment)
-    scripts = [it for it in sorted(folder.glob("*.rb")) if SINATRA.search(read_text(it) or "")]
+    scripts = [
+        path for path in sorted(folder.glob("*.rb")) if SINATRA.search(read_text(path) or "")
+    ]
     if not scripts:
         return None
     start = f"{execute}ruby {scripts[0].name} -p $PORT -o 127.0.0.1 -e production"
@@ -42,7 +44,7 @@ def _fills(folder: Path, execute: str) -> str | None:
     """Give the tasks of rake that fill a database."""
     text = read_text(folder / "Rakefile") or ""
     named = TASK.findall(text) if "namespace :db" in text else ()
-    tasks = [f"db:{it}" for it in FILLS if it in named]
+    tasks = [f"db:{name}" for name in FILLS if name in named]
     return f"{execute}rake {' '.join(tasks)}" if tasks else None
 
 
@@ -83,6 +85,6 @@ def rails_doubts(folder: Path) -> Iterator[str]:
 def _rails_paths(folder: Path) -> list[str]:
     routes = read_text(folder / "config/routes.rb") or ""
     found = ["/"] if ROOT.search(routes) else []
-    found += [f"/{it}" for it in PATH.findall(routes)]
-    outer = [it["name"] for it in RESOURCES.finditer(routes) if len(it["in"]) <= OUTERMOST]
-    return list(dict.fromkeys([*found, *(f"/{it}" for it in outer)]))[:MOST_PATHS]
+    found += [f"/{path}" for path in PATH.findall(routes)]
+    outer = [match["name"] for match in RESOURCES.finditer(routes) if len(match["in"]) <= OUTERMOST]
+    return list(dict.fromkeys([*found, *(f"/{resource}" for resource in outer)]))[:MOST_PATHS]

@@ -69,16 +69,18 @@ def _listening(app: FoundApp, text: str) -> FoundApp:
 def _programs(folder: Path, manifest: dict[str, Any]) -> Iterator[tuple[str, Path]]:
     """Give the names of a package's programs, each with its main file."""
     bins = manifest.get("bin")
-    named = [it for it in bins if isinstance(it, dict)] if isinstance(bins, list) else []
-    for it in named:
-        if isinstance(it.get("name"), str):
-            usual = f"src/bin/{it['name']}.rs"
+    named = (
+        [binary for binary in bins if isinstance(binary, dict)] if isinstance(bins, list) else []
+    )
+    for binary in named:
+        if isinstance(binary.get("name"), str):
+            usual = f"src/bin/{binary['name']}.rs"
             main = usual if (folder / usual).is_file() else "src/main.rs"
-            yield it["name"], folder / str(it.get("path", main))
+            yield binary["name"], folder / str(binary.get("path", main))
     name = table(manifest, "package").get("name")
     if not named and isinstance(name, str) and (folder / "src/main.rs").is_file():
         yield name, folder / "src/main.rs"
-    known = {it.get("name") for it in named}
+    known = {binary.get("name") for binary in named}
     for path in sorted((*folder.glob("src/bin/*.rs"), *folder.glob("src/bin/*/main.rs"))):
         own = path.stem if path.stem != "main" else path.parent.name
         if own not in known:
@@ -89,6 +91,6 @@ def _texts(main: Path) -> Iterator[str]:
     """Give the text of a program, and of the modules next to its main file."""
     top = main.parent
     others = [] if top.name == "bin" else sorted(top.rglob("*.rs"))
-    modules = [it for it in others if "bin" not in it.relative_to(top).parts]
+    modules = [other for other in others if "bin" not in other.relative_to(top).parts]
     for path in (main, *modules[:MOST_MEMBERS]):
         yield read_text(path) or ""

@@ -18,9 +18,9 @@ def with_values_for_secrets(app: FoundApp, folder: Path) -> FoundApp:
     """Give a program the secrets that its sources read."""
     if not app.start:
         return app
-    texts = (read_text(it) or "" for it in sources(folder))
-    read = {it["name"] for text in texts for it in VARIABLE.finditer(text)}
-    given = sorted(it for it in read - app.environment.keys() if SIGNS.fullmatch(it))
+    texts = (read_text(source) or "" for source in sources(folder))
+    read = {match["name"] for text in texts for match in VARIABLE.finditer(text)}
+    given = sorted(name for name in read - app.environment.keys() if SIGNS.fullmatch(name))
     if not given:
         return app
     note = f"its sources read {', '.join(given)}: a value for measuring is given"

@@ -19,7 +19,7 @@ def missing_tools(app: FoundApp) -> list[str]:
     named = dict.fromkeys(program for line in lines for program in _programs(line))
     if app.image:
         named["podman"] = None
-    return [it for it in named if "/" not in it and not shutil.which(it)]
+    return [program for program in named if "/" not in program and not shutil.which(program)]
 
 
 def _programs(line: str) -> Iterator[str]:
