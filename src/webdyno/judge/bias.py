@@ -360,9 +360,14 @@ def evidence_of(data: PointData, variant: str, baseline: str, rule: MetricRule) 
     return Evidence(
         together=of_ratio(bounds[variant], bounds[baseline]),
         biases=[
-            Bias(cause=it.cause, variant=name, too_low=_factor(it.down), too_high=_factor(it.up))
+            Bias(
+                cause=bound.cause,
+                variant=name,
+                too_low=_factor(bound.down),
+                too_high=_factor(bound.up),
+            )
             for name, all_of_them in bounds.items()
-            for it in all_of_them
+            for bound in all_of_them
         ],
         limited_by=limits,
     )

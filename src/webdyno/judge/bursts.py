@@ -65,7 +65,7 @@ def worth(after_bursts: Sequence[Series], continuous: Sequence[Sequence[Series]]
     throughput, *cost = [
         gain(
             seen[0] if not kind else _turned(seen[0]),
-            [_turned(it) if kind else it for it in seen[1:]],
+            [_turned(burst) if kind else burst for burst in seen[1:]],
         )
         for kind, seen in enumerate(kinds)
     ]

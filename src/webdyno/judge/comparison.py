@@ -109,7 +109,7 @@ def same_variant_warnings(compared: Sequence[Comparison]) -> list[ValidityWarnin
             what=f"variant {copy} is defined like {original}, but differs from it: "
             f"{listed(map(_short_ratio, found))}. Smaller differences mean nothing in this run",
             fix="Look for what changes from one start to the next.",
-            metrics=[it.metric for it in found],
+            metrics=[comparison.metric for comparison in found],
         )
         for (copy, original), found in different.items()
     ]
@@ -289,7 +289,7 @@ def _is_known(found: Estimate) -> bool:
 def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantValue:
     """Give a variant's own values, with the interval of their geometric mean over rounds."""
     later = shift(data, variant, rule)
-    values = {n: it * exp(later.centre) for n, it in data.values(variant, rule).items()}
+    values = {n: value * exp(later.centre) for n, value in data.values(variant, rule).items()}
     logs = np.log(list(values.values()))
     told = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
     return VariantValue(

@@ -42,9 +42,9 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
             services = [reading.services[role] for reading in readings if role in reading.services]
             calls: dict[str, float] = defaultdict(float)
             time_us: dict[str, float] = defaultdict(float)
-            for it in (each for use in uses for each in use.statements):
-                calls[it.text] += it.calls / answered
-                time_us[it.text] += (it.time_s or 0.0) * 1e6 / answered
+            for statement in (each for use in uses for each in use.statements):
+                calls[statement.text] += statement.calls / answered
+                time_us[statement.text] += (statement.time_s or 0.0) * 1e6 / answered
             yield DatabaseWork(
                 variant=variant,
                 role=role,
@@ -65,9 +65,16 @@ def other_statements(data: PointData) -> Iterator[str]:
     """
     baseline, *_ = data.experiment.variants
     work = list(database_work(data))
-    several = len({it.role for it in work}) > 1
+    several = len({role_work.role for role_work in work}) > 1
     for mine in work:
-        base = next((it for it in work if it.variant == baseline and it.role == mine.role), None)
+        base = next(
+            (
+                role_work
+                for role_work in work
+                if role_work.variant == baseline and role_work.role == mine.role
+            ),
+            None,
+        )
         if base is None or mine is base:
             continue
         more = mine.statements - base.statements
@@ -82,11 +89,16 @@ def other_statements(data: PointData) -> Iterator[str]:
 def _named(mine: DatabaseWork, base: DatabaseWork) -> str:
     """Name the statements that make most of the difference, with their numbers per request."""
     larger, smaller = (mine, base) if mine.statements > base.statements else (base, mine)
-    more = {it: count - smaller.calls.get(it, 0.0) for it, count in larger.calls.items()}
-    most = sorted(more, key=lambda it: -more[it])[:MOST_NAMED]
+    more = {
+        statement: count - smaller.calls.get(statement, 0.0)
+        for statement, count in larger.calls.items()
+    }
+    most = sorted(more, key=lambda statement: -more[statement])[:MOST_NAMED]
     who = "" if larger is mine else f" of {base.variant}"
     named = ", ".join(
-        f"{shortened(it)} {_number(larger.calls[it])}×" for it in most if more[it] > DIFFERENT
+        f"{shortened(statement)} {_number(larger.calls[statement])}×"
+        for statement in most
+        if more[statement] > DIFFERENT
     )
     return f": {named}{who}" if named else ""
 
@@ -97,7 +109,7 @@ def cpu_apart(data: PointData) -> Iterator[str]:
     for work in database_work(data):
         said = f"{text.latency(work.cpu_us)} of {text.latency(work.of_cpu_us)} ({work.variant})"
         by_role.setdefault(work.role, []).append(said)
-    yield from (f"CPU per request in {role}: {', '.join(it)}" for role, it in by_role.items())
+    yield from (f"CPU per request in {role}: {', '.join(value)}" for role, value in by_role.items())
 
 
 def shortened(statement: str) -> str:

@@ -77,7 +77,7 @@ def _rule(name: str) -> MetricRule:
     def round_value(slots: Sequence[SlotRecord]) -> float | None:
         from webdyno.model.histogram import merge_encoded  # numpy takes a while to import
 
-        times = merge_encoded(it.response_time_us.histogram for it in _of(slots, name))
+        times = merge_encoded(request.response_time_us.histogram for request in _of(slots, name))
         return times.quantile(0.5)
 
     known = METRICS[JUDGED_BY]
@@ -89,13 +89,13 @@ def _figures(slots: Sequence[SlotRecord], variant: str, name: str) -> EndpointFi
     from webdyno.model.histogram import merge_encoded
 
     found = _of(slots, name)
-    times = merge_encoded(it.response_time_us.histogram for it in found)
-    completed = sum(it.completed for it in found)
-    counted_s = sum(it.completed / it.rate_rps for it in found if it.rate_rps)
+    times = merge_encoded(request.response_time_us.histogram for request in found)
+    completed = sum(request.completed for request in found)
+    counted_s = sum(request.completed / request.rate_rps for request in found if request.rate_rps)
     return EndpointFigures(
         variant=variant,
         completed=completed,
-        failed=sum(it.failed for it in found),
+        failed=sum(request.failed for request in found),
         throughput_rps=completed / counted_s if counted_s else 0.0,
         p50_us=times.quantile(0.5),
         p99_us=times.quantile(0.99),

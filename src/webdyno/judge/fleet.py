@@ -71,17 +71,17 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
 
     Raises UserError for fewer than two, and for two of one machine.
     """
-    heads = {name: it.head for name, it in machines.items()}
+    heads = {name: machine.head for name, machine in machines.items()}
     _check(heads)
     first = next(iter(heads.values()))
-    unlike = {name: found for name, it in heads.items() if (found := _mismatches(first, it))}
+    unlike = {name: found for name, head in heads.items() if (found := _mismatches(first, head))}
     points, excluded = [], []
     for plan in () if unlike else plan_points(first.experiment):
         levels = plan.point.levels
         there = {
             name: at.compared
-            for name, it in machines.items()
-            for at in it.points
+            for name, machine in machines.items()
+            for at in machine.points
             if at.levels == levels
         }
         if len(there) == len(machines):
@@ -123,14 +123,14 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
     _, *variants = plan.experiment.variants
     found = [
         _across(
-            {name: _of_variant(it, variant) for name, it in compared.items()},
+            {name: _of_variant(value, variant) for name, value in compared.items()},
             confidence=1 - ALPHA / len(variants),
         )
         for variant in variants
     ]
     return FleetPoint(
         levels=plan.point.levels,
-        verdict=min((it.verdict for it in found), key=WEIGHT.index),
+        verdict=min((replicate.verdict for replicate in found), key=WEIGHT.index),
         headline="; ".join(map(machines_sentence, found)),
         comparisons=found,
     )
@@ -154,7 +154,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
     verdict = Verdict.INCONCLUSIVE if valid else Verdict.INVALID
     why = f"A verdict over machines needs two with a valid run; there is {len(valid) or 'none'}."
     if len(valid) > 1:
-        means = np.array([float(it.mean()) for it in logs])
+        means = np.array([float(ratios.mean()) for ratios in logs])
         mean, another = intervals_of(means, _interference(valid), confidence)
         verdict = by_interval(mean, log1p(delta), METRICS[some.metric].metric.better)
         why = (
@@ -166,7 +166,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
         a=some.a,
         b=some.b,
         delta=delta,
-        replicates=[_replicate(name, it) for name, it in found.items()],
+        replicates=[_replicate(name, value) for name, value in found.items()],
         mean=mean.ratio(confidence) if mean else None,
         another=another.ratio(confidence) if another else None,
         machines_differ=machines_differ(logs),
@@ -222,13 +222,13 @@ def machines_differ(logs: Sequence[Logs]) -> bool:
     """
     from scipy.special import fdtrc  # takes a while to import
 
-    logs = [it for it in logs if len(it) > 1]
+    logs = [ratios for ratios in logs if len(ratios) > 1]
     k = len(logs)
     if k < 2:
         return False
-    sizes = np.array([len(it) for it in logs])
-    means = np.array([float(it.mean()) for it in logs])
-    weights = sizes / np.array([max(float(it.var(ddof=1)), TINY) for it in logs])
+    sizes = np.array([len(ratios) for ratios in logs])
+    means = np.array([float(ratios.mean()) for ratios in logs])
+    weights = sizes / np.array([max(float(ratios.var(ddof=1)), TINY) for ratios in logs])
     shares = weights / weights.sum()
     between = float((weights * (means - shares @ means) ** 2).sum()) / (k - 1)
     unevenness = float(((1 - shares) ** 2 / (sizes - 1)).sum())
@@ -240,7 +240,7 @@ def machines_sentence(found: AcrossMachines) -> str:
     """Say what the machines say together, on how many of them, and what another would."""
     if found.mean is None or found.another is None:
         return f"{found.a} against {found.b}: {text.lower_first(found.why[:-1])}"
-    by_verdict = Counter(it.verdict for it in found.valid)
+    by_verdict = Counter(replicate.verdict for replicate in found.valid)
     counted = ", ".join(f"{verdict} on {n}" for verdict, n in by_verdict.most_common())
     return (
         f"{found.a} has {text.times(found.mean)} the {METRICS[found.metric].short} of {found.b} on "

@@ -79,7 +79,7 @@ def growth_at(
 def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
     """Take the difference of CPU per request apart by function; give the rounds that tell it."""
     valid = valid_for(profile, CPU_TIME)
-    both = [it for it in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, it))]
+    both = [pair for pair in slots_of_both(valid, HEAD, BASELINE) if all(map(_has_functions, pair))]
     apart = list(_worth_a_part(both))
     parts = {name: partial(_in_functions, names={name}) for name in apart}
     parts[ALL_ELSE] = partial(_in_others, names=frozenset(apart))
@@ -122,7 +122,7 @@ def grown_parts(found: Explanation, least_share: float) -> list[CpuPart]:
     Each by so much of the whole difference at least.
     """
     least = least_share * abs(found.whole.more_us.estimate)
-    more = [it for it in found.parts if it.more_us.low > 0 and it.more_us.estimate >= least]
+    more = [part for part in found.parts if part.more_us.low > 0 and part.more_us.estimate >= least]
     return sorted(more, key=lambda part: -part.more_us.estimate)
 
 

@@ -149,9 +149,9 @@ def _by_cpu_time(comparison: Comparison, all_of_them: Sequence[Comparison]) -> C
     beyond = f"{both}: each can take at least what was found"
     return next(
         (
-            it.replace(reason=by_cpu)
-            for it in all_of_them
-            if (it.metric, it.a, it.b) == (CPU_TIME, comparison.a, comparison.b)
+            other.replace(reason=by_cpu)
+            for other in all_of_them
+            if (other.metric, other.a, other.b) == (CPU_TIME, comparison.a, comparison.b)
         ),
         comparison.replace(reason=beyond, more_rounds=None, more_minutes=None),
     )
@@ -169,12 +169,12 @@ def _with_clear_one(
     if comparison.metric != decide_on or not inconclusive:
         return comparison
     clear = (
-        it
-        for it in all_of_them
-        if (it.a, it.b) == (comparison.a, comparison.b)
-        and METRICS[it.metric].decides
-        and METRICS[it.metric].kind in WORK
-        and it.verdict in CLEAR
+        other
+        for other in all_of_them
+        if (other.a, other.b) == (comparison.a, comparison.b)
+        and METRICS[other.metric].decides
+        and METRICS[other.metric].kind in WORK
+        and other.verdict in CLEAR
     )
     said = next(map(plainly, clear), None)
     return comparison.replace(clear_beside=said and f"clear is that {said}")

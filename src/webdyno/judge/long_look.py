@@ -161,15 +161,18 @@ class _Served(NamedTuple):
     def slow(self) -> list[SlowStretch]:
         """Give all slow stretches, when they were in the whole."""
         return [
-            it._replace(at_s=it.at_s + begin_s)
+            stretch._replace(at_s=stretch.at_s + begin_s)
             for (begin_s, _), slow in zip(with_begins(self.records), self.slow_in, strict=True)
-            for it in slow
+            for stretch in slow
         ]
 
     def longest(self) -> tuple[LongLookRecord, list[Stall]]:
         """Give the longest stretch, and where the load was not as usual in it."""
         at = max(range(len(self.records)), key=lambda at: length_s(self.records[at]))
-        return self.records[at], [*self.stalls_in[at], *(it.as_stall() for it in self.slow_in[at])]
+        return self.records[at], [
+            *self.stalls_in[at],
+            *(stretch.as_stall() for stretch in self.slow_in[at]),
+        ]
 
 
 def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow | None:
@@ -219,7 +222,9 @@ def sum_up(own: Sequence[Stall], looked_s: float, window_s: float) -> Stalls:
     if len(gaps) < REGULAR_GAPS:
         return Stalls(count=n, length_s=length_s, every_s=None, share=share)
     every, lengths = np.array(gaps), np.array([stall.length_s for stall in own])
-    of_gaps, of_lengths = (_relative_error(it, window_s * EDGE_ERROR) for it in (every, lengths))
+    of_gaps, of_lengths = (
+        _relative_error(length, window_s * EDGE_ERROR) for length in (every, lengths)
+    )
     regular = _around(length_s / float(every.mean()), (of_gaps**2 + of_lengths**2) ** 0.5, n - 1)
     tells_more = regular.high / regular.low < share.high / share.low
     return Stalls(
@@ -275,10 +280,10 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
             f"excluded: {count(len(look.excused), 'stall')}, {duration(lasted_s)} in all, as "
             f"{listed(causes)}"
         )
-    for it in look.breaks:
+    for change in look.breaks:
         yield (
-            f"interrupted after {duration(it.at_s)}, and begun again {duration(it.pause_s)} later "
-            "with a fresh start"
+            f"interrupted after {duration(change.at_s)}, and begun again "
+            f"{duration(change.pause_s)} later with a fresh start"
         )
     if look.ended_by == "precision":
         yield (
@@ -327,7 +332,7 @@ def _none_words(look: LongLook) -> str:
 def look_words(look: LongLook, until_s: float | None = None) -> str:
     """Say for how long there was load, and how often the servers were started again meanwhile."""
     looked_s = look.looked_s if until_s is None else until_s
-    breaks = [it for it in look.breaks if it.at_s < looked_s]
+    breaks = [change for change in look.breaks if change.at_s < looked_s]
     restarts = f"with {count(len(breaks), 'restart')}" if breaks else "without a restart"
     return f"{duration(looked_s)} of load {restarts}"
 

@@ -274,7 +274,7 @@ def _memory(levels: Logs) -> float:
         np.concatenate([levels[:cut] - levels[:cut].mean(), levels[cut:] - levels[cut:].mean()])
         for cut in range(2, len(levels) - 1)
     ]
-    rest = min(rests, key=lambda it: float(it @ it))
+    rest = min(rests, key=lambda rest: float(rest @ rest))
     left = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), TINY)
     alike = min(max(left + HIDDEN_MEMORY * (1 - left), 0.0), MOST_ALIKE)
     return (1 + alike) / (1 - alike)
@@ -287,13 +287,13 @@ class _Rise(NamedTuple):
 
 def memory_growth(record: LongLookRecord) -> Growth | None:
     """Tell whether memory goes on growing, and how fast."""
-    rise = _rise(record, lambda it: it.memory_bytes, SMALLEST_BYTES)
+    rise = _rise(record, lambda sample: sample.memory_bytes, SMALLEST_BYTES)
     return rise and Growth(bytes_per_s=rise.per_s, bytes_per_request=rise.per_request)
 
 
 def more_open(record: LongLookRecord) -> MoreOpen | None:
     """Tell whether open files and connections go on becoming more, and how fast."""
-    rise = _rise(record, lambda it: it.descriptors, SMALLEST_DESCRIPTORS)
+    rise = _rise(record, lambda sample: sample.descriptors, SMALLEST_DESCRIPTORS)
     return rise and MoreOpen(per_s=rise.per_s, per_request=rise.per_request)
 
 
@@ -327,7 +327,9 @@ def _rise(
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:
     """Give where the least was held in each part of a time."""
     within = np.flatnonzero((at_s >= begin_s) & ((at_s < end_s) | (end_s == at_s[-1])))
-    return [int(it[held[it].argmin()]) for it in np.array_split(within, parts) if len(it)]
+    return [
+        int(piece[held[piece].argmin()]) for piece in np.array_split(within, parts) if len(piece)
+    ]
 
 
 def _slows_down(record: LongLookRecord, at_s: Logs, least: Logs) -> bool:

@@ -80,13 +80,13 @@ def thinned_samples(part: LongLookRecord, stalls: Sequence[Stall]) -> LongLookRe
     near_s = NEAR_WINDOWS * part.window_s
     for first in range(0, len(samples), max(size, 1)):
         group = samples[first : first + size]
-        held = [it.memory_bytes for it in group if it.memory_bytes is not None]
-        opened = [it.descriptors for it in group if it.descriptors is not None]
+        held = [sample.memory_bytes for sample in group if sample.memory_bytes is not None]
+        opened = [sample.descriptors for sample in group if sample.descriptors is not None]
         least = group[-1].replace(
             memory_bytes=min(held, default=None),
             descriptors=min(opened, default=None),
         )
-        kept += [it for it in group[:-1] if _is_near(it.at_s, stalls, near_s)]
+        kept += [sample for sample in group[:-1] if _is_near(sample.at_s, stalls, near_s)]
         kept.append(least)
     return part.replace(samples=kept)
 
@@ -157,8 +157,8 @@ def jump_bytes(before: Sequence[ServerSample], after: Sequence[ServerSample]) ->
 def all_times(parts: Sequence[LongLookRecord]) -> Times:
     """Give the latency of all parts together, as far as a look needs them."""
     times = [part.load.response_time_us for part in parts]
-    encoded = [it.histogram for it in times if it.histogram]
-    longest = [it.max for it in times if it.max is not None]
+    encoded = [time.histogram for time in times if time.histogram]
+    longest = [time.max for time in times if time.max is not None]
     return Times(
         p50=merge_encoded(encoded).quantile(0.5),
         max=max(longest, default=None),

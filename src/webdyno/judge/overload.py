@@ -20,9 +20,9 @@ def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]
     Of an open loop nothing is lost: what was due and isn't answered yet is the queue, and the next
     request waits for so many (Little's law).
     """
-    waits_s = [it.within_s for it in objectives if it.within_s is not None]
+    waits_s = [objective.within_s for objective in objectives if objective.within_s is not None]
     most_waiting = rate_rps * max(waits_s) if waits_s else float("inf")
-    may_fail = max(it.allowed for it in objectives)
+    may_fail = max(objective.allowed for objective in objectives)
     done, settled = 0, 0.0
     for window in load.windows:
         end_s = window.at_s + window.length_s
@@ -57,7 +57,7 @@ def _overload(
     if not seen:
         return None
     rounds = {slot.round for slot, _, _ in seen}
-    returns = [it for it in slots if _is(it.trial, "return", times) and it.round in rounds]
+    returns = [slot for slot in slots if _is(slot.trial, "return", times) and slot.round in rounds]
     back_s = [slot.trial.back_s for slot in returns if slot.trial and slot.trial.back_s is not None]
     return Overload(
         variant=variant,

@@ -90,7 +90,7 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
         variant for variant in before.experiment.variants if variant in after.experiment.variants
     ]
     unlike = mismatches(before.experiment, after.experiment, variants)
-    enough = max(it.measure.min_rounds for it in (before, after))
+    enough = max(experiment.measure.min_rounds for experiment in (before, after))
     confidence = 1 - ALPHA / max(len(variants), 1)
     changes = [
         _change(metric, subject, first, second, confidence, enough)
@@ -153,7 +153,7 @@ def _floor(first: Judgement, second: Judgement, metric: Metric, subject: Subject
     """Give the metric's floor as a share of a variant's smaller value; ratios have none."""
     if subject.of == "ratio":
         return 0.0
-    before, after = (_values(it, metric.name, subject.variants[0]) for it in (first, second))
+    before, after = (_values(run, metric.name, subject.variants[0]) for run in (first, second))
     return floor_share(metric, before, after)
 
 

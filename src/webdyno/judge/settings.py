@@ -68,7 +68,8 @@ def _evened(settings: SlotSettings, experiment: Experiment) -> SlotSettings:
     alike = {variant: question.measured_alike(variant) for variant in experiment.variants}
     evened = {
         what: {
-            variant: max(times.get(it, 0.0) for it in others) for variant, others in alike.items()
+            variant: max(times.get(other, 0.0) for other in others)
+            for variant, others in alike.items()
         }
         for what, times in {
             "warmup_s": settings.warmup_s,
@@ -93,24 +94,24 @@ def _found_settings(data: PointData) -> SlotSettings:
     measure = data.measure
     found, question = pilots(data), question_of(data.experiment)
     by_variant = {
-        variant: [found[it] for it in question.measured_alike(variant) if it in found][:1]
+        variant: [found[other] for other in question.measured_alike(variant) if other in found][:1]
         for variant in data.experiment.variants
     }
     return SlotSettings(
         warmup_s={
-            variant: _given(measure.warmup_s, [it.warmup_s for it in of_variant], WARMUP_S)
+            variant: _given(measure.warmup_s, [pilot.warmup_s for pilot in of_variant], WARMUP_S)
             for variant, of_variant in by_variant.items()
         },
         ramp_up_s={
-            variant: _given(measure.ramp_up_s, [it.ramp_up_s for it in of_variant], RAMP_UP_S)
+            variant: _given(measure.ramp_up_s, [pilot.ramp_up_s for pilot in of_variant], RAMP_UP_S)
             for variant, of_variant in by_variant.items()
         },
         in_bursts=[
             variant
             for variant, of_variant in by_variant.items()
-            if measure.warmup_bursts == "on" or any(it.in_bursts for it in of_variant)
+            if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
         ],
-        window_s=_given(measure.slot_s, [it.window_s for it in found.values()], WINDOW_S),
+        window_s=_given(measure.slot_s, [pilot.window_s for pilot in found.values()], WINDOW_S),
         phase_s=_phases(data) if measure.ramp_up_s is None else {},
         slots_per_variant=measure.slots_per_variant,
     )
@@ -129,8 +130,8 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     warmup_s, ramp_up_s = settings.warmup_s, settings.ramp_up_s
     apart_s = sum(
         settings.warmup_takes_s(variant)
-        for variant, it in warmup_s.items()
-        if it > ramp_up_s[variant] or variant in settings.in_bursts
+        for variant, value in warmup_s.items()
+        if value > ramp_up_s[variant] or variant in settings.in_bursts
     )
     variants = len(warmup_s)
     left_s = (of_a_variant_s - SPARE_S) * variants - sum(took_s)
@@ -164,7 +165,7 @@ def _phases(data: PointData) -> dict[str, float]:
     "Sampling Techniques", 1977, section 8.1).
     """
     looked_at = (record for record in data.records if isinstance(record, PilotRecord))
-    return {it.variant: it.latency_s or 0.0 for it in looked_at}
+    return {pilot.variant: pilot.latency_s or 0.0 for pilot in looked_at}
 
 
 def slots_per_variant(data: PointData) -> int:

@@ -229,7 +229,7 @@ def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall
     stopped = [stall for stall in found if stall.cause == "stopped"]
     if len(stopped) < STOPS_OF_THEIRS:
         return found
-    return [it.replace(cause=None) if it in stopped else it for it in found]
+    return [stall.replace(cause=None) if stall in stopped else stall for stall in found]
 
 
 def stalls_in(record: LongLookRecord) -> list[Stall]:
@@ -313,7 +313,7 @@ def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:
     edges_s: Logs = np.arange(len(course.shares) + 1.0) * course.part_s
     usual = course.looked_at & (course.shares >= 1)
     taken_s = others.take_s(edges_s)
-    return {by: float(np.median(it[usual])) / course.part_s for by, it in taken_s.items()}
+    return {by: float(np.median(value[usual])) / course.part_s for by, value in taken_s.items()}
 
 
 def _slowed_by(others: Others, usually: dict[StallCause, float], slow: SlowStretch) -> bool:

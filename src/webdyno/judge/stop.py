@@ -202,7 +202,7 @@ def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | Non
         return None
     confidence = 1 - ALPHA / len(pairs)
     seen = [_foresight_of(pair, measure, confidence, fewest) for pair in pairs]
-    worst = max(seen, key=lambda it: it.found.half_width / it.wanted)
+    worst = max(seen, key=lambda precision: precision.found.half_width / precision.wanted)
     more = max(worst.rounds - len(data.rounds), 0)
     return worst._replace(left_s=more * data.round_s)
 

@@ -44,8 +44,12 @@ def _beside_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgemen
     Where other things are varied as well, each point is held against its like.
     """
     verdicts = [(at.point, _comparison(variant, decide_on, at).verdict) for at in judged]
-    of_log = {_but_arrivals(it): verdict for it, verdict in verdicts if _is_replay(it)}
-    pairs = [(of_log[_but_arrivals(it)], verdict) for it, verdict in verdicts if not _is_replay(it)]
+    of_log = {_but_arrivals(levels): verdict for levels, verdict in verdicts if _is_replay(levels)}
+    pairs = [
+        (of_log[_but_arrivals(levels)], verdict)
+        for levels, verdict in verdicts
+        if not _is_replay(levels)
+    ]
     differ = list(dict.fromkeys(pair for pair in pairs if pair[0] is not pair[1]))
     if not differ:
         return f"{variant}: the log replayed gives the verdict that the load made of it gives"

@@ -157,8 +157,8 @@ def explanation_sentence(found: Explanation) -> str | None:
         part for part in found.parts if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
     ]
     by = "for " if found.by_samples else ""
-    largest = sorted(told, key=lambda it: -abs(it.more_us.estimate))
-    parts = ", ".join(f"{_more(it)} {by}{it.what}" for it in largest)
+    largest = sorted(told, key=lambda part: -abs(part.more_us.estimate))
+    parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in largest)
     begins = "As sampled, a request" if found.by_samples else "A request"
     return (
         f"{begins} costs {found.a} {_more(found.whole)} CPU time than {found.b}"
@@ -241,13 +241,13 @@ def _crowded(slots: Sequence[SlotRecord], connections: int) -> tuple[str, int] |
         status = readings.status if readings else {}
         seen.append(
             {
-                role: it.workers
-                for role, it in status.items()
+                role: value.workers
+                for role, value in status.items()
                 if readings
                 and role != readings.front
-                and it.workers
-                and it.most_busy is not None
-                and it.workers <= min(it.most_busy, connections - 1)
+                and value.workers
+                and value.most_busy is not None
+                and value.workers <= min(value.most_busy, connections - 1)
             }
         )
     for role, workers in (seen[0] if seen else {}).items():
@@ -265,7 +265,7 @@ def _parts(
         for slot in slots
         for use in (slot.readings.services.values() if slot.readings else ())
     ]
-    known_s = [it for it in waited_s if it is not None]
+    known_s = [wait_s for wait_s in waited_s if wait_s is not None]
     if throughput is None or work_us is None or not known_s or len(known_s) < len(waited_s):
         return None
     return _Parts(
@@ -278,32 +278,32 @@ def _parts(
 
 def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
     """Say of each variant how long a response takes, is worked on, and waits for what."""
-    for it in found:
+    for took in found:
         parts = [
-            f"{_time(it.work_us)} of work on the servers' CPUs",
-            f"{_time(it.cpu_us)} of waiting for a CPU",
+            f"{_time(took.work_us)} of work on the servers' CPUs",
+            f"{_time(took.cpu_us)} of waiting for a CPU",
         ]
-        if it.queue_us is not None:
+        if took.queue_us is not None:
             parts.append(
-                f"{_time(it.queue_us)} in front of the {it.workers} workers of {it.queue_at}, all "
-                "of them taken"
+                f"{_time(took.queue_us)} in front of the {took.workers} workers of "
+                f"{took.queue_at}, all of them taken"
             )
         yield (
-            f"{it.variant}: with {it.connections} connections a response takes "
-            f"{_time(it.whole_us)}: {', '.join(parts)}, and {_time(it.rest_us)} in sockets and "
-            "event loops, on the way, and in the client."
+            f"{took.variant}: with {took.connections} connections a response takes "
+            f"{_time(took.whole_us)}: {', '.join(parts)}, and {_time(took.rest_us)} in sockets "
+            "and event loops, on the way, and in the client."
         )
 
 
 def what_waits(judged: Judgement) -> Iterator[str]:
     """Say where a difference of throughput is one of waiting, not of work on the servers' CPUs."""
-    by_variant = {it.variant: it for it in judged.waiting}
+    by_variant = {part.variant: part for part in judged.waiting}
     for found in judged.comparisons:
         is_told = found.metric == THROUGHPUT and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
         if not is_told or found.limited_by or not {found.a, found.b} <= by_variant.keys():
             continue
         slow, fast = sorted(
-            (by_variant[found.a], by_variant[found.b]), key=lambda it: -it.whole_us.estimate
+            (by_variant[found.a], by_variant[found.b]), key=lambda part: -part.whole_us.estimate
         )
         longer_us = slow.rest_us.estimate - fast.rest_us.estimate
         work_us = abs(slow.work_us.estimate - fast.work_us.estimate)

@@ -188,7 +188,9 @@ def _claim(
     whole = (
         baseline.keys() & again.keys() & head.keys()
     )  # a baseline of one variant scatters otherwise
-    baseline, again, head = ({n: it[n] for n in sorted(whole)} for it in (baseline, again, head))
+    baseline, again, head = (
+        {n: by_round[n] for n in sorted(whole)} for by_round in (baseline, again, head)
+    )
     (against_baseline,) = log_ratios({"baseline": baseline, "head": head})
     (against_again,) = log_ratios({"again": again, "head": head})
     (same,) = log_ratios({"baseline": baseline, "again": again})

@@ -14,8 +14,8 @@ DUE = "it isn't measured again yet"
 
 def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
     """Give the answer of both measurements: a failure that the second one has as well, or none."""
-    again = {(it.endpoint, it.metric): it for it in (second.claims if second else [])}
-    twice = {it.endpoint for it in second.of("worse")} if second else set()
+    again = {(claim.endpoint, claim.metric): claim for claim in (second.claims if second else [])}
+    twice = {claim.endpoint for claim in second.of("worse")} if second else set()
     claims = [
         claim
         if claim.endpoint in twice

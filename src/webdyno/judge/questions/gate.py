@@ -104,7 +104,7 @@ class GateQuestion(Question):
 
     def measured_alike(self, variant: str) -> list[str]:
         """Name all variants: whatever one of the revisions needs, the others get as well."""
-        return [variant, *(it for it in self.experiment.variants if it != variant)]
+        return [variant, *(other for other in self.experiment.variants if other != variant)]
 
     @cached_property
     def fewest_rounds(self) -> int:
@@ -232,7 +232,7 @@ class GateQuestion(Question):
                 *differing(claims, among),
                 *notes_on(causes, warnings, in_headline),
                 *fixes(
-                    {it.claim.excluded_by for it in answered if it.found is None},
+                    {answer.claim.excluded_by for answer in answered if answer.found is None},
                     [warning for warning in warnings if warning not in causes],
                 ),
                 *notes_on_starts(warnings),
@@ -282,7 +282,9 @@ def failing(run: RunData, claims: Iterable[GateClaim]) -> dict[str, PointData]:
     """
     points = {endpoint_of(data): data for data in run.points}
     worse = [claim for claim in claims if claim.answer == "worse" and claim.worse]
-    worst = sorted(worse, key=lambda it: (it.metric != CPU_TIME, -it.worse.low if it.worse else 0))
+    worst = sorted(
+        worse, key=lambda claim: (claim.metric != CPU_TIME, -claim.worse.low if claim.worse else 0)
+    )
     return {claim.endpoint: points[claim.endpoint] for claim in worst}
 
 

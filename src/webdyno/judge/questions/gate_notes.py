@@ -39,7 +39,9 @@ def notes_on_starts(warnings: Sequence[FoundAt]) -> list[str]:
         for warning in reversed(warnings)
         if warning.warning.rule == rule
     }
-    return [f"{it.endpoint}: {it.warning.what}. {it.warning.fix}" for it in seen.values()]
+    return [
+        f"{noted.endpoint}: {noted.warning.what}. {noted.warning.fix}" for noted in seen.values()
+    ]
 
 
 def statement_notes(run: RunData) -> list[str]:
@@ -88,7 +90,7 @@ def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
         for warning in reversed(found)
         if warning.warning.rule in rules
     }
-    return [f"{_sentence(first_line(it.what))} {it.fix}" for it in by_rule.values()]
+    return [f"{_sentence(first_line(warning.what))} {warning.fix}" for warning in by_rule.values()]
 
 
 def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:

@@ -44,8 +44,8 @@ def _is_right(response: Response) -> bool:
 def absent_words(only: OnlyIn, preflights: Sequence[PreflightRecord]) -> str:
     """Say why an endpoint isn't judged that only one revision has."""
     other = HEAD if only == "baseline" else BASELINE
-    responses = [it for record in preflights for it in record.responses.get(other, [])]
-    status = next((it.status for it in responses if _is_absent(it)), None)
+    responses = [response for record in preflights for response in record.responses.get(other, [])]
+    status = next((response.status for response in responses if _is_absent(response)), None)
     if only == "head":
         return f"new in head, and not judged: the baseline answers {status}"
     return f"gone from head, and not judged: it answers {status}"

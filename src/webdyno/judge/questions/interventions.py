@@ -82,7 +82,7 @@ def _elasticity(ratio: Interval, share: float) -> Interval:
 def what_limits(found: Sequence[Elasticity]) -> Iterator[str]:
     """Say for each baseline what limits it, the strongest first."""
     for variant, of_variant in groupby(found, key=lambda elasticity: elasticity.variant):
-        ordered = sorted(of_variant, key=lambda it: -it.found.estimate)
+        ordered = sorted(of_variant, key=lambda effect: -effect.found.estimate)
         yield f"{variant}: {'; '.join(map(_clause, ordered))}."
 
 
@@ -123,14 +123,16 @@ def effects(data: PointData) -> list[Effect]:
         return []
     valid, rule = valid_for(data, decide_on), METRICS[decide_on]
     values = [valid.values(variant, rule) for variant in design.levels]
-    rounds = sorted(set.intersection(*(set(it) for it in values)))
+    rounds = sorted(set.intersection(*(set(value) for value in values)))
     if len(rounds) < FEWEST_ROUNDS:
         return []
-    logs = np.log([[it[round_number] for it in values] for round_number in rounds])
+    logs = np.log([[value[round_number] for value in values] for round_number in rounds])
     contrasts = list(_contrasts(design))
     confidence = 1 - ALPHA / len(contrasts)
     found = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
-    return sorted(found, key=lambda it: (len(it.settings), -abs(np.log(it.ratio.estimate))))
+    return sorted(
+        found, key=lambda effect: (len(effect.settings), -abs(np.log(effect.ratio.estimate)))
+    )
 
 
 def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
@@ -179,11 +181,11 @@ class AdviceEvidence:
 
 
 SIGNS: dict[Sign, Callable[[AdviceEvidence], bool]] = {
-    "large responses": lambda it: (
-        it.response_bytes is not None and it.response_bytes >= LARGE_BYTES
+    "large responses": lambda evidence: (
+        evidence.response_bytes is not None and evidence.response_bytes >= LARGE_BYTES
     ),
-    "new connections": lambda it: not it.keeps_connections,
-    "idle CPUs": lambda it: it.busy is not None and it.busy < BUSY,
+    "new connections": lambda evidence: not evidence.keeps_connections,
+    "idle CPUs": lambda evidence: evidence.busy is not None and evidence.busy < BUSY,
 }
 
 
@@ -246,14 +248,16 @@ def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
     Then which don't.
     """
     for variant, of_variant in groupby(found, key=lambda gain: gain.variant):
-        ordered = sorted(of_variant, key=lambda it: (-it.fixed_rounds, -it.ratio.estimate))
-        for it in ordered:
-            if it.is_sure:
-                yield f"{variant}: {_worth(it)}."
-        promising = [it for it in ordered if not it.is_sure and it.ratio.low > 1]
+        ordered = sorted(
+            of_variant, key=lambda effect: (-effect.fixed_rounds, -effect.ratio.estimate)
+        )
+        for effect in ordered:
+            if effect.is_sure:
+                yield f"{variant}: {_worth(effect)}."
+        promising = [effect for effect in ordered if not effect.is_sure and effect.ratio.low > 1]
         if promising:
             yield f"{variant}: more time (--time) would decide {_listed(promising)}."
-        others = [it for it in ordered if not it.is_sure and it.ratio.low <= 1]
+        others = [effect for effect in ordered if not effect.is_sure and effect.ratio.low <= 1]
         if others:
             yield f"{variant}: no gain is sure of {_listed(others)}."
 
@@ -262,8 +266,8 @@ def worth_trying(variant: str, advice: Sequence[Advice]) -> Iterator[str]:
     """Say what may be fixed of a variant, before that was tried."""
     if not advice:
         yield f"{variant}: no known cause of slow servers fits its settings and what the run shows."
-    for it in advice:
-        yield f"{variant}: worth trying is {_setting(it)}: {_because(it)}."
+    for piece in advice:
+        yield f"{variant}: worth trying is {_setting(piece)}: {_because(piece)}."
 
 
 def _worth(it: Gain) -> str:

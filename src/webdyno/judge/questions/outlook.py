@@ -98,18 +98,18 @@ def noisy_words(needed: Sequence[Needed], round_s: float, given_rounds: int) -> 
 
     `round_s`: of a round at all endpoints.
     """
-    longest = max((it.rounds for it in needed), default=0.0)
+    longest = max((need.rounds for need in needed), default=0.0)
     if longest <= given_rounds:
         return None
-    limits = listed(dict.fromkeys(f"±{percent(it.limit)}" for it in needed))
+    limits = listed(dict.fromkeys(f"±{percent(need.limit)}" for need in needed))
     if longest == inf:
         takes = f"no time is enough for {limits} here"
     else:
         takes = f"{limits} would take about {minutes(longest * round_s)} here"
-    cpu = next((it for it in needed if it.metric == CPU_TIME), None)
+    cpu = next((need for need in needed if need.metric == CPU_TIME), None)
     if cpu and cpu.rounds < longest:
         takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
-    telling = [it for it in needed if it.within < WITHIN]
-    told = listed(f"±{percent(it.within)} in {METRICS[it.metric].short}" for it in telling)
+    telling = [need for need in needed if need.within < WITHIN]
+    told = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in telling)
     given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
     return f"this machine is noisy: {takes}; {given} show {told or 'no change'}"

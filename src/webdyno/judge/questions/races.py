@@ -72,8 +72,8 @@ class Standings:
         settled = APART | {Verdict.EQUIVALENT}
         still_open = {
             variant
-            for pair, it in self.pairs.items()
-            if it.verdict not in settled
+            for pair, comparison in self.pairs.items()
+            if comparison.verdict not in settled
             for variant in pair
         }
         return [variant for variant in self.variants if variant in still_open]
@@ -171,7 +171,7 @@ def judge_ranking(
     typical = _typical_gains(data)
     ranks = sorted(
         (found.rank(variant) for variant in found.variants),
-        key=lambda it: (it.best + it.worst, -typical.get(it.variant, 0.0)),
+        key=lambda rank: (rank.best + rank.worst, -typical.get(rank.variant, 0.0)),
     )
     pairs = [found.against(variant, other) for variant, other in permutations(found.variants, 2)]
     ranking = Ranking(ranks=ranks, out=found.out, pairs=pairs, looks=found.looks)
@@ -206,7 +206,7 @@ def _typical_gains(data: PointData) -> dict[str, float]:
     return {
         variant: sign * fmean(map(log, values))
         for variant in data.experiment.variants
-        if (values := [it for it in valid.values(variant, rule).values() if it > 0])
+        if (values := [value for value in valid.values(variant, rule).values() if value > 0])
     }
 
 
@@ -345,7 +345,7 @@ class HalvingQuestion(RaceQuestion):
 
     def measured_alike(self, variant: str) -> list[str]:
         """Name all variants: they are settings of one stack."""
-        return [variant, *(it for it in self.experiment.variants if it != variant)]
+        return [variant, *(other for other in self.experiment.variants if other != variant)]
 
     @cached_property
     def fewest_rounds(self) -> int:

@@ -246,7 +246,7 @@ def _elsewhere_s(slot: SlotRecord) -> float:
 def _waited_for_cpu_s(readings: Readings) -> float:
     """Give for how long servers wanted a CPU: those that sleep don't mind who has theirs."""
     waited = [service.waited_for_cpu_s for service in readings.services.values()]
-    known = [it for it in waited if it is not None]
+    known = [share for share in waited if share is not None]
     return sum(known) if known and len(known) == len(waited) else inf
 
 
@@ -357,6 +357,8 @@ RULES = (
 
 def client_was_the_limit(data: PointData, variant: str) -> bool:
     """Whether in most rounds the load generator ended a variant's search upwards."""
-    rounds = [[it.trial for it in this_round.of(variant) if it.trial] for this_round in data.rounds]
+    rounds = [
+        [slot.trial for slot in this_round.of(variant) if slot.trial] for this_round in data.rounds
+    ]
     ended = [is_at_least(trials) for trials in rounds if trials]
     return sum(ended) > len(ended) / 2

@@ -251,7 +251,9 @@ def _growth(data: PointData) -> Iterator[ValidityWarning]:
 
 def _longer(look: LongLook) -> str:
     """Give a length by which more can be seen."""
-    return next((it for it, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST)
+    return next(
+        (name for name, s in LENGTHS_S.items() if s >= MUCH_LONGER * look.looked_s), LONGEST
+    )
 
 
 def _more_open(data: PointData) -> Iterator[ValidityWarning]:

@@ -120,7 +120,13 @@ def _unlike_tls(
     """Note variants that agree upon another version of TLS or another cipher than the baseline."""
     agreed = {
         variant: next(
-            (it.tls for each in preflights for it in each.responses.get(variant, []) if it.tls), ""
+            (
+                response.tls
+                for each in preflights
+                for response in each.responses.get(variant, [])
+                if response.tls
+            ),
+            "",
         )
         for variant in experiment.variants
     }
@@ -214,7 +220,12 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     f"variant {variant} answered {response.status} to {response.path}, {wanted} "
                     f"was expected{leads_to(response) or _begins(response)}",
                     fix_of_status(
-                        response, {it[at].status for it in by_variant.values() if at < len(it)}
+                        response,
+                        {
+                            responses[at].status
+                            for responses in by_variant.values()
+                            if at < len(responses)
+                        },
                     ),
                 )
             elif _is_source(response):
@@ -265,7 +276,7 @@ def _unlike_each_other(
         return
     baseline, *others = by_variant
     for variant in others:
-        if any(it.is_login for it in (*by_variant[baseline], *by_variant[variant])):
+        if any(response.is_login for response in (*by_variant[baseline], *by_variant[variant])):
             continue
         if len(by_variant[baseline]) != len(by_variant[variant]):
             yield uncomparable(

@@ -113,8 +113,12 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
         by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
         if not by_round:
             continue
-        yield from _too_few(variant, by_round, [it for it in told if it.needs != "events"])
-        yield from _too_few(variant, by_round, [it for it in told if it.needs == "events"])
+        yield from _too_few(
+            variant, by_round, [metric for metric in told if metric.needs != "events"]
+        )
+        yield from _too_few(
+            variant, by_round, [metric for metric in told if metric.needs == "events"]
+        )
 
 
 def _too_few(
@@ -195,7 +199,7 @@ def how_starts_differ(
     What weighs on all variants of a round alike is the machine's: the variant has to differ from
     start to start beside each of the others as well.
     """
-    groups = {n: it for n, it in of_variant.items() if len(it) > 1}
+    groups = {n: slots for n, slots in of_variant.items() if len(slots) > 1}
     if len(groups) < FEWEST_STARTS:
         return None
     means = np.array([float(logs.mean()) for logs in groups.values()])

@@ -52,7 +52,7 @@ def _few_reads(data: PointData) -> Iterator[ValidityWarning]:
 
 def _expected_reads(data: PointData, variant: str) -> int:
     """Give the fewest rows that a response to any of the load's requests takes."""
-    asked = (it.responses.get(variant, []) for it in data.preflights)
+    asked = (preflight.responses.get(variant, []) for preflight in data.preflights)
     return min((response.expected_reads for its in asked for response in its), default=0)
 
 
