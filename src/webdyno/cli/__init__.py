@@ -80,7 +80,7 @@ def _run(words: list[str], name: str) -> int:
     if not words or name in HELP:
         return _print_help(app(), "", everything=False)
     before_end = words[: words.index("--")] if "--" in words else words
-    if name in COMMANDS and (asked := [it for it in before_end if it in HELP]):
+    if name in COMMANDS and (asked := [word for word in before_end if word in HELP]):
         return _print_help(app(), name, everything="--help-all" in asked)
     called = app()
     try:

@@ -49,7 +49,8 @@ def _show_calibration(out: Console, calibration: Calibration) -> None:
     out.print()
     lags = (("timers", calibration.timer_lag), ("requests", calibration.send_lag))
     late = [
-        (name, *(f"{it:,.0f}" for it in (lag.p50_us, lag.p99_us, lag.max_us))) for name, lag in lags
+        (name, *(f"{lag_us:,.0f}" for lag_us in (lag.p50_us, lag.p99_us, lag.max_us)))
+        for name, lag in lags
     ]
     percentiles = ("median", "99%", "most")
     print_table(("late by, µs", *percentiles), late, percentiles)
@@ -57,8 +58,8 @@ def _show_calibration(out: Console, calibration: Calibration) -> None:
     lengths = list(calibration.noise[0].visible)
     labels = {"throughput_rps": "requests per second", "server_cpu_us": "server CPU per request"}
     noise = [
-        (labels[it.metric], *(f"{it.visible[length]:.1%}" for length in lengths))
-        for it in calibration.noise
+        (labels[noise.metric], *(f"{noise.visible[length]:.1%}" for length in lengths))
+        for noise in calibration.noise
     ]
     print_table(("differences seen after", *lengths), noise, lengths)
     rounds = calibration.noise[0].rounds

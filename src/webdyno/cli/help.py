@@ -95,14 +95,16 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
         for argument in arguments
         if argument.parameter.show is not False and argument.children == []
     ]
-    positional = [it for it in given if it.index is not None]
-    flags = [it for it in given if it.index is None]
+    positional = [argument for argument in given if argument.index is not None]
+    flags = [argument for argument in given if argument.index is None]
     chosen = [flag for flag in flags if everything or _is_first(flag)]
     yield from _filled("", says[0])
     yield ""
-    words = "".join(f" {_usage(it)}" for it in positional)
+    words = "".join(f" {_usage(argument)}" for argument in positional)
     again = (
-        f"   ({AGAIN}: may be given again)" if any(AGAIN in shown(it).name for it in chosen) else ""
+        f"   ({AGAIN}: may be given again)"
+        if any(AGAIN in shown(argument).name for argument in chosen)
+        else ""
     )
     yield f"Usage: webdyno {name}{words}{' [FLAGS]' if flags else ''}{again}"
     if not everything:
@@ -112,8 +114,8 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
     if positional:
         if not everything:
             yield ""
-        for it in positional:
-            yield from _lines_of(it)
+        for place in positional:
+            yield from _lines_of(place)
     for group, members in _grouped(chosen):
         yield ""
         yield group
@@ -134,7 +136,7 @@ def _lines_of(it: Argument) -> list[str]:
 def _parts(doc: str) -> tuple[list[str], list[str]]:
     """Take what a command says of itself apart: its paragraphs, and its examples."""
     said, _, examples = doc.partition(INTRODUCES)
-    paragraphs = [" ".join(it.split()) for it in said.split("\n\n") if it.strip()]
+    paragraphs = [" ".join(part.split()) for part in said.split("\n\n") if part.strip()]
     return paragraphs, [line.strip() for line in examples.splitlines() if line.strip()]
 
 
@@ -155,7 +157,9 @@ def _grouped(flags: Sequence[Argument]) -> Iterator[tuple[str, list[Argument]]]:
         order = names.split()
         members = [flag for flag in flags if _group_of(flag) == group]
         if members:
-            members.sort(key=lambda it, order=order: order.index(_flag(it)) if order else 0)  # type: ignore[misc]
+            members.sort(
+                key=lambda argument, order=order: order.index(_flag(argument)) if order else 0
+            )  # type: ignore[misc]
             yield group, members
 
 

@@ -185,9 +185,11 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
     )
     for name, value in trial.headers.items():
         yield f"asked with {name}: {value}, since it leads to https without"
-    for it in trial.valid:
-        size, took = count(it.size_bytes, "byte"), latency(it.took_s * 1e6)
-        yield ", ".join(filter(None, [f"{it.path}: {it.status}", size, took, it.content_type]))
+    for response in trial.valid:
+        size, took = count(response.size_bytes, "byte"), latency(response.took_s * 1e6)
+        yield ", ".join(
+            filter(None, [f"{response.path}: {response.status}", size, took, response.content_type])
+        )
     if trial.login:
         check = f": check {trial.login.doubt}" if trial.login.doubt else ""
         yield f"behind a login: {listed_to(MOST_SHOWN, trial.behind)}"

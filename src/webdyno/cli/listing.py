@@ -65,9 +65,9 @@ def _with_versions(stack: "Stack") -> str:
     from webdyno.stack.lock_files import locked_versions
 
     locked = [
-        it
+        version
         for part in stack.services.values()
-        for it in locked_versions(part.service, part.settings).items()
+        for version in locked_versions(part.service, part.settings).items()
     ]
     named = ", ".join(f"{name} {version}" for name, version in locked)
     return f"{stack.title} ({named})" if named else stack.title
@@ -93,8 +93,8 @@ def _list_experiments(catalogue: "Catalogue") -> None:
 
     found = [catalogue.experiment(name) for name in catalogue.experiments]
     rows = [
-        (name, it.title, ", ".join(it.variants))
-        for name, it in zip(catalogue.experiments, found, strict=True)
+        (name, experiment.title, ", ".join(experiment.variants))
+        for name, experiment in zip(catalogue.experiments, found, strict=True)
     ]
     print_table(("experiment", "what it is", "variants"), rows)
 
@@ -128,8 +128,8 @@ def _show_stack(catalogue: "Catalogue", stack: "Stack", console: "Console") -> N
     print_table(
         ("setting", "values", "default", "tuned", "what it does"),
         [
-            (name, it.range(), setting_value(it.default), _tuned(it), it.help)
-            for name, it in settings.items()
+            (name, setting.range(), setting_value(setting.default), _tuned(setting), setting.help)
+            for name, setting in settings.items()
         ],
     )
 

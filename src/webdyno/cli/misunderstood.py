@@ -28,7 +28,7 @@ def in_our_words(error: CycloptsError, name: str) -> UserError:
     match error:
         case UnknownOptionError():
             flag = (error.token.keyword or error.token.value or "").partition("=")[0]
-            known = [it for each in error.argument_collection for it in each.names]
+            known = [name for each in error.argument_collection for name in each.names]
             return UserError(
                 f"{name} has no flag {flag:.{SHOWN}}{_nearest(flag, known)} {all_flags}"
             )

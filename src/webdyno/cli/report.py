@@ -118,7 +118,7 @@ def _comment(runs: Sequence[Path], name: str) -> Exit:
 
 
 def _formats(given: str) -> list[str]:
-    formats = [it for it in given.lower().split(",") if it]
+    formats = [name for name in given.lower().split(",") if name]
     for name in formats:
         if name not in FORMATS:
             raise UserError(f"--format {given}: there is no format {name!r}; {', '.join(FORMATS)}")
@@ -136,7 +136,7 @@ def _of_history(files: Sequence[Path], formats: Sequence[str], output: Path | No
     file = files[0]
     if len(files) > 1:
         raise UserError(f"{file}: is the history of one program; give it alone")
-    if unable := [it for it in formats if it not in OF_HISTORY]:
+    if unable := [name for name in formats if name not in OF_HISTORY]:
         raise UserError(f"--format {unable[0]}: a history is written as {' or '.join(OF_HISTORY)}")
     history = read_history(file)
     found = curves_of(history)
@@ -152,7 +152,7 @@ def _of_history(files: Sequence[Path], formats: Sequence[str], output: Path | No
 def _of_machines(runs: Sequence[Path], formats: Sequence[str], output: Path | None) -> Exit:
     from webdyno.cli.machines import FLEET_PAGE, machines_in, show_fleet
 
-    if unable := [it for it in formats if it not in OF_SEVERAL]:
+    if unable := [name for name in formats if name not in OF_SEVERAL]:
         can = " and ".join(OF_SEVERAL)
         raise UserError(f"--format {unable[0]}: several machines together are written as {can}")
     if len(formats) > 1 and output is not None:

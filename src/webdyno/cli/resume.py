@@ -31,7 +31,7 @@ def resume(
     from webdyno.cli.result import go_on_and_show, sweeps_afterwards
     from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE
 
-    if any((run / it).exists() for it in (FLEET_FILE, SPREAD_FILE)):
+    if any((run / name).exists() for name in (FLEET_FILE, SPREAD_FILE)):
         if time.given is not None:
             raise UserError("--time is for a single run: give the folder of a host's")
         from webdyno.cli.machines import measure_and_show_all

@@ -84,9 +84,11 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         if kept
         else "the log doesn't say whether they were kept",
     )
-    yield from (("excluded", f"{text.number(it)} {why}") for why, it in found.excluded.items())
+    yield from (
+        ("excluded", f"{text.number(value)} {why}") for why, value in found.excluded.items()
+    )
     yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
-    yield from (("hidden", f"{text.number(it)} {what}") for what, it in found.hidden.items())
+    yield from (("hidden", f"{text.number(value)} {what}") for what, value in found.hidden.items())
 
 
 def _pages(made: Pages) -> str:

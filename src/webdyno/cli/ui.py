@@ -76,7 +76,10 @@ def ui(
 
 def _leave_threads() -> None:
     """End at once where a thread still judges a run: Python would wait for it, however long."""
-    if any(it is not threading.main_thread() and not it.daemon for it in threading.enumerate()):
+    if any(
+        thread is not threading.main_thread() and not thread.daemon
+        for thread in threading.enumerate()
+    ):
         sys.stdout.flush()
         os._exit(Exit.INTERRUPTED)
 

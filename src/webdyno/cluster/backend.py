@@ -82,7 +82,7 @@ class ClusterBackend:
                 for variant in found[servers].versions
             },
             load_generator=found[self._clients[0]].load_generator,
-            hosts={name: it.machine for name, it in found.items()},
+            hosts={name: host.machine for name, host in found.items()},
         )
 
     def open(

@@ -164,10 +164,10 @@ def checked_hosts(hosts: Sequence[Host]) -> list[CheckedHost]:
     with ThreadPoolExecutor(len(hosts)) as pool:
         looked = list(pool.map(_look, hosts))
     first = next((host.machine for host in looked if host.machine), None)
-    for number, it in enumerate(looked):
-        if first and it.machine:
-            it.why_not = _same_machine(it, looked[:number])
-            it.differs = _differences(first, it.machine)
+    for number, looks in enumerate(looked):
+        if first and looks.machine:
+            looks.why_not = _same_machine(looks, looked[:number])
+            looks.differs = _differences(first, looks.machine)
     return looked
 
 

@@ -132,9 +132,9 @@ def _all_of_it(address: str) -> set[psutil.Process]:
     marked = {session for session in sessions if _is_marked(session, address)}
     theirs = {sessions[process] for process in marked} - {None, HIDDEN_SESSION}
     return {
-        it
-        for it, session in sessions.items()
-        if it in marked or session in theirs or _is_in_folder(it, address)
+        pid
+        for pid, session in sessions.items()
+        if pid in marked or session in theirs or _is_in_folder(pid, address)
     }
 
 

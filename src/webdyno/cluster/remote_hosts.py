@@ -59,8 +59,8 @@ def merged_servers(used: Sequence[SlotUsage]) -> SlotUsage:
             means=used[-1].servers.means,
         ),
         readings=front.replace(
-            services={role: it for each in readings for role, it in each.services.items()},
-            status={role: it for each in readings for role, it in each.status.items()},
+            services={role: use for each in readings for role, use in each.services.items()},
+            status={role: value for each in readings for role, value in each.status.items()},
             other_variants_cpu_s=_summed(reading.other_variants_cpu_s for reading in readings),
             host=front.host.replace(servers=cpus),
             stopped=StoppedUse(servers_s=max(stopped, default=0.0)),
@@ -119,7 +119,7 @@ def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
     """
     with ThreadPoolExecutor(max(len(orders), 1)) as pool:
         given = [pool.submit(order) for order in orders]
-    return [it.result() for it in given]
+    return [future.result() for future in given]
 
 
 def _ends(agent: RemoteAgent) -> bool:
@@ -186,7 +186,7 @@ class RemoteServers(ServersHost):
             agent.check_alive(variant)
 
     def waits_for_rest(self, most_s: float) -> bool:
-        return all(at_once([partial(it.waits_for_rest, most_s) for it in self._all()]))
+        return all(at_once([partial(host.waits_for_rest, most_s) for host in self._all()]))
 
     def put_back(self, variant: str) -> None:
         at_once([partial(agent.put_back, variant) for agent in self._agents_of(variant)])

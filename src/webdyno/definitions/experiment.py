@@ -154,7 +154,9 @@ def _with_settings_of_site(data: dict[str, Any], site: Site, names: Names) -> di
         return data
     return {
         **data,
-        "variants": {name: _suited(it, suggested, names) for name, it in variants.items()},
+        "variants": {
+            name: _suited(variant, suggested, names) for name, variant in variants.items()
+        },
     }
 
 
@@ -163,7 +165,7 @@ def _suited(variant: object, suggested: Mapping[str, object], names: Names) -> o
     if stack is None or not isinstance(variant, dict):
         return variant
     given = variant.get("settings", {})
-    known = {name: it for name, it in suggested.items() if name in stack.exposed_settings()}
+    known = {name: value for name, value in suggested.items() if name in stack.exposed_settings()}
     return {**variant, "settings": {**known, **given}} if isinstance(given, dict) else variant
 
 

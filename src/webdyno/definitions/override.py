@@ -89,7 +89,7 @@ def _unvaried(data: dict[str, Any], key: KeyPath) -> dict[str, Any]:
     varied = data.get(FACTORS)
     if not isinstance(varied, dict):
         return data
-    return {**data, FACTORS: {it: varied[it] for it in varied if key_parts(it) != key}}
+    return {**data, FACTORS: {other: varied[other] for other in varied if key_parts(other) != key}}
 
 
 def _without_paths(data: dict[str, Any]) -> dict[str, Any]:

@@ -45,14 +45,16 @@ def read_recording(path: Path) -> Recording:
     """Make a login and a flow of a HAR file; raise UserError where that can't be."""
     flag = str(path)
     own = own_requests(har_entries(read_requests(path, flag), flag), flag)
-    pages = [it for _, it in own.entries if not _STATIC.search(it.response.content.mime_type)]
+    pages = [
+        entry for _, entry in own.entries if not _STATIC.search(entry.response.content.mime_type)
+    ]
     if not pages:
         raise UserError(f"{flag}: there are pictures, styles and scripts in it, and no pages")
     found = Recording(told=[own.excluded] if own.excluded else [])
     steps: list[Entry] = []
     for number, recorded in enumerate(pages):
         steps.append(_Step(recorded, pages[:number], steps, found, flag).entry())
-    last = max((at for at, it in enumerate(pages) if _has_password(it, flag)), default=-1)
+    last = max((at for at, page in enumerate(pages) if _has_password(page, flag)), default=-1)
     found.login = steps[: last + 1]
     found.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
     if not found.requests:
@@ -82,12 +84,14 @@ class _Step:
         url = urlsplit(request.url)
         entry: Entry = {"path": self._path(request.url, url.query), "method": request.method}
         headers = {
-            it.name: self._header(it.name, it.value)
-            for it in request.headers
-            if _KEPT_HEADERS.fullmatch(it.name) and not it.name.startswith(":")
+            header.name: self._header(header.name, header.value)
+            for header in request.headers
+            if _KEPT_HEADERS.fullmatch(header.name) and not header.name.startswith(":")
         }
         body = body_of(self.recorded, self.flag)
-        kind = next((it for name, it in headers.items() if name.lower() == "content-type"), "")
+        kind = next(
+            (header for name, header in headers.items() if name.lower() == "content-type"), ""
+        )
         text = body.decode(errors="replace")
         if body and kind.startswith(FORM_TYPE):
             pairs = parse_qsl(text, keep_blank_values=True)
@@ -97,9 +101,11 @@ class _Step:
         else:
             entry = with_body(entry, body)
         if "form" in entry or "json" in entry:
-            headers = {name: it for name, it in headers.items() if name.lower() != "content-type"}
+            headers = {
+                name: header for name, header in headers.items() if name.lower() != "content-type"
+            }
         own_site = {"origin", "referer", "accept"}
-        headers = {name: it for name, it in headers.items() if name.lower() not in own_site}
+        headers = {name: header for name, header in headers.items() if name.lower() not in own_site}
         if headers:
             entry["headers"] = headers
         return {**entry, "status": status} if not 200 <= status < 300 else entry
@@ -108,7 +114,9 @@ class _Step:
         path = path_of(url, self.flag)
         for name, value in parse_qsl(query):
             if place := self._captured(name, value):
-                written = next(it for it in query.split("&") if parse_qsl(it) == [(name, value)])
+                written = next(
+                    part for part in query.split("&") if parse_qsl(part) == [(name, value)]
+                )
                 path = path.replace(written, f"{written.partition('=')[0]}={place}")
         return path
 
@@ -129,9 +137,9 @@ class _Step:
 
     def _in_json(self, node: Any, name: str = "") -> Any:  # noqa: ANN401 (JSON)
         if isinstance(node, dict):
-            return {key: self._in_json(it, key) for key, it in node.items()}
+            return {key: self._in_json(value, key) for key, value in node.items()}
         if isinstance(node, list):
-            return [self._in_json(it, name) for it in node]
+            return [self._in_json(value, name) for value in node]
         return self._value(name, node) if isinstance(node, str) else node
 
     def _variable(self, name: str) -> str:
@@ -166,18 +174,18 @@ def _free_name(name: str, steps: Sequence[Entry]) -> str:
     name = f"_{name}" if name[0].isdigit() else name
     taken = {known for step in steps for known in step.get("capture", {})}
     numbers = (f"{name}_{number}" for number in range(2, len(taken) + 3))
-    return next(it for it in (name, *numbers) if it not in taken)
+    return next(candidate for candidate in (name, *numbers) if candidate not in taken)
 
 
 def _source_of(value: str, earlier: HarEntry) -> dict[str, str] | None:
     """Say where a response has a value, as a capture."""
-    for it in earlier.response.headers:
-        if it.name.lower() == "set-cookie":
-            name, _, given = it.value.partition(";")[0].partition("=")
+    for header in earlier.response.headers:
+        if header.name.lower() == "set-cookie":
+            name, _, given = header.value.partition(";")[0].partition("=")
             if given.strip() == value:
                 return {"cookie": name.strip()}
-        elif it.value == value:
-            return {"header": it.name}
+        elif header.value == value:
+            return {"header": header.name}
     text = earlier.response.content.text
     if value not in text and "&" not in text and "\\" not in text:
         return None

@@ -70,7 +70,10 @@ def _of_json(text: str, named: str) -> list[Row]:
             raise UserError(f"{named}:{number}: is no JSON, an object a line: {error}") from None
         if not isinstance(found, dict) or not found:
             raise UserError(f'{named}:{number}: should be an object such as {{"name": "ann"}}')
-        row = {key: it if isinstance(it, str) else json.dumps(it) for key, it in found.items()}
+        row = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in found.items()
+        }
         if rows and list(row) != list(rows[0]):
             raise UserError(f"{named}:{number}: has not the keys {', '.join(rows[0])}")
         rows.append(row)

@@ -110,7 +110,7 @@ def read_curl(command: str, folder: Path = Path()) -> Entry:
 def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[str]]:
     joined = re.sub(r"\\\r?\n", " ", command.strip())
     try:
-        words = shlex.split(_ANSI.sub(lambda it: shlex.quote(_unescaped(it[1])), joined))
+        words = shlex.split(_ANSI.sub(lambda match: shlex.quote(_unescaped(match[1])), joined))
     except ValueError as error:
         raise UserError(f"{place}: can't be taken apart as a shell would: {error}") from None
     if not words or Path(words[0]).name != "curl":

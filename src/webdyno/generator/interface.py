@@ -277,8 +277,8 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
         import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
     )
     found = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
-    found.sort(key=lambda it: (it.name != OWN_GENERATOR, it.name))
-    return {it.name: it for it in found}
+    found.sort(key=lambda known: (known.name != OWN_GENERATOR, known.name))
+    return {known.name: known for known in found}
 
 
 def program(name: str) -> Program:

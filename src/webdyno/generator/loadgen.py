@@ -141,15 +141,15 @@ class Loadgen:
         found = self._answer(order, asked, LOGIN_PATIENCE_S)
         return [
             TracedResponse(
-                it["login"],
-                it["request"],
-                it["status"],
-                it["head"],
-                base64.b64decode(it["body"]),
-                it["captured"],
-                it.get("failure"),
+                response["login"],
+                response["request"],
+                response["status"],
+                response["head"],
+                base64.b64decode(response["body"]),
+                response["captured"],
+                response.get("failure"),
             )
-            for it in found["trace"]
+            for response in found["trace"]
         ]
 
     def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:

@@ -295,10 +295,10 @@ def _endpoints(parts: Sequence[EndpointResult]) -> list[EndpointResult]:
     return [
         EndpointResult(
             endpoint=name,
-            completed=sum(it.completed for it in same),
-            failed=sum(it.failed for it in same),
-            rate_rps=sum(it.rate_rps for it in same),
-            response_time_us=_times([it.response_time_us for it in same]),
+            completed=sum(result.completed for result in same),
+            failed=sum(result.failed for result in same),
+            rate_rps=sum(result.rate_rps for result in same),
+            response_time_us=_times([result.response_time_us for result in same]),
         )
         for name, same in by_name.items()
     ]

@@ -63,7 +63,9 @@ class GroupLimit:
     @classmethod
     def _by_version_1(cls, name: str, controller: str, settings: Settings) -> Self | None:
         """Make a group of a stack's name that is limited."""
-        kinds = (it for it in mounts() if it.kind == "cgroup" and controller in it.options)
+        kinds = (
+            mount for mount in mounts() if mount.kind == "cgroup" and controller in mount.options
+        )
         if (mount := next(kinds, None)) is None or os.geteuid() != 0:
             return None
         folder = Path(mount.path) / f"webdyno-{name}"

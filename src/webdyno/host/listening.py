@@ -46,7 +46,7 @@ def addresses(pids: Collection[int]) -> list[str]:
     for pid in pids:  # psutil would look into our own network namespace for all of them
         with suppress(OSError):
             sockets = _sockets_of(pid)
-            found |= {_written(local) for local, it in _listening(pid) if it in sockets}
+            found |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
     return sorted(found)
 
 

@@ -277,7 +277,7 @@ class _Given:
         if unknown := options.keys() - known.__annotations__.keys():
             raise TypeError(f"there is no keyword {', '.join(sorted(unknown))}")
         caller = _caller(options)
-        catalogue = Catalogue.load([Path(it) for it in options.get("catalog", ())])
+        catalogue = Catalogue.load([Path(folder) for folder in options.get("catalog", ())])
         own, traffic = list(_overrides(options, caller)), _traffic(options, caller)
         overrides = [*own, *traffic.overrides(own, caller.tell)]
         return cls(options, caller, catalogue, overrides, traffic.words)

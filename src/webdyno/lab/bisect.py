@@ -84,7 +84,7 @@ def bisection_document(found: Bisection) -> doc.Document:
     ]
     table = doc.Table(
         columns=[doc.Column("commit", "name"), doc.Column("answer", "verdict")],
-        groups=[doc.RowGroup([[it.commit.name, str(it.answer)] for it in found.tried])],
+        groups=[doc.RowGroup([[step.commit.name, str(step.answer)] for step in found.tried])],
         style="listed",
     )
     small = doc.Paragraph(found.small_print, look="soft")
@@ -115,10 +115,10 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
         return found
     worst = newest.hash
     while True:
-        inside = [it for it in repository.halfway(worst, cleared) if it != worst]
-        possible = [it for it in inside if it not in left_out]
+        inside = [commit for commit in repository.halfway(worst, cleared) if commit != worst]
+        possible = [commit for commit in inside if commit not in left_out]
         if not possible:
-            found.suspects = [repository.commit(it) for it in (worst, *inside)]
+            found.suspects = [repository.commit(commit) for commit in (worst, *inside)]
             return found
         match answer_at(repository.commit(possible[0])):
             case GateAnswer.PASS:

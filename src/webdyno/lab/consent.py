@@ -74,9 +74,9 @@ def refuse_other_machines(
     from webdyno.own.passing import other_machines
 
     if not caller.loads_other_machines and (found := other_machines(stacks, anywhere=anywhere)):
-        places = "\n".join(f"  {it}" for it in found[:SHOWN_HOSTS])
+        places = "\n".join(f"  {host}" for host in found[:SHOWN_HOSTS])
         more = found[SHOWN_HOSTS:] and f"\n  and {len(found) - SHOWN_HOSTS:,} more"
-        names = [it.partition(" ")[0] for it in found if it[0].isalnum()]
+        names = [host.partition(" ")[0] for host in found if host[0].isalnum()]
         named = next(iter(names), "HOST")
         stand_in = caller.spelled("--backend", f"{named}=cmd:'COMMAND'")
         raise UserError(
@@ -182,8 +182,8 @@ def _as_whom(part: ForeignPart) -> str:
     if part.in_folder is None:
         return name_of(server_user())
     # A folder that isn't there yet will be ours.
-    there = [it if it.exists() else Path("/") for it in (part.in_folder, part.folder)]
-    return name_of(next((user for it in there if (user := caller(it) or owner_of(it))), None))
+    there = [path if path.exists() else Path("/") for path in (part.in_folder, part.folder)]
+    return name_of(next((user for path in there if (user := caller(path) or owner_of(path))), None))
 
 
 def _agreed_file() -> Path:
@@ -220,7 +220,7 @@ def without_unlike(
     unlike = unlike_requests(experiment, catalogue, vouched)
     if not unlike:
         return experiment
-    told, share = _told_of_unlike(experiment, unlike), sum(it.share for it in unlike)
+    told, share = _told_of_unlike(experiment, unlike), sum(request.share for request in unlike)
     if share > MOST_SHARE:
         raise UserError(f"{told}\nthat is most of the load: nothing was measured")
     if any(plan.experiment.load.arrivals == "replay" for plan in plan_points(experiment)):
@@ -253,12 +253,12 @@ def _can_be_looked_at(experiment: Experiment, catalogue: Catalogue) -> bool:
 
 
 def _told_of_unlike(experiment: Experiment, unlike: Sequence["Unlike"]) -> str:
-    share = sum(it.share for it in unlike)
+    share = sum(request.share for request in unlike)
     of = number(len(experiment.requests))
     lines = [
         f"{number(len(unlike))} of {of} requests, {percent(share)} of the load, can't be compared:"
     ]
-    lines += [f"    {it.why} ({percent(it.share)})" for it in unlike[:MOST_NAMED]]
+    lines += [f"    {request.why} ({percent(request.share)})" for request in unlike[:MOST_NAMED]]
     if more := len(unlike) - MOST_NAMED:
         lines += [f"    and {count(more, 'other')}"] if more > 0 else []
     return "\n".join(lines)

@@ -91,7 +91,7 @@ def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
 
 def is_dispatched(folder: Path) -> bool:
     """Whether a folder is that of several hosts' runs."""
-    return any((folder / it).exists() for it in (FLEET_FILE, SPREAD_FILE))
+    return any((folder / name).exists() for name in (FLEET_FILE, SPREAD_FILE))
 
 
 def begun_in(folder: Path) -> Dispatched:
@@ -314,7 +314,7 @@ def tell_of_failures(runs: Sequence["HostRun"], caller: Caller) -> None:
         if run.lost is not None or run.came_to_nothing:
             failed[run.host].append(run)
     for several in list(failed.values())[:TOLD_APART]:
-        last, labels = several[-1], "; ".join(it.label for it in several)
+        last, labels = several[-1], "; ".join(machine.label for machine in several)
         if last.ended is None:
             caller.tell(f"{last.lost}; what it had measured is kept in {last.folder}")
         else:

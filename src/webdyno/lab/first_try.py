@@ -104,11 +104,14 @@ class FirstTry:
     @property
     def requests(self) -> dict[str, int | None]:
         """Give the paths, with each status that isn't the usual one."""
-        valid = {it.path: it.status if it.status != OK else None for it in self.valid}
+        valid = {
+            response.path: response.status if response.status != OK else None
+            for response in self.valid
+        }
         if self.login is None:
             return valid
         page = self.login.page
-        others = {path: it for path, it in valid.items() if path.partition("?")[0] != page}
+        others = {path: value for path, value in valid.items() if path.partition("?")[0] != page}
         return dict.fromkeys(self.behind[:MOST_REQUESTS]) | others
 
 
@@ -228,9 +231,11 @@ class _Asking:
 
     def _find_login(self) -> None:
         """See how users get in, where something needs that; else it is excluded."""
-        targets = (it.leads_to for it in list(self.asked.values()) if it.needs_login)
-        pages = [self._see(_within(it)) for it in dict.fromkeys(filter(None, targets))]
-        forms = (login_by_form(it.body, it.path, self.app) for it in pages if it.is_valid)
+        targets = (
+            response.leads_to for response in list(self.asked.values()) if response.needs_login
+        )
+        pages = [self._see(_within(target)) for target in dict.fromkeys(filter(None, targets))]
+        forms = (login_by_form(page.body, page.path, self.app) for page in pages if page.is_valid)
         found = next(filter(None, forms), None)
         if self.closed and found is None:
             found = login_by_json(routes_of_sources(self.files), self.files)

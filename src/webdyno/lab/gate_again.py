@@ -25,7 +25,7 @@ def commits_between(repository: "Repository", old: "Revision", new: "Revision") 
     named = []
     if new.has_changes:  # which are a commit of webdyno's own
         named, commits = ["changes that aren't committed"], commits[1:]
-    named += [f"{it.hash[:DIGITS]} {_short(it.subject)}" for it in commits[:MOST_NAMED]]
+    named += [f"{commit.hash[:DIGITS]} {_short(commit.subject)}" for commit in commits[:MOST_NAMED]]
     if len(commits) > MOST_NAMED:
         named.append(f"{len(commits) - MOST_NAMED} more")
     newest = commits[0].hash if commits else new.commit
@@ -34,7 +34,9 @@ def commits_between(repository: "Repository", old: "Revision", new: "Revision") 
 
 
 def _short(subject: str) -> str:
-    said = "".join(it if it.isprintable() else "…" for it in " ".join(subject.split()))
+    said = "".join(
+        character if character.isprintable() else "…" for character in " ".join(subject.split())
+    )
     return said if len(said) <= MOST_LETTERS else f"{said[: MOST_LETTERS - 1]}…"
 
 
@@ -50,7 +52,9 @@ def repeat_words(
     long flags, and of curl commands, which may hold secrets.
     """
     flags = [part for override in overrides for part in AGAIN.split(override.flag)]
-    if not all(it.startswith("-") and "…" not in it and len(it) < LONGEST_FLAG for it in flags):
+    if not all(
+        flag.startswith("-") and "…" not in flag and len(flag) < LONGEST_FLAG for flag in flags
+    ):
         return ""
     words = ["webdyno", "gate"]
     words += [word for flag, value in named if value for word in (flag, value)]

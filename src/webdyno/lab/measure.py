@@ -206,7 +206,9 @@ def state_that_stays(experiment: Experiment, catalogue: Catalogue) -> str | None
 def _keeps_state(catalogue: Catalogue, name: str) -> bool:
     stack = catalogue.stack(name)
     front = stack.services[stack.front].service
-    begins_again = front.initialise or any(it.service.data for it in stack.services.values())
+    begins_again = front.initialise or any(
+        service.service.data for service in stack.services.values()
+    )
     return bool(front.own and front.own.container_port is None and not begins_again)
 
 
@@ -265,7 +267,7 @@ def _needs_of_settings(experiment: Experiment, catalogue: Catalogue) -> Iterator
         stack, site = catalogue.stack(variant.stack), catalogue.site(experiment.site_of(name))
         settings = experiment.settings_of(name)
         for role in resolve_stack(stack, site, settings, server_cpus=1).roles:
-            yield from (it for it in needs_of(role).values() if it.when and not it.optional)
+            yield from (need for need in needs_of(role).values() if need.when and not need.optional)
 
 
 def _tell_of_others(caller: Caller) -> None:

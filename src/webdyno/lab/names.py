@@ -84,7 +84,7 @@ def _ways(asked: NamedSystem, systems: Sequence[str]) -> list[str]:
         found = of_kind[kind](text)
     else:
         found = iter([asked.system])
-    short = [it for it in found if 0 < len(it) <= LONGEST_NAME]
+    short = [name for name in found if 0 < len(name) <= LONGEST_NAME]
     return list(dict.fromkeys(short)) or [kind]
 
 

@@ -184,7 +184,7 @@ def arranged(
             "leave one of them out"
         )
     named = [NamedSystem.of(system) for system in systems]
-    given = [it.system for it in named]
+    given = [system.system for system in named]
     variants = [{"stack": name, **understood(asked.own, name, given)} for name in given]
     if asked.own and not any(map(is_own, given)):
         raise UserError(

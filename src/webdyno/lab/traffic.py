@@ -31,7 +31,7 @@ class AskedTraffic:
     def words(self) -> str:
         """How it was given; of curl commands, which may hold secrets, that they are ones."""
         shown = ["curl …" if is_curl(source) else source for source in self.sources]
-        return " ".join(self._spelled(it) for it in dict.fromkeys(shown))
+        return " ".join(self._spelled(word) for word in dict.fromkeys(shown))
 
     def _spelled(self, source: str) -> str:
         return spelled("--traffic", source, by_keyword=self.by_keyword)

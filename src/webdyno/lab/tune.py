@@ -77,7 +77,7 @@ class Tuning:
 
         search = {"capacity": {"slo": list(slo)}} if slo else {}
         more = CommandLine(search, {("capacity",): caller.named("--slo")})
-        named = [NamedSystem.of(it) for it in ([system, baseline] if baseline else [system])]
+        named = [NamedSystem.of(name) for name in ([system, baseline] if baseline else [system])]
         names = variant_names(named)
         asked = asked.without_time()
         both = names if baseline else [*names, f"{names[0]} again"]
@@ -122,7 +122,10 @@ class Tuning:
 def search_in_turns(contenders: Sequence["Contender"], each_s: float, caller: Caller) -> bool:
     """Give the variants batches in turns until their time is used up; False when interrupted."""
     left = list(contenders)
-    while going := sorted((it for it in left if it.fits(each_s)), key=lambda it: it.used_s):
+    while going := sorted(
+        (contender for contender in left if contender.fits(each_s)),
+        key=lambda contender: contender.used_s,
+    ):
         contender = going[0]
         try:
             if not _is_unfinished(contender):

@@ -91,7 +91,7 @@ def answer_without_run(headline: str) -> Answer:
 
 def runs_below(folder: Path) -> list[Path]:
     """Give the runs in a folder, itself included, the first made first."""
-    heads = sorted(folder.rglob(HEAD_FILE), key=lambda it: it.stat().st_mtime)
+    heads = sorted(folder.rglob(HEAD_FILE), key=lambda path: path.stat().st_mtime)
     return [head.parent for head in heads]
 
 

@@ -130,7 +130,7 @@ class CapacitySettings(Model):
         """Length of the trials that decide. Queues take several times the longest wait to build."""
         if self.longest_trial_s is not None:
             return self.longest_trial_s
-        longest_wait_s = max(it.within_s or 0.0 for it in self.objectives)
+        longest_wait_s = max(goal.within_s or 0.0 for goal in self.objectives)
         return max(TRIAL_S, TRIAL_WAITS * longest_wait_s)
 
     def check(
@@ -209,7 +209,7 @@ class Trial(Model):
     @property
     def goodput_rps(self) -> float:
         """Requests per second that were beyond no objective."""
-        return max(self.asked - max(it or 0 for it in self.beyond), 0) / self.length_s
+        return max(self.asked - max(count or 0 for count in self.beyond), 0) / self.length_s
 
 
 def trial_of(
@@ -224,10 +224,10 @@ def trial_of(
         length_s=load.measured_s,
         asked=times.total + _fast_failures(load),
         beyond=[
-            None if it.within_s is None and load.gave_up else it.beyond(load, times)
-            for it in objectives
+            None if goal.within_s is None and load.gave_up else goal.beyond(load, times)
+            for goal in objectives
         ],
-        allowed=[it.allowed for it in objectives],
+        allowed=[goal.allowed for goal in objectives],
         client_limited=client_limited,
     )
 

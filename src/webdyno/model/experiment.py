@@ -296,7 +296,7 @@ class Experiment(Model):
         try:
             return Experiment.model_validate({**kept, **made, **study})
         except ValidationError as error:
-            why = "; ".join(it["msg"].removeprefix("Value error, ") for it in error.errors())
+            why = "; ".join(error["msg"].removeprefix("Value error, ") for error in error.errors())
             raise UserError(f"{title}: {why}") from None
 
     @property
@@ -381,7 +381,7 @@ class Experiment(Model):
     def alike(self, variant: str) -> list[str]:
         """Name the variants that are defined like one, that one first."""
         own = self.variants[variant]
-        others = [it for it, its in self.variants.items() if it != variant and its == own]
+        others = [name for name, its in self.variants.items() if name != variant and its == own]
         return [variant, *others]
 
     def settings_of(self, variant: str) -> dict[str, SettingValue]:

@@ -309,4 +309,4 @@ class Judgement(Model):
     @property
     def excluded_count(self) -> int:
         """How many slots count for nothing, or not for every metric, whatever rules they broke."""
-        return len({(it.round, it.slot) for it in self.excluded})
+        return len({(slot.round, slot.slot) for slot in self.excluded})

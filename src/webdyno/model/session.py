@@ -41,7 +41,7 @@ class Capture(Model):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         sources = (self.css, self.regex, self.json_, self.header, self.cookie)
-        if sum(it is not None for it in sources) != 1:
+        if sum(source is not None for source in sources) != 1:
             raise ValueError("capture takes one of css, regex, json, header, cookie")
         if self.attribute is not None and self.css is None:
             raise ValueError("attribute is for css")
@@ -73,7 +73,7 @@ class Values(Model):
     def _one_source(self) -> Self:
         unique = self.unique or None
         sources = (self.file, self.rows, self.counter, self.choose, self.random, unique)
-        if sum(it is not None for it in sources) != 1:
+        if sum(source is not None for source in sources) != 1:
             raise ValueError("values come from one of file, rows, counter, choose, random, unique")
         if "each" in self.model_fields_set and self.file is None and self.rows is None:
             raise ValueError("each is for file and rows")

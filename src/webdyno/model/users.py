@@ -11,7 +11,7 @@ def has_users(
     login: Sequence[Request], requests: Sequence[Request], values: Mapping[str, Values]
 ) -> bool:
     """Whether connections are users with cookies and values of their own."""
-    return bool(login or values or any(it.flow or it.capture for it in requests))
+    return bool(login or values or any(request.flow or request.capture for request in requests))
 
 
 def check_users(

@@ -45,7 +45,7 @@ class DatabaseCounts(BaseModel):
 def probe(scene: Scene) -> Generator[None, None, dict[str, DatabaseUse]]:
     """Tell what the databases of the loaded variant did for their clients, by role."""
     services = scene.stack.services()
-    before = {role: told for role, it in services.items() if (told := read_counts(it))}
+    before = {role: told for role, service in services.items() if (told := read_counts(service))}
     yield
     return {
         role: used_between(then, told)
@@ -83,12 +83,18 @@ def used_between(then: DatabaseCounts, now: DatabaseCounts) -> DatabaseUse:
     """Give what was done between two readings."""
     before = {statement.text: statement for statement in then.statements}
     done = [it for now_ in now.statements if (it := _since(now_, before.get(now_.text))).calls]
-    times = [it.time_s for it in done if it.time_s is not None]
-    written = [it.rows for it in done if it.rows is not None and it.text.startswith(WRITES)]
+    times = [statement.time_s for statement in done if statement.time_s is not None]
+    written = [
+        statement.rows
+        for statement in done
+        if statement.rows is not None and statement.text.startswith(WRITES)
+    ]
     return DatabaseUse(
-        calls=sum(it.calls for it in done),
+        calls=sum(statement.calls for statement in done),
         time_s=sum(times) if times else None,
-        rows_written=sum(written) if all(it.rows is not None for it in done) else None,
+        rows_written=sum(written)
+        if all(statement.rows is not None for statement in done)
+        else None,
         statements=_most(done),
         bytes_before=sum(then.tables.values()),
         bytes_after=sum(now.tables.values()),
@@ -117,5 +123,5 @@ def _most(done: list[StatementUse]) -> list[StatementUse]:
 def _grown(then: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
     """Give the bytes by which tables grew, the largest growth first."""
     more = {name: size - then.get(name, 0) for name, size in now.items()}
-    grown = sorted((it for it in more.items() if it[1] > 0), key=lambda it: -it[1])
+    grown = sorted((item for item in more.items() if item[1] > 0), key=lambda item: -item[1])
     return dict(grown[:MOST_TABLES])

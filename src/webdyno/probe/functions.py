@@ -81,7 +81,7 @@ def _inside(path: str, folders: tuple[str, ...]) -> str | None:
     if path and not path.startswith(("/", "<", "node:")):
         return path.removeprefix("./")
     below = (path.removeprefix(f"{folder}/") for folder in folders)
-    return next((it for it in below if it != path), None)
+    return next((name for name in below if name != path), None)
 
 
 def _named(name: str, file: str) -> str:

@@ -32,7 +32,9 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, ServiceUse]]:
     """Tell what the processes of each of the loaded variant's services used, by role."""
     before = _read_services(scene.stack)
     yield
-    return {role: it.since(before[role]) for role, it in _read_services(scene.stack).items()}
+    return {
+        role: service.since(before[role]) for role, service in _read_services(scene.stack).items()
+    }
 
 
 def memory_limit(scene: Scene) -> Generator[None, None, MemoryLimitUse | None]:

@@ -155,7 +155,9 @@ class Course:
 
     def _all_pids(self) -> list[int]:
         services = self._stack.services().items()
-        return in_turns([service_pids(self._stack.group, role, it) for role, it in services])
+        return in_turns(
+            [service_pids(self._stack.group, role, service) for role, service in services]
+        )
 
 
 def in_turns(of_services: Sequence[Sequence[int]]) -> list[int]:

@@ -144,7 +144,7 @@ def probe(scene: Scene) -> Generator[None, None, dict[str, ServerStatus]]:
     Those of them that do, by role.
     """
     services = scene.stack.services()
-    before = {role: told for role, it in services.items() if (told := read_status(it))}
+    before = {role: told for role, service in services.items() if (told := read_status(service))}
     yield
     return {
         role: told.since(then)

@@ -19,8 +19,8 @@ Figures = dict[str, Any]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_INTEGERS = {it.name for it in fields(Output) if "int" in str(it.type)}
-_FLOATS = {it.name for it in fields(Output) if "float" in str(it.type)}
+_INTEGERS = {figure.name for figure in fields(Output) if "int" in str(figure.type)}
+_FLOATS = {figure.name for figure in fields(Output) if "float" in str(figure.type)}
 
 _SPELLINGS = {"msec": "ms", "milliseconds": "ms", "sec": "s", "secs": "s", "\u03bcs": "us"}
 """Tools' own words for units of time; the Greek letter looks like the micro sign."""

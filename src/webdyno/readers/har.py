@@ -115,7 +115,7 @@ def har_entries(text: str, place: str) -> list[HarEntry]:
 def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
     """Keep what the first one's server answered; raise UserError where it is nothing."""
     kept, excluded = list[tuple[int, HarEntry]](), Counter[str]()
-    origin = next((_origin(it) for it in entries if not _excluded(it)), None)
+    origin = next((_origin(entry) for entry in entries if not _excluded(entry)), None)
     for number, entry in enumerate(entries):
         why = _excluded(entry)
         if why is None and _origin(entry) != origin:

@@ -146,7 +146,7 @@ def _system_calls(data: PointData) -> list[Cost]:
     total = Cost("all", {variant: _figure(sum(found.values())) for variant, found in each.items()})
     return [
         total,
-        *(Cost(it, {variant: _figure(each[variant][it]) for variant in each}) for it in told),
+        *(Cost(name, {variant: _figure(each[variant][name]) for variant in each}) for name in told),
     ]
 
 
@@ -162,7 +162,7 @@ def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
 
 def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
     for what, tell in wanted:
-        figures = {variant: tell(it) for variant, it in seen.items()}
+        figures = {variant: tell(value) for variant, value in seen.items()}
         if any(figures.values()):
             yield Cost(what, {variant: _figure(figure) for variant, figure in figures.items()})
 
@@ -197,16 +197,16 @@ def _seen(slots: Sequence[SlotRecord]) -> _Seen:
 def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
     """Split the CPU time where a variant has several services."""
     roles = dict.fromkeys(
-        role for it in seen.values() for use in it.readings[:1] for role in use.services
+        role for slot in seen.values() for use in slot.readings[:1] for role in use.services
     )
     if all(len(had.readings[0].services) < 2 for had in seen.values()):
         return
     for role in roles:
         told = {
-            variant: _figure(it.each(partial(_cpu_us, role=role)))
-            if role in it.readings[0].services
+            variant: _figure(value.each(partial(_cpu_us, role=role)))
+            if role in value.readings[0].services
             else text.MISSING
-            for variant, it in seen.items()
+            for variant, value in seen.items()
         }
         yield Cost(f"CPU time of {role}, µs", told)
 

@@ -62,7 +62,9 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
     stacks = {variant: kept for variant in whole_us if (kept := _kept(run, variant))}
     if len(stacks) < 2:
         return None
-    by_name = {variant: spent_by_name_us(it, whole_us[variant]) for variant, it in stacks.items()}
+    by_name = {
+        variant: spent_by_name_us(stack, whole_us[variant]) for variant, stack in stacks.items()
+    }
     widest_us = max(whole_us[variant] for variant in stacks)
     panels = [
         _panel(
@@ -165,7 +167,7 @@ def _panel(
             x=x, text="label:N"
         ),
     )
-    whole = text.significant(sum(it for call, it in spent.items() if len(call) == 1), 3)
+    whole = text.significant(sum(value for call, value in spent.items() if len(call) == 1), 3)
     return Panel(
         name=f"flames-{number}",
         alt=f"Flame graph of {variant}: {whole} µs of CPU per request.",

@@ -92,7 +92,9 @@ def _document(
         blocks.append(
             doc.Headlines([as_headline(at.verdict, at.headline)], text.levels_text(at.levels))
         )
-        blocks += [compared(it, f"machines-{n}-{m}") for m, it in enumerate(at.comparisons)]
+        blocks += [
+            compared(comparison, f"machines-{n}-{m}") for m, comparison in enumerate(at.comparisons)
+        ]
     if not fleet.points:
         blocks.append(doc.Headlines([as_headline(Verdict.INVALID, why_no_verdict(fleet))]))
     if fleet.excluded:

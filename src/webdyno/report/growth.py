@@ -61,7 +61,7 @@ def growth_tables(found: list[CostGrowth]) -> Iterator[doc.Section]:
 
 def _table(apart: Explanation) -> doc.Table:
     least = TELLING * abs(apart.whole.more_us.estimate)
-    telling = [it for it in apart.parts if it.is_sure and abs(it.more_us.estimate) >= least]
+    telling = [part for part in apart.parts if part.is_sure and abs(part.more_us.estimate) >= least]
     rows = sorted(telling, key=lambda part: -part.more_us.estimate)[:MOST_IN_TABLE]
     return doc.simple_table(
         {"function": "name", "baseline": "value", "head": "value", "more (95% CI)": "range"},

@@ -88,7 +88,7 @@ def _headline(history: Sequence[PastGate], curves: Sequence[Curve]) -> doc.Headl
             return doc.Headline(Verdict.INCOMPLETE, words, said)
         words = f"{SIGNS[Verdict.EQUIVALENT]} NO CHANGE"
         return doc.Headline(Verdict.EQUIVALENT, words, f"in {text.count(len(history), 'gate')}")
-    curve, level = max(changed, key=lambda it: it[1].gates[0])
+    curve, level = max(changed, key=lambda change: change[1].gates[0])
     tone = change_tone(curve, level)
     assert level.change is not None  # noqa: S101 (chosen above)
     since = _since(history[level.gates[0]])
@@ -123,7 +123,7 @@ def _beside(history: Sequence[PastGate], curves: Sequence[Curve]) -> Iterator[st
             earlier, later = history[before.gates[-1]], history[level.gates[0]]
             label = METRICS[curve.metric].metric.label
             if differing := machine_differences(earlier.machine, later.machine):
-                names = text.listed(it.what.removeprefix("machine.") for it in differing)
+                names = text.listed(change.what.removeprefix("machine.") for change in differing)
                 yield f"{curve.endpoint} {label}: the machine changed with it ({names})."
             elif change_tone(curve, level) is Verdict.SLOWER and (
                 said := _bisection(earlier, later, curve.endpoint)

@@ -25,7 +25,7 @@ def history_figures(history: Sequence[PastGate], curves: Sequence[Curve]) -> lis
     endpoints = list(dict.fromkeys(curve.endpoint for curve in curves))
     if len(endpoints) > MOST_DRAWN:
         changed = {curve.endpoint for curve in curves if len(curve.levels) > 1}
-        endpoints = sorted(endpoints, key=lambda it: it not in changed)[:MOST_DRAWN]
+        endpoints = sorted(endpoints, key=lambda endpoint: endpoint not in changed)[:MOST_DRAWN]
     return [
         Figure(
             name=f"history-{number}",

@@ -140,7 +140,7 @@ def capacity_figure(point: PointView) -> Figure | None:
     }
     if not objectives or not found:
         return None
-    spans = [_span(variant, it) for variant, it in found.items()]
+    spans = [_span(variant, value) for variant, value in found.items()]
     panels = [
         panel(
             f"capacity-{number}",

@@ -122,8 +122,8 @@ def _rows_of_variants(
             _bound(point, deciding, row) + _value(deciding.metric, _believed(row)),
             *_compared(row.comparison, decides=True),
             *(
-                _value(it.metric, known.get(row.variant))
-                for it, known in zip(beside, values, strict=True)
+                _value(figure.metric, known.get(row.variant))
+                for figure, known in zip(beside, values, strict=True)
             ),
             _failed(point.data, row.variant),
         ]

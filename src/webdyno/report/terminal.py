@@ -219,7 +219,9 @@ def _listed(table: doc.Table, width: int) -> Iterator[RenderableType]:
         yield Text(group.heading, style="bold")
         for name, *figures, last in group.cells:
             headings = (column.heading for column in table.columns[1:-1])
-            said = (f"{what}: {it.text}" for what, it in zip(headings, figures, strict=True))
+            said = (
+                f"{what}: {figure.text}" for what, figure in zip(headings, figures, strict=True)
+            )
             yield _inside([wrapped(f"{name.text}: {last.text}", width - INDENT)])
             yield _inside([_inside([wrapped("; ".join(said), width - 2 * INDENT)])])
 
@@ -255,7 +257,9 @@ def _fitting(columns: Sequence[_Drawn], width: int) -> list[int]:
     widths = [column.width() for column in columns]
     if _together(widths) > width:
         widths = [column.width(folded=True) for column in columns]
-    words = [place for place, it in enumerate(columns) if it.column.kind in {"words", "name"}]
+    words = [
+        place for place, column in enumerate(columns) if column.column.kind in {"words", "name"}
+    ]
     while _together(widths) > width and words:
         widest = max(words, key=lambda place: widths[place])
         if widths[widest] <= FEWEST_OF_WORDS:
@@ -272,8 +276,8 @@ def _lined_up(
     columns: Sequence[_Drawn], widths: Sequence[int], rows: Iterable[Sequence[Text]]
 ) -> Grid:
     grid = _grid()
-    for it, wide in zip(columns, widths, strict=True):
-        justify: JustifyMethod = "right" if it.column.is_figures else "left"
+    for shown, wide in zip(columns, widths, strict=True):
+        justify: JustifyMethod = "right" if shown.column.is_figures else "left"
         grid.add_column(width=wide, justify=justify, overflow="fold")
     for row in rows:
         grid.add_row(*row)

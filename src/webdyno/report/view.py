@@ -259,7 +259,9 @@ def grouped(points: Sequence[PointJudgement]) -> list[Callout]:
 
 
 def _group(found: Sequence[tuple[PointJudgement, ValidityWarning]], points: int) -> Callout:
-    at_worst, worst = next((it for it in found if it[1].severity == "invalid"), found[0])
+    at_worst, worst = next(
+        (warning for warning in found if warning[1].severity == "invalid"), found[0]
+    )
     whats = list(dict.fromkeys(as_called(each.what) for _, each in found))
     return Callout(
         tone=Verdict.INVALID if worst.severity == "invalid" else Verdict.INCONCLUSIVE,

@@ -109,8 +109,8 @@ def _written_since(user: ServerUser | None, kept: Path) -> str | None:
     """Name some of the files in a build that are newer than itself; caches and logs aside."""
     files = kept / "files"
     found = run_as(user, ["find", files, "-type", "f", "-newer", kept / DONE]).stdout
-    inside = [f"/{Path(it).relative_to(files)}" for it in found.splitlines() if it]
-    names = sorted(it[1:] for it in inside if not any(part in it for part in CACHES))
+    inside = [f"/{Path(line).relative_to(files)}" for line in found.splitlines() if line]
+    names = sorted(path[1:] for path in inside if not any(part in path for part in CACHES))
     return listed_to(SHOWN_WRITTEN, names) or None
 
 
@@ -126,7 +126,7 @@ def _run(recipe: Recipe, folder: Path, repository: Repository, kept: Path, name:
         environment={
             **theirs,
             REPOSITORY: str(repository.top),
-            **{name: with_secrets(it, os.environ) for name, it in variables.items()},
+            **{name: with_secrets(variable, os.environ) for name, variable in variables.items()},
         },
     )
     end = replace(end, said=hide(end.said, secret_values(variables.values(), os.environ)))

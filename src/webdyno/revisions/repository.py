@@ -153,7 +153,7 @@ class Repository:
 
         Those come first whose answer would halve them best.
         """
-        excluded = [f"^{it}" for it in cleared]
+        excluded = [f"^{commit}" for commit in cleared]
         lines = self._told("rev-list", "--bisect-all", bad, *excluded).splitlines()
         return [line.split()[0] for line in lines]
 

@@ -245,7 +245,7 @@ def _await_return(
 
 def window_s(objectives: Sequence[Objective], rate_rps: float) -> float | None:
     """Give the length of windows that show stalls long enough to break an objective."""
-    longest_wait_s = max(it.within_s or 0.0 for it in objectives)
+    longest_wait_s = max(objective.within_s or 0.0 for objective in objectives)
     if not longest_wait_s:
         return None
     return max(longest_wait_s / WINDOWS_OF_WAIT, SHORTEST_WINDOW_S, SEEN_IN_WINDOW / rate_rps)

@@ -100,10 +100,12 @@ def _workers(
     """Give the numbers of workers, by setting, where connections may wait for one."""
     connections = experiment.load_of(variant).connections
     return {
-        it.name: it.now
-        for it in _settings_of(variant, experiment, catalogue, split)
-        if it.inner in WORKERS and not it.setting.idle(it.beside) and isinstance(it.now, int)
-        if it.now // 2 < connections
+        setting.name: setting.now
+        for setting in _settings_of(variant, experiment, catalogue, split)
+        if setting.inner in WORKERS
+        and not setting.setting.idle(setting.beside)
+        and isinstance(setting.now, int)
+        if setting.now // 2 < connections
     }
 
 
@@ -152,15 +154,19 @@ def limits_experiment(
             "groups; a link's throughput, a memory limit or the setting `workers` would have to "
             "be set in the run"
         )
-    things = ", ".join(it.setting or it.resource for it, _ in found)
-    changed = {f"{variant}, {_what_was_done(it, there)}": (it, there) for it, there in found}
+    things = ", ".join(intervention.setting or intervention.resource for intervention, _ in found)
+    changed = {
+        f"{variant}, {_what_was_done(intervention, there)}": (intervention, there)
+        for intervention, there in found
+    }
     kept = experiment.measure.model_dump(include=KEPT_SETTINGS, exclude_defaults=True)
     return experiment.derived(
         f"What limits {variant}",
         f"What of {things} limits {variant}?",
-        {variant: experiment.variants[variant]} | {name: it for name, (_, it) in changed.items()},
+        {variant: experiment.variants[variant]}
+        | {name: altered for name, (_, altered) in changed.items()},
         Measure.model_validate(PRECISION | kept),
-        interventions={name: it for name, (it, _) in changed.items()},
+        interventions={name: intervention for name, (intervention, _) in changed.items()},
     )
 
 
@@ -183,7 +189,7 @@ def advice_for(
     before.
     """
     found = list(_all_of_it(variant, experiment, catalogue, split, evidence))
-    return [it for it in found if it.fixes in evidence.broken] or found
+    return [piece for piece in found if piece.fixes in evidence.broken] or found
 
 
 def _all_of_it(
@@ -222,7 +228,9 @@ def advice_experiment(variant: str, experiment: Experiment, advice: Sequence[Adv
     changed = {
         f"{variant}, {piece.setting} = {shown_value(piece.tried)}": piece for piece in advice
     }
-    variants = {name: here.with_settings({it.setting: it.tried}) for name, it in changed.items()}
+    variants = {
+        name: here.with_settings({piece.setting: piece.tried}) for name, piece in changed.items()
+    }
     kept = experiment.measure.model_dump(
         include={*KEPT_SETTINGS, "decide_on"}, exclude_defaults=True
     )

@@ -135,7 +135,7 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
 
     The others keep their shares among each other: Zipf's law becomes weights.
     """
-    excluded = {it.number for it in unlike}
+    excluded = {request.number for request in unlike}
     load, requests = experiment.load, experiment.requests
     if load.zipf is not None:
         shares = load.shares(len(requests))
@@ -143,11 +143,13 @@ def without(experiment: Experiment, unlike: Sequence[Unlike]) -> Experiment:
             request.replace(weight=100 * share)
             for request, share in zip(requests, shares, strict=True)
         ]
-    many = round(sum(it.share for it in unlike) * _whole(experiment.workload.get("requests")))
+    many = round(
+        sum(request.share for request in unlike) * _whole(experiment.workload.get("requests"))
+    )
     before = experiment.workload.get("excluded")
     told = {**(before if isinstance(before, dict) else {}), UNLIKE: many}
     return experiment.replace(
-        requests=[it for number, it in enumerate(requests) if number not in excluded],
+        requests=[request for number, request in enumerate(requests) if number not in excluded],
         load=load.replace(zipf=None, replay=None, replay_file=None),
         workload={**experiment.workload, "excluded": told},
     )

@@ -184,7 +184,9 @@ class RunFolder:
         from webdyno.judge.point_data import RunData
 
         found_here = profile_run(self.path, 0).parent.glob("profile-*")
-        for path in sorted(found_here, key=lambda it: it.suffix != WITHOUT):  # rounds count more
+        for path in sorted(
+            found_here, key=lambda path: path.suffix != WITHOUT
+        ):  # rounds count more
             _, _, number = path.stem.partition("-")
             if not number.isdecimal() or len(number) > MOST_DIGITS:
                 continue

@@ -76,7 +76,7 @@ class PlannedUsers:
 
     def sent_to(self, url: str, load: Load, key: str) -> Users:
         """Give them as a load generator takes them; they stay logged in for orders of that key."""
-        return Users(tuple(it.sent_to(url, load) for it in self.login), self.values, key)
+        return Users(tuple(step.sent_to(url, load) for step in self.login), self.values, key)
 
 
 def planned_users(
@@ -107,7 +107,7 @@ def with_steps(
 ) -> tuple[PlannedRequest, ...]:
     """Give requests as users make them."""
     of_each = (request for request in requests for _ in request.paths)
-    return tuple(_as_user(it, request) for it, request in zip(asked, of_each, strict=True))
+    return tuple(_as_user(step, request) for step, request in zip(asked, of_each, strict=True))
 
 
 def _as_user(asked: PlannedRequest, request: Request) -> PlannedRequest:
@@ -165,13 +165,13 @@ def _spelled_out(
     weight = request.weight / len(paths)
     return [
         replace(
-            it,
+            prepared,
             weight=weight,
             endpoint=endpoint,
             page=_page(request, path, site),
             has_rules=bool(site.rules),
         )
-        for it, path in zip(planned, paths, strict=True)
+        for prepared, path in zip(planned, paths, strict=True)
     ]
 
 

@@ -197,11 +197,11 @@ def fields_in(body: bytes) -> set[str]:
     while left:
         place, value = left.pop()
         if isinstance(value, dict):
-            inner = [(_place(place, _cut(name, 0)), it) for name, it in value.items()]
+            inner = [(_place(place, _cut(name, 0)), value) for name, value in value.items()]
             found.update(name for name, _ in inner)
             left += inner
         elif isinstance(value, list):
-            left += [(_place(place, "*"), it) for it in value]
+            left += [(_place(place, "*"), item) for item in value]
     return found
 
 

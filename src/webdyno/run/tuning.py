@@ -182,10 +182,10 @@ def final_experiment(
     Its variants are the default of each variant, and what was found for it.
     """
     variants: dict[str, Variant] = {}
-    for contender, it in zip(contenders, found, strict=True):
-        variants[it.default_variant] = contender.variant
-        if it.settings:
-            variants[it.variant] = contender.variant.with_settings(it.settings)
+    for contender, tuned in zip(contenders, found, strict=True):
+        variants[tuned.default_variant] = contender.variant
+        if tuned.settings:
+            variants[tuned.variant] = contender.variant.with_settings(tuned.settings)
     if not any(candidate.settings for candidate in found):
         return None
     return experiment.replace(

@@ -22,7 +22,7 @@ def sent_path(path: str) -> str:
 
 def with_places(text: str, encoding: str = "") -> str:
     """Give a text with each place telling how it is written there."""
-    return PLACE.sub(lambda it: f"{{{{{it[1]}{encoding}}}}}", text)
+    return PLACE.sub(lambda match: f"{{{{{match[1]}{encoding}}}}}", text)
 
 
 def sent_form(form: Mapping[str, str], environment: Mapping[str, str]) -> str:
@@ -62,7 +62,9 @@ def _engine_value(
     if its.file is not None:
         rows, _ = read_rows(Path(its.file), f"values.{name}", its.sha256)
         lacking = [
-            it for it in needed if it.startswith(f"{name}.") and it[len(name) + 1 :] not in rows[0]
+            value
+            for value in needed
+            if value.startswith(f"{name}.") and value[len(name) + 1 :] not in rows[0]
         ]
         if lacking:
             raise UserError(

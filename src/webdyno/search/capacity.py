@@ -115,7 +115,7 @@ def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin
     fresh = collapsed and not trials[-1].holds
     if unclear is not None:
         return _ask(unclear.rate_rps, LONGER, settings, fresh=fresh)
-    passing, failing = bracket(known, {rate: bool(it) for rate, it in passes.items()})
+    passing, failing = bracket(known, {rate: bool(passed) for rate, passed in passes.items()})
     if failing is None:
         return _ask(known[-1].rate_rps * min(_step(len(known)), MOST_UP), SHORT, settings)
     if passing is None:

@@ -145,7 +145,7 @@ def shares_of(space: Space, tried: Sequence[TriedSettings], seed: int) -> list[S
         )
         for setting, of_setting in shares.items()
     ]
-    return sorted(found, key=lambda it: -it.share)
+    return sorted(found, key=lambda setting: -setting.share)
 
 
 def _spread(space: Space, wanted: int, seed: int) -> Iterator[dict[str, SettingValue]]:
@@ -170,7 +170,7 @@ def _near(space: Space, best: Settings, most: int, seed: int) -> Iterator[dict[s
 
 def _turned(setting: Setting, value: SettingValue, rng: Random) -> SettingValue:
     if not isinstance(setting, NumberSetting):
-        return rng.choice([it for it in values_of(setting) if it != value] or [value])
+        return rng.choice([other for other in values_of(setting) if other != value] or [value])
     step = exp(rng.uniform(*map(log, STEPS)))
     share = _share_of(setting, float(value)) + rng.gauss(0, step)
     return _at(setting, min(max(share, 0.0), 1.0))

@@ -257,8 +257,10 @@ def filled_variables(role: Role, filled: Filled) -> dict[str, str]:
     if own is None:
         return variables
     if role.settings.get(PERF_NAMES):
-        added = {name: f"{variables.get(name, '')} {it}" for name, it in own.when_sampled.items()}
-        variables = variables | {name: it.strip() for name, it in added.items()}
+        added = {
+            name: f"{variables.get(name, '')} {value}" for name, value in own.when_sampled.items()
+        }
+        variables = variables | {name: value.strip() for name, value in added.items()}
     return {name: with_secrets(text, os.environ) for name, text in variables.items()}
 
 

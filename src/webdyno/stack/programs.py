@@ -154,7 +154,7 @@ def _run_commands(service: Service, files: Path, scratch: Path, log: Path) -> No
 def _environment(needs: Mapping[str, str | None], scratch: Path) -> dict[str, str]:
     """Give the variables of a build: none of the caller's, but for those that name registries."""
     tools = dict.fromkeys(str(Path(path).parent) for path in needs.values() if path)
-    registries = {name: it for name, it in os.environ.items() if name.upper() in REGISTRIES}
+    registries = {name: value for name, value in os.environ.items() if name.upper() in REGISTRIES}
     path = ":".join([*tools, PLAIN_ENVIRONMENT["PATH"]])
     return {**PLAIN_ENVIRONMENT, **registries, "PATH": path, "HOME": str(scratch)}
 

@@ -172,7 +172,7 @@ def spoken_instead(
     address: Address, request: FirstRequest, new_socket: NewSocket = socket.socket
 ) -> str | None:
     """Give what an HTTP server speaks, if that isn't what it was to speak; None if nothing."""
-    others = [it for it in PROTOCOLS if it != address.protocol]
+    others = [protocol for protocol in PROTOCOLS if protocol != address.protocol]
 
     def ask(protocol: str) -> _Response | None:
         other, anyone = replace(address, protocol=protocol), replace(request, headers={})

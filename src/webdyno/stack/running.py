@@ -149,8 +149,8 @@ class RunningStack:
 
     def _fill(self) -> None:
         """Have data of services behind a user's own front made, and filled by its `setup`, once."""
-        behind = [it for it in self._services.values() if it is not self._front]
-        keeping = [it for it in behind if it.role.service.data]
+        behind = [service for service in self._services.values() if service is not self._front]
+        keeping = [service for service in behind if service.role.service.data]
         if not self.stack.is_own or not keeping or FILLED.of(self._roles) is not None:
             return
         if self._front.filled.words("setup"):
@@ -180,7 +180,7 @@ class RunningStack:
                 preload(service.address, self._prepared.files(), service.testbed.servers_socket)
         answered = self._wait_for_response() if self.stack.front in self._services else None
         took_s = (answered.at_s if answered else time.monotonic()) - begin
-        self.ready_s = took_s - sum(it.initialised_in_s for it in self._services.values())
+        self.ready_s = took_s - sum(service.initialised_in_s for service in self._services.values())
         if self._front in self._started:
             self._front.hold_network()
         if self.is_elsewhere:
@@ -325,7 +325,7 @@ class RunningStack:
         if service.is_container:
             return []
         own = [self.group.entry(service.role.name)] if self.group else []
-        limits = [it for it in (self._cpu_limit, self.memory_limit) if it is not None]
+        limits = [limit for limit in (self._cpu_limit, self.memory_limit) if limit is not None]
         return own + [entry for limit in limits for entry in limit.entries()]
 
     def _groups_made_by(self, service: RunningService) -> list[Path]:

@@ -284,13 +284,17 @@ class RunningService:
         found = addresses(self.pids())
         if not found or self._is_among(found) or self.is_container or self.address.socket:
             return False
-        same_port = any(it.endswith(f":{self.address.port}") for it in found)
+        same_port = any(listener.endswith(f":{self.address.port}") for listener in found)
         return same_port or time.monotonic() - self._started_at > LATE_PORT_S
 
     def _is_among(self, found: Sequence[str]) -> bool:
         """Whether its address is one of those, or in one; of containers only the port is known."""
         port = self.address.port
-        hosts = [host for host, _, at in (it.rpartition(":") for it in found) if int(at) == port]
+        hosts = [
+            host
+            for host, _, at in (listener.rpartition(":") for listener in found)
+            if int(at) == port
+        ]
         return bool(hosts) and (self.is_container or not {*ANY, self._host}.isdisjoint(hosts))
 
     @property
@@ -300,7 +304,7 @@ class RunningService:
     def _where_to_listen(self, found: Sequence[str]) -> str:
         """Say what to do for it to be found."""
         address = self.address
-        at_port = [it for it in found if it.endswith(f":{address.port}")]
+        at_port = [listener for listener in found if listener.endswith(f":{address.port}")]
         if self.role.service.runs_already:
             return f"give url:http://{at_port[0] if at_port else found[0]}"
         if address.socket:

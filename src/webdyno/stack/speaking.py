@@ -221,7 +221,11 @@ class Conversation:
                     (":scheme", "https" if self.protocol in SECURE else "http"),
                     (":authority", header(headers, "host") or self._authority),
                     (":path", path),
-                    *((it.lower(), value) for it, value in headers.items() if it.lower() != "host"),
+                    *(
+                        (name.lower(), value)
+                        for name, value in headers.items()
+                        if name.lower() != "host"
+                    ),
                     *([("content-length", str(len(body)))] if body is not None else []),
                 ],
                 body,

@@ -126,7 +126,7 @@ def comparisons_of(claim: Claim, at: PointJudgement) -> list[Comparison]:
         for variant in claim.variants
         if (claim.metric, variant) in known
     ]
-    return [_by_cpu_time(it, known) for it in asked]
+    return [_by_cpu_time(claim, known) for claim in asked]
 
 
 def _by_cpu_time(comparison: Comparison, known: Known) -> Comparison:

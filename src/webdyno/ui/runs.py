@@ -56,7 +56,7 @@ class Runs:
                 found.append(self._row(path))
             except UserError as why:
                 unread.append(str(why))
-        return Listed(sorted(found, key=lambda it: it.started_at, reverse=True), sorted(unread))
+        return Listed(sorted(found, key=lambda run: run.started_at, reverse=True), sorted(unread))
 
     def _row(self, path: Path) -> RunRow:
         name = str(path.relative_to(self.root))

@@ -129,7 +129,7 @@ def common_time(text: bytes) -> float:
     month = _MONTHS.get(found[2]) if found else None
     if found is None or month is None:
         raise NoRequest("has no time such as 22/Nov/2026:13:55:36 +0100")
-    day, year, hour, minute, second = (int(found[it]) for it in (1, 3, 4, 5, 6))
+    day, year, hour, minute, second = (int(found[group]) for group in (1, 3, 4, 5, 6))
     ahead = timedelta(hours=int(found[9] or 0), minutes=int(found[10] or 0))
     try:
         zone = timezone(-ahead if found[8] == b"-" else ahead)
@@ -197,7 +197,7 @@ def took_after_line(rest: bytes) -> float | None:
         told = next((times for request, times in named if not request), named[0][1])
         return 0.0 if told == b"-" else _sum_of(told.decode())
     alone = (_sum_of(times.decode()) for times in _SECONDS.findall(rest))
-    return min((it for it in alone if it is not None), default=None)
+    return min((entry for entry in alone if entry is not None), default=None)
 
 
 def took_of_json(found: dict[str, Any]) -> float | None:

@@ -133,7 +133,7 @@ def mix(log: Log, spread: Popularity) -> Mix:
 
 def spread_of(values: Floats | Whole) -> Spread:
     """Give mean and percentiles."""
-    p50, p90, p99 = (float(it) for it in np.percentile(values, [50, 90, 99]))
+    p50, p90, p99 = (float(value) for value in np.percentile(values, [50, 90, 99]))
     return Spread(mean=float(values.mean()), p50=p50, p90=p90, p99=p99)
 
 

@@ -237,7 +237,7 @@ class LogBuilder:
                     len(self),
                     len(self._client_ids),
                     len(self.addresses),
-                    [it.path for it in all_asked],
+                    [request.path for request in all_asked],
                     self.remarks,
                 ),
             ],

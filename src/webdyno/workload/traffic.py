@@ -169,7 +169,10 @@ def traffic_of(
     With the name of a file that its own timetable will be written to, as the load's text names it.
     Raise UserError where a twin would be too large, or the log can't be replayed.
     """
-    paths = {path: number for number, path in enumerate(dict.fromkeys(it.path for it in log.asked))}
+    paths = {
+        path: number
+        for number, path in enumerate(dict.fromkeys(request.path for request in log.asked))
+    }
     path_id = np.array([paths[asked.path] for asked in log.asked])[log.asked_id]
     spread_over = popularity(path_id, len(paths))
     chosen = mix(log, spread_over)
@@ -179,7 +182,7 @@ def traffic_of(
     costs = page_costs(log) if twin == "pages" else {}
     names, counts = np.unique(methods, return_counts=True)
     workload = Workload(
-        log="".join(it if it.isprintable() else "?" for it in log.name),
+        log="".join(character if character.isprintable() else "?" for character in log.name),
         requests=len(log),
         excluded=log.excluded,
         hidden=log.hidden,

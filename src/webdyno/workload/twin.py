@@ -103,8 +103,8 @@ def twin_of(log: Log, entries: list[dict[str, Any]], costs: Mapping[str, float])
         "paths": right,
     }
     requests = [
-        {**{key: it[key] for key in it if key != "status"}, "path": names[it["path"]]}
-        for it in entries
+        {**{key: entry[key] for key in entry if key != "status"}, "path": names[entry["path"]]}
+        for entry in entries
     ]
     return Twin(site, pages, requests)
 

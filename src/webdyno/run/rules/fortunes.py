@@ -45,7 +45,7 @@ def _check_page(program: CheckedProgram) -> None:
     if page.rows[:1] != [HEAD]:
         raise BrokenRule(f"{answer.to}: its table should begin with the row id, message")
     shown = page.rows[1:]
-    right = [[str(number), text] for number, text in sorted([ADDED, *held], key=lambda it: it[1])]
+    right = [[str(number), text] for number, text in sorted([ADDED, *held], key=lambda row: row[1])]
     if [str(ADDED[0]), ADDED[1]] not in shown:
         raise BrokenRule(
             f"{answer.to} lacks the row {ADDED[0]}, {ADDED[1]!r}, which the program adds to those "
@@ -60,7 +60,7 @@ def _check_page(program: CheckedProgram) -> None:
             f"{right[at][1]!r:.60}, and is {shown[at][1]!r:.60}"
         )
     if shown != right:
-        unlike = next((it for it in right if it not in shown), None) or shown[-1]
+        unlike = next((row for row in right if row not in shown), None) or shown[-1]
         raise BrokenRule(
             f"{answer.to} should show {len(right)} rows as the database holds them, and shows "
             f"{len(shown)}; {unlike[1]!r:.80} is missing, or shown otherwise"

@@ -160,11 +160,15 @@ class CheckedProgram:
 
 def _reads_between(before: DatabaseCounts, after: DatabaseCounts) -> dict[str, tuple[int, int]]:
     """Give calls and rows of statements that read, by text."""
-    known = {it.text: (it.calls, it.rows or 0) for it in before.statements}
+    known = {
+        statement.text: (statement.calls, statement.rows or 0) for statement in before.statements
+    }
     done = {}
-    for it in after.statements:
-        calls, rows = known.get(it.text, (0, 0))
-        is_own = it.text.lstrip().upper().startswith(READING) and CATALOG not in it.text
-        if it.calls > calls and is_own:
-            done[it.text] = (it.calls - calls, (it.rows or 0) - rows)
+    for statement in after.statements:
+        calls, rows = known.get(statement.text, (0, 0))
+        is_own = (
+            statement.text.lstrip().upper().startswith(READING) and CATALOG not in statement.text
+        )
+        if statement.calls > calls and is_own:
+            done[statement.text] = (statement.calls - calls, (statement.rows or 0) - rows)
     return done

@@ -68,7 +68,7 @@ def _rows(answer: ProgramResponse, count: int) -> list[tuple[int, int]]:
     given = answer.json(list)
     if len(given) != count:
         raise BrokenRule(f"{answer.to} gives {len(given)} rows, {count} are right: {CLAMPED}")
-    return [_pair(answer, it) for it in given]
+    return [_pair(answer, key) for key in given]
 
 
 def _pair(answer: ProgramResponse, row: Any) -> tuple[int, int]:  # noqa: ANN401 (JSON)
