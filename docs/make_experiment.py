@@ -18,7 +18,7 @@ from sentences import sentences
 
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.changes import Changes
-from webdyno.model.experiment import Experiment, Level, State, Variant
+from webdyno.model.experiment import Experiment, Level, State
 from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.measure import Measure
@@ -28,6 +28,7 @@ from webdyno.model.request import Request
 from webdyno.model.session import Capture, Values
 from webdyno.model.setting import SettingValue
 from webdyno.model.testbed import RoleHosts, ServiceHost, TestbedSettings
+from webdyno.model.variant import Variant
 
 DOCUMENT = Path(__file__).parent / "reference/experiment-file.md"
 

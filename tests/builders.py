@@ -21,7 +21,7 @@ from types import MappingProxyType
 from hdrh.histogram import HdrHistogram
 
 from webdyno.judge.point_data import PointData, RunData
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
@@ -48,6 +48,7 @@ from webdyno.model.records import (
     SlotRecord,
 )
 from webdyno.model.run import RunHead
+from webdyno.model.variant import Variant
 from webdyno.run.folder import RunFolder
 from webdyno.run.round import round_order
 

@@ -26,10 +26,11 @@ from webdyno.definitions.catalogue import BUILT_IN, Catalogue
 from webdyno.model.changes import key_parts
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
+from webdyno.model.variant import Variant
 
 PROCESSES = 2
 

@@ -14,10 +14,11 @@ import numpy as np
 from builders import run_head
 from webdyno.judge.point_data import PointData, Round
 from webdyno.judge.questions.races import Standings, rounds_to_a_look, standings
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import MetricRule
 from webdyno.model.records import RoundRecord
 from webdyno.model.run import RunHead
+from webdyno.model.variant import Variant
 
 ROUNDS = 30
 """What there is time for when no variant leaves the race."""

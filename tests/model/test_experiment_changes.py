@@ -5,13 +5,14 @@ import pytest
 from builders import run_head
 from webdyno.model.capacity import CapacitySettings
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import CONDITIONS, Experiment, Variant
+from webdyno.model.experiment import CONDITIONS, Experiment
 from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.setting import TunedVariant
+from webdyno.model.variant import Variant
 
 VARIANTS = {"a": Variant(stack="nginx"), "b": Variant(stack="nginx", settings={"workers": 1})}
 ADVICE = Advice(setting="workers", now=1, tried=2, says="waits", vendor="https://x.org/")

@@ -5,11 +5,12 @@ from judge.validity.broken import load_with, readings_with, run_with
 from report import runs
 from webdyno.judge import judge
 from webdyno.judge.point_data import RunData
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load, SlowReaders
 from webdyno.model.readings import ServerStatus
 from webdyno.model.records import SlotRecord
 from webdyno.model.request import Request
+from webdyno.model.variant import Variant
 from webdyno.report.conditions import (
     cpu_split,
     how_measured,

@@ -9,10 +9,11 @@ import pytest
 from builders import run_head
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Design
 from webdyno.model.measure import Measure
 from webdyno.model.run import RunHead
+from webdyno.model.variant import Variant
 from webdyno.run.explain import interventions, limits_experiment
 from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level_design
 

@@ -5,9 +5,10 @@ import pytest
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.judge import question_of
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.gate import GateSettings
 from webdyno.model.measure import Measure
+from webdyno.model.variant import Variant
 from webdyno.run.pilot import _cold, _needs, needs_pilot
 from webdyno.run.pilot_looks import WINDOW_S, PilotLook, _by_window
 

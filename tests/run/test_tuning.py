@@ -4,9 +4,9 @@ from pathlib import Path
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.definitions import Catalogue
-from webdyno.model.experiment import Variant
 from webdyno.model.measure import Measure
 from webdyno.model.setting import SettingValue
+from webdyno.model.variant import Variant
 from webdyno.run.tuning import DEFAULT, Contender
 
 

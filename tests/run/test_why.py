@@ -17,12 +17,13 @@ from webdyno.judge.questions.interventions import (
     worth_trying,
 )
 from webdyno.model.capacity import CapacitySettings
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Advice
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.records import SlotRecord
 from webdyno.model.setting import SettingValue
+from webdyno.model.variant import Variant
 from webdyno.run.explain import advice_experiment, advice_for
 
 CATALOGUE = Catalogue.load()

@@ -19,11 +19,12 @@ from webdyno.definitions.validation import build, nearest
 from webdyno.generator.interface import generator_fault, programs
 from webdyno.model.changes import changed_data, key_parts
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Experiment, Level, Variant
+from webdyno.model.experiment import Experiment, Level
 from webdyno.model.load import Load
 from webdyno.model.point import Point
 from webdyno.model.stack import Site, Stack
 from webdyno.model.testbed import TestbedSettings
+from webdyno.model.variant import Variant
 
 
 class Names(Protocol):

@@ -18,14 +18,15 @@ from webdyno.model.gate import GateSettings
 from webdyno.model.load import Load, unpacked
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
-from webdyno.model.quantities import Seconds, Size
+from webdyno.model.quantities import Seconds
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
-from webdyno.model.request import Ignored, Request, WrittenPaths, WrittenRequests, parts_of
+from webdyno.model.request import Ignored, Request, WrittenRequests, parts_of
 from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant
 from webdyno.model.testbed import TestbedSettings
 from webdyno.model.text import Name, OneLine
 from webdyno.model.users import check_users, has_users
+from webdyno.model.variant import Variant
 
 MOST_POINTS = 1_000
 """Combinations of levels in one experiment."""
@@ -45,44 +46,6 @@ class State(Model):
     """When data of services behind the variants is put back: each round starts them with the same,
     and "slot" restores it before each slot as well, while apps stay connected (PostgreSQL, MariaDB,
     Redis; tables and keys that are there once a variant has started)."""
-
-
-class Variant(Model):
-    """One stack with its settings and site, and whatever else differs from the other variants."""
-
-    stack: str
-    """A stack of the catalog, or one of your own (`cmd:…`, `rev:…`, `conf:…`, `image:…`, `url:…`)
-    with the keys `dir`, `environment`, `services`, `setup`, `prepare`, `ready`, `ready_within`."""
-    site: str | None = None
-    """The experiment's by default; another one is requested at its first path, unless paths are
-    given."""
-    paths: WrittenPaths | None = None
-    """Short for `load.paths`."""
-    load: Changes = {}
-    """Keys of `[load]` that differ from the experiment's; all but `loop`."""
-    testbed: Changes = {}
-    """Keys of `[testbed]` that differ from the experiment's."""
-    settings: dict[str, SettingValue] = {}
-    """Settings of the stack and its site, see `webdyno list NAME`."""
-    memory: Size | None = None
-    """Limit for all its services together."""
-    cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
-    """How many of the servers' CPUs it gets, all by default; 0.8 is 80% of one."""
-
-    @model_validator(mode="after")
-    def _paths_once(self) -> "Variant":
-        if self.paths is not None and "paths" in self.load:
-            raise ValueError("paths is short for load.paths; give one of them")
-        return self
-
-    def with_settings(self, settings: Mapping[str, SettingValue]) -> "Variant":
-        """Give it with some settings changed."""
-        return self.replace(settings={**self.settings, **settings})
-
-    @property
-    def load_changes(self) -> Changes:
-        """All that the load has of its own here."""
-        return {**self.load, "paths": [*self.paths]} if self.paths else self.load
 
 
 GeneratorName = str

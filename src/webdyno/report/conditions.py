@@ -12,7 +12,7 @@ from webdyno.judge.questions import question_of
 from webdyno.judge.validity import counting_share
 from webdyno.judge.validity.servers import counted_by_front
 from webdyno.model import format as text
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Judgement
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
@@ -20,6 +20,7 @@ from webdyno.model.machine import CpuSplit, Machine
 from webdyno.model.quantities import TIME, memory_words
 from webdyno.model.records import PreflightRecord, RoundRecord, SlotRecord
 from webdyno.model.run import RunHead
+from webdyno.model.variant import Variant
 
 Facts = list[tuple[str, str]]
 

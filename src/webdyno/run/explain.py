@@ -15,13 +15,14 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import SIGNS, AdviceEvidence
 from webdyno.judge.settings import slot_settings
 from webdyno.model.errors import OperationError
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Advice, Intervention, Resource
 from webdyno.model.gate import BASELINE, HEAD
 from webdyno.model.machine import CpuSplit
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME
 from webdyno.model.setting import FACTORS, FOLLOWING_CPUS, Setting, SettingValue, in_figures
+from webdyno.model.variant import Variant
 from webdyno.stack.service_graph import resolve_stack
 
 REMAINING, REMAINING_OF_SCARCE = 0.7, 0.8

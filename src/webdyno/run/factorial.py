@@ -12,10 +12,11 @@ from typing import Any
 
 from webdyno.definitions.validation import shown_value
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Design
 from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
+from webdyno.model.variant import Variant
 
 UNSET = "its default"
 LONGEST_NAME = 60

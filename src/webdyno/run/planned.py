@@ -9,7 +9,7 @@ from typing import Any
 from webdyno.definitions import Catalogue
 from webdyno.generator.interface import Expectation, SentRequest, Step, Users
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.model.request import EventFormat, Request, endpoints_of, header, with_headers
@@ -17,6 +17,7 @@ from webdyno.model.service import SERVER_ERROR
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Page, Site, Stack
 from webdyno.model.text import secret_values, with_secrets
+from webdyno.model.variant import Variant
 from webdyno.run.users import encoding_of, engine_values, sent_form, sent_path, with_places
 from webdyno.stack.ready import FirstRequest
 

@@ -16,10 +16,11 @@ from webdyno.definitions.compatibility import settings_of
 from webdyno.judge.questions.races import gains_on_baseline
 from webdyno.judge.validity import used_s
 from webdyno.model.errors import UserError
-from webdyno.model.experiment import Experiment, Variant
+from webdyno.model.experiment import Experiment
 from webdyno.model.race import FEWEST_IN_RACE, HALVING, RANKING
 from webdyno.model.records import RoundRecord
 from webdyno.model.setting import Setting, SettingValue, TunedVariant, TuningStep
+from webdyno.model.variant import Variant
 from webdyno.run.folder import HEAD_FILE, RunFolder
 from webdyno.run.point import rng_of
 from webdyno.run.session import with_seed
