@@ -104,3 +104,27 @@ def ab(
         "",
     ]
     return "\n".join(lines) + "\n"
+
+
+def wrk(
+    *,
+    url: str = "http://192.0.2.7:8080/",
+    concurrency: int = 256,
+    requests: int = 1_000_000,
+    took: str = "10.00s",
+    mean: str = "2.50ms",
+    stdev: str = "1.10ms",
+    longest: str = "40.10ms",
+    size: int = 238,
+    rate: float = 100_000.0,
+    more: str = "",
+) -> str:
+    """Write what wrk prints."""
+    return (
+        f"Running 10s test @ {url}\n  4 threads and {concurrency} connections\n"
+        "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+        f"    Latency   {mean}   {stdev}   {longest}   75.02%\n"
+        "    Req/Sec    25.10k     1.10k   30.00k    70.00%\n"
+        f"  {requests} requests in {took}, {requests * size / 2**20:.2f}MB read\n{more}"
+        f"Requests/sec: {rate:.2f}\nTransfer/sec: {rate * size / 2**20:.2f}MB\n"
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from e2e.own import SERVER, commit, git
+from webdyno.definitions import Catalogue
+from webdyno.host.this_machine import Testbed
 
 if TYPE_CHECKING:  # it takes a while to import
     from playwright.sync_api import Browser
@@ -19,6 +21,16 @@ def browser() -> Iterator["Browser"]:
 
     with started() as chromium:
         yield chromium
+
+
+@pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    return Catalogue.load()
+
+
+@pytest.fixture(scope="session")
+def testbed() -> Testbed:
+    return Testbed()
 
 
 @pytest.fixture

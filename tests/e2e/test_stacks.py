@@ -1,6 +1,5 @@
 """Real servers: they start, answer rightly, fail with clear messages, and leave nothing behind."""
 
-import errno
 import json
 import os
 import shutil
@@ -24,26 +23,12 @@ import pytest
 from ordinary_user import NOBODY, SYSTEM_PYTHON, needs_ordinary_user
 from variants import further
 from webdyno.definitions import Catalogue
-from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
 from webdyno.host.workspace import home_folder
-from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
-from webdyno.stack import layout, ready
-from webdyno.stack.service import StackDied
 from webdyno.stack.starting import start_stack
 
 DRIVER = Path(__file__).parent / "driver.py"
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    return Catalogue.load()
-
-
-@pytest.fixture(scope="module")
-def testbed() -> Testbed:
-    return Testbed()
 
 
 def get(url: str) -> tuple[int, bytes]:
@@ -194,213 +179,6 @@ def _start_and_ask(catalogue: Catalogue, stack: str, name: str, folder: Path) ->
             status, body = get(running.url + site.ready_path)
             assert site.page(site.ready_path).matches(status, body)
     (folder / "said").write_text("it answered")
-
-
-def test_a_port_in_use_is_one_clear_message(
-    catalogue: Catalogue, testbed: Testbed, tmp_path: Path
-) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(
-            OperationError, match=f"port {port} is in use by .* choose another --port"
-        ):
-            start_stack(
-                catalogue.stack("nginx"),
-                {},
-                catalogue.site("static"),
-                folder=tmp_path,
-                testbed=testbed,
-                port=port,
-            )
-
-
-def own_service(folder: Path, stack: str, service: str, **replacements: str) -> Catalogue:
-    """A catalogue in which one service of a stack differs from webdyno's own."""
-    catalogue = Catalogue.load()
-    copy = folder / "services" / service
-    shutil.copytree(catalogue.services[service].folder, copy)
-    shutil.copytree(catalogue.stack(stack).folder, folder / "stacks" / stack)
-    for path in copy.iterdir():
-        text = path.read_text()
-        for old, new in replacements.items():
-            text = text.replace(old, new)
-        path.write_text(text)
-    return Catalogue.load([folder])
-
-
-def own_nginx(folder: Path, **replacements: str) -> Catalogue:
-    """A catalogue whose nginx differs from webdyno's own."""
-    return own_service(folder, "nginx", "nginx", **replacements)
-
-
-def test_a_missing_program_is_named_with_its_package(testbed: Testbed, tmp_path: Path) -> None:
-    own = own_nginx(tmp_path / "own", **{'command = ["nginx"]': 'command = ["nginx-of-mine"]'})
-    with pytest.raises(OperationError) as error:
-        start_stack(own.stack("nginx"), {}, own.site("static"), folder=tmp_path, testbed=testbed)
-    assert str(error.value) == (
-        "nginx isn't completely installed: there is no program nginx-of-mine; "
-        "on Debian and Ubuntu: apt-get install nginx"
-    )
-
-
-def test_a_database_that_refuses_to_start_is_told_with_its_log(
-    testbed: Testbed, tmp_path: Path
-) -> None:
-    stack = "nginx-phpfpm"
-    own = own_service(tmp_path / "own", stack, "mariadb", skip_name_resolve="no_such_option")
-    site = tmp_path / "own" / "sites" / "frontpage"
-    shutil.copytree(own.site("frontpage").folder, site)
-    own = Catalogue.load([tmp_path / "own"])
-    with pytest.raises(StackDied) as death:
-        start_stack(own.stack(stack), {}, own.site("frontpage"), folder=tmp_path, testbed=testbed)
-    assert str(death.value).startswith("MariaDB ended by itself with exit code")
-    assert any("no_such_option" in line for line in death.value.log_tail)
-
-
-def test_a_full_disk_is_one_clear_message(
-    catalogue: Catalogue, testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, *_: object, **__: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    monkeypatch.setattr(Path, "write_text", full)
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with pytest.raises(
-        OperationError, match=r"nginx can't be started: .*No space left .*; make room in /"
-    ):
-        start_stack(stack, {}, site, folder=tmp_path, testbed=testbed)
-
-
-def test_a_configuration_that_nginx_rejects_is_told_in_its_own_words(
-    testbed: Testbed, tmp_path: Path
-) -> None:
-    catalogue = own_nginx(tmp_path / "own", keepalive_requests="keepalive_reqests")
-    with pytest.raises(OperationError) as error:
-        start_stack(
-            catalogue.stack("nginx"),
-            {},
-            catalogue.site("static"),
-            folder=tmp_path / "kept",
-            testbed=testbed,
-        )
-    assert 'unknown directive "keepalive_reqests"' in str(error.value)
-    assert str(tmp_path / "kept" / "nginx") in str(error.value)
-    assert (tmp_path / "kept" / "nginx" / "nginx.conf").exists()
-
-
-def test_a_server_that_ends_at_once_is_told_with_its_log(testbed: Testbed, tmp_path: Path) -> None:
-    own = own_nginx(tmp_path / "own", check="check = [] #", daemon="daemon_ ")
-    stack, site = own.stack("nginx"), own.site("static")
-    with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
-    assert "nginx ended by itself with exit code 1; the end of its log" in str(death.value)
-    assert any("unknown directive" in line for line in death.value.log_tail)
-    assert death.value.service == "nginx"
-
-
-def test_a_server_that_goes_into_the_background_is_told_why_it_has_to_end(
-    testbed: Testbed, tmp_path: Path
-) -> None:
-    own = own_nginx(tmp_path / "own", **{"daemon off;": ""})
-    stack, site = own.stack("nginx"), own.site("static")
-    with pytest.raises(StackDied, match=r"nginx went into the background: .*daemon off;"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
-
-
-def test_a_daemon_that_answers_before_its_start_command_ends(
-    testbed: Testbed, tmp_path: Path
-) -> None:
-    script = "{{ needs.binary }} -e stderr -c {{ server.folder }}/nginx.conf; sleep 0.2"
-    start = f'\nstart = ["/bin/sh", "-c", "{script}"]\n#'
-    own = own_nginx(tmp_path / "own", **{"daemon off;": "", "\nstart =": start})
-    stack, site = own.stack("nginx"), own.site("static")
-    with pytest.raises(StackDied, match="nginx went into the background"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
-
-
-def test_an_answer_of_somebody_elses_server_is_no_start(
-    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalogue = Catalogue.load()
-    site = catalogue.site("static")
-    own = own_nginx(tmp_path / "own", **{"\nstart =": '\nstart = ["sleep", "60"]\n#'})
-    with start_stack(
-        catalogue.stack("nginx"), {}, site, folder=tmp_path / "theirs", testbed=testbed
-    ) as theirs:
-        monkeypatch.setattr(layout, "free_port", lambda *_: theirs.port)
-        monkeypatch.setattr(ready, "START_WITHIN_S", 0.5)
-        with pytest.raises(StackDied, match="in time"):
-            start_stack(own.stack("nginx"), {}, site, folder=tmp_path / "kept", testbed=testbed)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.parametrize("how", ["program", "interpreter"])
-def test_a_program_that_the_servers_user_cannot_reach(
-    testbed: Testbed, tmp_path: Path, open_folder: Path, how: str
-) -> None:
-    private = open_folder / "private"
-    private.mkdir(mode=0o700)
-    program = private / "gunicorn" if how == "program" else open_folder / "gunicorn"
-    program.write_text(f"#!{private}/python\n" if how == "interpreter" else "#!/bin/sh\n")
-    program.chmod(0o755)
-    start = f'start = ["{program}"]\ncheck = []\n#'
-    own = own_nginx(tmp_path / "own", **{"start =": start, "check =": "#"})
-    stack, site = own.stack("nginx"), own.site("static")
-    with pytest.raises(StackDied) as death:
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
-    assert f"may not enter the folder {private}" in str(death.value)
-    assert testbed.user
-    assert f"{testbed.user.name}, as whom servers run" in str(death.value)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_root_writes_no_logs_where_the_servers_user_could_lead_them_astray(
-    catalogue: Catalogue, testbed: Testbed, open_folder: Path
-) -> None:
-    open_folder.chmod(0o777)
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with pytest.raises(OperationError, match=r"can change .*; root writes its logs .* --output"):
-        start_stack(stack, {}, site, folder=open_folder / "run", testbed=testbed)
-    assert list(open_folder.iterdir()) == []
-
-
-def test_a_server_that_never_listens_is_stopped_and_told(
-    testbed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("webdyno.stack.ready.START_WITHIN_S", 0.3)
-    catalogue = own_nginx(tmp_path / "own", **{"listen {{ server.host }}:": "listen 127.0.0.2:"})
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with pytest.raises(StackDied, match=r"has not answered http.*hello.txt in time"):
-        start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed)
-
-
-def test_a_server_that_dies_later_is_noticed(
-    catalogue: Catalogue, testbed: Testbed, tmp_path: Path
-) -> None:
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path, testbed=testbed) as running:
-        process = running.services()["nginx"].process
-        assert isinstance(process, ServerProcess)
-        os.kill(process.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while process.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        with pytest.raises(StackDied, match="nginx ended by itself with signal 9"):
-            running.check_alive()
-
-
-def test_a_wrong_answer_counts_as_started(testbed: Testbed, tmp_path: Path) -> None:
-    """The pre-flight check will say what is wrong with the response."""
-    catalogue = own_nginx(tmp_path / "own", **{"root {{ site.root }}": "root /nowhere"})
-    stack, site = catalogue.stack("nginx"), catalogue.site("static")
-    with start_stack(stack, {}, site, folder=tmp_path / "kept", testbed=testbed) as running:
-        with pytest.raises(urllib.error.HTTPError) as refusal:
-            get(running.url + "/hello.txt")
-        assert refusal.value.code == 404
-        refusal.value.close()
 
 
 def test_files_that_live_as_long_as_a_stack_are_safe_in_a_shared_folder() -> None:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from run import cheats
+from run.honest import Honest, served
 from variants import further
 from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
@@ -59,10 +60,10 @@ def filled(server: Filled) -> Filled:
     return server
 
 
-def keeps(rule: Rule, kind: type[cheats.Honest], filled: Filled) -> None:
+def keeps(rule: Rule, kind: type[Honest], filled: Filled) -> None:
     with (
         psycopg.connect(filled.url, autocommit=True) as connection,
-        cheats.served(kind(connection)) as address,
+        served(kind(connection)) as address,
         Conversation(address, "http", 10.0) as client,
     ):
         RULES[rule](CheckedProgram(client, filled.database))
@@ -70,7 +71,7 @@ def keeps(rule: Rule, kind: type[cheats.Honest], filled: Filled) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_an_honest_program_keeps_it(rule: Rule, filled: Filled) -> None:
-    keeps(rule, cheats.Honest, filled)
+    keeps(rule, Honest, filled)
 
 
 CHEATS: list[object] = [
@@ -116,6 +117,6 @@ CHEATS: list[object] = [
 
 
 @pytest.mark.parametrize(("rule", "kind", "told"), CHEATS)
-def test_a_cheat_is_found(rule: Rule, kind: type[cheats.Honest], told: str, filled: Filled) -> None:
+def test_a_cheat_is_found(rule: Rule, kind: type[Honest], told: str, filled: Filled) -> None:
     with pytest.raises(BrokenRule, match=told):
         keeps(rule, kind, filled)
