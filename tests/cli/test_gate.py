@@ -1,7 +1,6 @@
 """`webdyno gate`: what is tolerated, what needs no measurement, and what CI finds afterwards."""
 
 import os
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from e2e.own import commit, git
 from judge.histories import history_of
 from webdyno.cli import run_command_line
 from webdyno.cli.flags import RunFlags
@@ -29,16 +29,28 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("GITHUB_STEP_SUMMARY", "GITHUB_ACTIONS"):
         monkeypatch.delenv(name, raising=False)
-    git("init", "--quiet", "--initial-branch=main", ".")
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", ".")
     (tmp_path / "app.py").write_text("print()\n")
     (tmp_path / "README.md").write_text("An app.\n")
-    git("add", "--all")
-    git("-c", "user.name=n", "-c", "user.email=n@example.org", "commit", "--quiet", "-m", "first")
+    commit(tmp_path)
     return tmp_path
 
 
-def git(*words: str) -> None:
-    subprocess.run(["git", *words], check=True)
+@pytest.fixture
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:
+    """The experiments that would be measured: nothing is."""
+    wanted: list[Experiment] = []
+
+    def measured(_: str, experiment: Experiment, *__: object) -> None:
+        wanted.append(experiment)
+        raise OperationError("enough is known")
+
+    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
+    return wanted
+
+
+ASKED = ("gate", "--base=nginx", "--head=apache-event", "--site=static")
+"""For what needs no revisions."""
 
 
 def test_limits_that_are_given_stand_for_all() -> None:
@@ -163,26 +175,18 @@ def test_requests_that_are_wrong_are_refused_by_their_line(
 
 
 def test_a_file_of_requests_says_which_endpoints_there_are(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    repository: Path, wanted: list[Experiment], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the place of those of webdyno.toml."""
-    seen: list[Experiment] = []
-
-    def measured(_: str, experiment: Experiment, *__: object) -> None:
-        seen.append(experiment)
-        raise OperationError("enough is known")
-
-    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
     (repository / "webdyno.toml").write_text('[app]\nstart = "x"\n[[requests]]\npath = "/old"\n')
     (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
-    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
-    assert run_command_line([*asked, "--traffic=new.http"]) == Exit.FAILED
-    assert run_command_line([*asked, "--traffic=curl http://localhost/three"]) == Exit.FAILED
+    assert run_command_line([*ASKED, "--traffic=new.http"]) == Exit.FAILED
+    assert run_command_line([*ASKED, "--traffic=curl http://localhost/three"]) == Exit.FAILED
     assert capsys.readouterr().err.count("enough is known") == 2
-    assert [it.path for it in seen[0].requests] == ["/one", "/two"]
-    assert len(seen[0].factors["endpoint"]) == 2
-    assert [it.path for it in seen[1].requests] == ["/three"]
-    assert run_command_line([*asked, "--traffic=new.http", "--path=/"]) == Exit.USER_ERROR
+    assert [it.path for it in wanted[0].requests] == ["/one", "/two"]
+    assert len(wanted[0].factors["endpoint"]) == 2
+    assert [it.path for it in wanted[1].requests] == ["/three"]
+    assert run_command_line([*ASKED, "--traffic=new.http", "--path=/"]) == Exit.USER_ERROR
     assert "leave it out" in capsys.readouterr().err
 
 
@@ -193,13 +197,12 @@ def test_a_file_that_is_no_history_is_refused_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.json").write_text('{"format": 1}')
     os.mkfifo(tmp_path / "pipe")
-    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
     for name, said in (
         ("old.json", "old.json:1: is no gate that webdyno added"),
         ("pipe", "--history: pipe is not a regular file"),
         (".", "--history: . is not a regular file"),
     ):
-        assert run_command_line([*asked, "--history", name]) == Exit.USER_ERROR
+        assert run_command_line([*ASKED, "--history", name]) == Exit.USER_ERROR
         assert said in capsys.readouterr().err
     assert run_command_line(["gate", "--bisect=a..b", "--history=new.jsonl"]) == Exit.USER_ERROR
     assert "omit it" in capsys.readouterr().err
@@ -227,40 +230,24 @@ def test_a_history_is_shown_and_drawn(
 
 
 def test_one_of_the_requests_can_be_asked_about_alone(
-    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    repository: Path, wanted: list[Experiment], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen: list[Experiment] = []
-
-    def measured(_: str, experiment: Experiment, *__: object) -> None:
-        seen.append(experiment)
-        raise OperationError("enough is known")
-
-    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
     (repository / "new.http").write_text("GET /one\n\n###\nGET /two\n")
-    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static"]
-    assert run_command_line([*asked, "--traffic=new.http", "--endpoint=/two"]) == Exit.FAILED
-    assert seen[0].factors == {"endpoint": ["/two"]}
-    assert run_command_line([*asked, "--traffic=new.http", "--endpoint=/too"]) == Exit.USER_ERROR
+    assert run_command_line([*ASKED, "--traffic=new.http", "--endpoint=/two"]) == Exit.FAILED
+    assert wanted[0].factors == {"endpoint": ["/two"]}
+    assert run_command_line([*ASKED, "--traffic=new.http", "--endpoint=/too"]) == Exit.USER_ERROR
     assert "--endpoint /too: no request is called so; did you mean /two" in capsys.readouterr().err
-    assert run_command_line([*asked, "--endpoint=/two"]) == Exit.USER_ERROR
+    assert run_command_line([*ASKED, "--endpoint=/two"]) == Exit.USER_ERROR
     assert "--endpoint /two: no request is called so" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("repository")
 def test_a_gate_that_confirms_has_half_of_the_time_for_each_measurement(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: list[Experiment],
 ) -> None:
-    seen: list[Experiment] = []
-
-    def measured(_: str, experiment: Experiment, *__: object) -> None:
-        seen.append(experiment)
-        raise OperationError("enough is known")
-
-    monkeypatch.setattr("webdyno.lab.measure.measure_anew", measured)
-    assert repository.exists()
-    asked = ["gate", "--base=nginx", "--head=apache-event", "--site=static", "--time=4m"]
-    run_command_line([*asked, "--confirm"])
-    run_command_line(asked)
-    confirming, plain = seen
+    run_command_line([*ASKED, "--time=4m", "--confirm"])
+    run_command_line([*ASKED, "--time=4m"])
+    confirming, plain = wanted
     assert confirming.measure.budget_s == 120
     assert plain.measure.budget_s == 240
     assert confirming.gate

@@ -5,22 +5,17 @@ from pathlib import Path
 import pytest
 
 from builders import SimulatedVariant, simulated_run
+from cli.elsewhere import kept_run, project, resolved
 from e2e.commands import webdyno_here
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.definitions import Catalogue, Draft
-from webdyno.definitions.toml_file import TomlFile
 from webdyno.lab import measure
 from webdyno.lab.consent import refuse_other_machines
 from webdyno.lab.dispatch import begin_folder
-from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment
 from webdyno.model.service import Need
 from webdyno.model.stack import Stack
-from webdyno.run.folder import RunFolder
-from webdyno.run.repeat import keep_for_repeating
 
 CALLER = at_terminal(RunFlags(yes=True))
 AGREED = at_terminal(RunFlags(loads_other_machines=True))
@@ -41,20 +36,12 @@ variants.b.stack = "conf:nginx:here.conf"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "other.conf").write_text(SITE)
-    (tmp_path / "here.conf").write_text(HERE)
-    (tmp_path / "mine.toml").write_text(EXPERIMENT)
-    return tmp_path
-
-
-def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
-    draft = Draft.of(TomlFile(folder / "mine.toml"), [])
-    return checked_with_own(draft, Catalogue.load(), folder, CALLER)
+    files = {"other.conf": SITE, "here.conf": HERE, "mine.toml": EXPERIMENT}
+    return project(tmp_path, files, monkeypatch)
 
 
 def stacks(folder: Path, *variants: str) -> list[Stack]:
-    experiment, catalogue = resolved(folder)
+    experiment, catalogue = resolved(folder, CALLER)
     return [catalogue.stack(experiment.variants[name].stack) for name in variants]
 
 
@@ -87,10 +74,7 @@ def test_whose_requests_stay_here_asks_nothing(folder: Path) -> None:
 def test_a_run_that_began_with_the_flag_asks_for_it_anew(
     folder: Path, words: tuple[str, ...]
 ) -> None:
-    experiment, catalogue = resolved(folder)
-    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
-    RunFolder.create(folder / "run", head.model_copy(update={"experiment": experiment})).close()
-    keep_for_repeating(folder / "run", experiment, catalogue)
+    kept_run(folder, CALLER)
     kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
     done = webdyno_here(*words, *kept, "--yes", folder=folder)
     assert done.returncode == Exit.USER_ERROR
@@ -100,7 +84,7 @@ def test_a_run_that_began_with_the_flag_asks_for_it_anew(
 def test_it_is_asked_before_anything_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[Need]] = []
     monkeypatch.setattr(measure, "provide", lambda *it: asked.append(list(it[2])))
-    experiment, catalogue = resolved(folder)
+    experiment, catalogue = resolved(folder, CALLER)
     with pytest.raises(UserError, match="load them"):
         measure.measure_anew("mine", experiment, catalogue, folder / "out", CALLER)
     assert not asked
@@ -112,7 +96,7 @@ def test_no_file_can_say_so(folder: Path, key: str) -> None:
     with (folder / "mine.toml").open("a") as file:
         file.write(f"{key} = true\n")
     with pytest.raises(UserError, match="loads_other_machines"):
-        resolved(folder)
+        resolved(folder, CALLER)
 
 
 def test_many_hosts_never_load_another_machine(
@@ -123,7 +107,7 @@ def test_many_hosts_never_load_another_machine(
     refuse_other_machines(stacks(folder, "a"), CALLER)
     head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
     with pytest.raises(UserError, match="load them"):
-        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), CALLER)
+        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder, CALLER), CALLER)
     assert not (folder / "fleet").exists()
     flag = "--loads-other-machines"
     done = webdyno_here("run", "mine.toml", "--replicates=2", flag, "--yes", folder=folder)

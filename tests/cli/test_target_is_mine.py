@@ -7,26 +7,23 @@ from mcp.client import Client
 from starlette.testclient import TestClient
 
 from builders import SimulatedVariant, simulated_run
+from cli.elsewhere import kept_run, project, resolved
 from e2e.commands import webdyno_here
 from e2e.own import commit, git
 from e2e.test_mcp import with_client
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.definitions import Catalogue, Draft
-from webdyno.definitions.toml_file import TomlFile
+from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.lab.dispatch import begin_folder
-from webdyno.lab.systems import checked_with_own
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
-from webdyno.model.experiment import Experiment
 from webdyno.model.service import Own
-from webdyno.run.folder import RunFolder
-from webdyno.run.repeat import keep_for_repeating
 from webdyno.stack.starting import start_stack
 from webdyno.ui import Starter, make_app
 from webdyno.ui.runs import Runs
 
+CALLER = at_terminal(RunFlags())
 ELSEWHERE, HERE = "url:http://198.51.100.1:8001", "url:http://127.0.0.1:8002"
 EXPERIMENT = f"""
 title = "Mine"
@@ -40,14 +37,7 @@ variants.b.stack = "{HERE}"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    (tmp_path / "mine.toml").write_text(EXPERIMENT)
-    return tmp_path
-
-
-def resolved(folder: Path) -> tuple[Experiment, Catalogue]:
-    draft = Draft.of(TomlFile(folder / "mine.toml"), [])
-    return checked_with_own(draft, Catalogue.load(), folder, at_terminal(RunFlags()))
+    return project(tmp_path, {"mine.toml": EXPERIMENT}, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +114,7 @@ def test_a_tool_for_agents_cannot_vouch(folder: Path) -> None:
 
 
 def test_what_nobody_was_asked_about_is_not_loaded(folder: Path) -> None:
-    experiment, catalogue = resolved(folder)
+    experiment, catalogue = resolved(folder, CALLER)
     stack = catalogue.stack(experiment.variants["a"].stack)
     kept = folder / "kept"
     with pytest.raises(UserError, match=r"nobody vouches for 198\.51\.100\.1:8001"):
@@ -134,10 +124,7 @@ def test_what_nobody_was_asked_about_is_not_loaded(folder: Path) -> None:
 
 @pytest.mark.parametrize("words", [("resume", "run"), ("run", "run/experiment.toml")])
 def test_neither_a_run_nor_its_catalogue_vouches(folder: Path, words: tuple[str, ...]) -> None:
-    experiment, catalogue = resolved(folder)
-    head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
-    RunFolder.create(folder / "run", head.model_copy(update={"experiment": experiment})).close()
-    keep_for_repeating(folder / "run", experiment, catalogue)
+    kept_run(folder, CALLER)
     kept = ("--catalog", "run/catalog") if words[0] == "run" else ()
     done = webdyno_here(*words, *kept, "--yes", folder=folder)
     assert done.returncode == Exit.USER_ERROR
@@ -149,14 +136,14 @@ def test_no_file_can_say_so(folder: Path, key: str) -> None:
     with (folder / "mine.toml").open("a") as file:
         file.write(f"{key} = true\n")
     with pytest.raises(UserError, match="target_is_mine"):
-        resolved(folder)
+        resolved(folder, CALLER)
 
 
 def test_many_hosts_never_load_another_machine(folder: Path) -> None:
     head = simulated_run({"a": SimulatedVariant(), "b": SimulatedVariant()}, rounds=1).head
     vouched = at_terminal(RunFlags(target_is_mine=True))
     with pytest.raises(UserError, match="another machine than this one"):
-        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder), vouched)
+        begin_folder(folder / "fleet/fleet.json", head, *resolved(folder, CALLER), vouched)
     assert not (folder / "fleet").exists()
 
 

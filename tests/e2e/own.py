@@ -32,7 +32,7 @@ def git(folder: Path, *words: str) -> str:
     done = subprocess.run(
         ["git", "-C", folder, *name, *words], check=True, capture_output=True, text=True
     )
-    return done.stdout
+    return done.stdout.strip()
 
 
 def commit(folder: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from e2e.commands import (
     webdyno,
     webdyno_here,
 )
+from e2e.own import commit, git
 from webdyno.lab.history import read_history
 from webdyno.model.exit_codes import Exit
 from webdyno.model.records import SlotRecord
@@ -68,11 +68,6 @@ connections = 4
 """
 
 
-def git(folder: Path, *words: str) -> None:
-    named = ("-c", "user.name=n", "-c", "user.email=n@example.org")
-    subprocess.run(["git", "-C", folder, *named, *words], check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Three revisions: as it is, documentation only, one endpoint much slower."""
@@ -89,8 +84,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def _commit(folder: Path, tag: str) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "-m", tag)
+    commit(folder)
     git(folder, "tag", tag)
 
 

@@ -2,22 +2,16 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from e2e.commands import FEW, QUICK, left_behind, run_rounds, statuses, webdyno, webdyno_here
-from e2e.own import SERVER
+from e2e.own import SERVER, commit, git
 from variants import further
 from webdyno.model.exit_codes import Exit
 from webdyno.run.folder import RunFolder
-
-
-def git(folder: Path, *words: str) -> None:
-    named = ("-c", "user.name=n", "-c", "user.email=n@example.org")
-    subprocess.run(["git", "-C", folder, *named, *words], check=True, capture_output=True)
 
 
 def repository(folder: Path, files: dict[str, str]) -> None:
@@ -27,8 +21,7 @@ def repository(folder: Path, files: dict[str, str]) -> None:
     for name, text in {**ignored, **files}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message=start")
+    commit(folder)
 
 
 @pytest.mark.measures

@@ -37,7 +37,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert (inside / "run/slots.jsonl").is_file()
     assert git(repository, "status", "--porcelain").replace("?? inside/\n", "") == before
     kept = json.loads((inside / "run/run.json").read_text())["versions"]
-    head = git(repository, "rev-parse", "--short=10", "HEAD").strip()
+    head = git(repository, "rev-parse", "--short=10", "HEAD")
     assert kept["main"] == {"web": head}
     assert kept["working tree"]["web"].endswith(" with changes")
     shutil.rmtree(inside / "run")

@@ -1,11 +1,12 @@
 """Which commit made it worse: the walk between a good and a bad commit, on real repositories."""
 
-import subprocess
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from e2e.own import git
 from webdyno.lab.bisect import Bisection, bisect, bisection_document
 from webdyno.lab.caller import Caller
 from webdyno.model.errors import OperationError, UserError
@@ -14,23 +15,21 @@ from webdyno.report.terminal import document_text
 from webdyno.revisions.repository import Repository
 
 
-def git(folder: Path, *words: str) -> str:
-    named = ("-c", "user.name=a", "-c", "user.email=a@b")
-    done = subprocess.run(
-        ["git", "-C", folder, *named, *words], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-@pytest.fixture
-def commits(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository of nine commits, the oldest first; each is a file more."""
-    git(tmp_path, "init", "-q", "-b", "main")
+    folder = tmp_path_factory.mktemp("commits")
+    git(folder, "init", "-q", "-b", "main")
     for number in range(9):
-        (tmp_path / f"file-{number}").touch()
-        git(tmp_path, "add", ".")
-        git(tmp_path, "commit", "-q", "-m", f"commit {number}")
-    return git(tmp_path, "rev-list", "--reverse", "HEAD").split()
+        (folder / f"file-{number}").touch()
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", f"commit {number}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def commits(home: Path) -> list[str]:
+    return git(home, "rev-list", "--reverse", "HEAD").split()
 
 
 def found(
@@ -59,9 +58,9 @@ def worse_from(
 
 @pytest.mark.parametrize("first", range(1, 9))
 def test_the_first_bad_commit_is_found_with_few_gates(
-    tmp_path: Path, commits: list[str], first: int
+    home: Path, commits: list[str], first: int
 ) -> None:
-    result = found(tmp_path, worse_from(commits, first))
+    result = found(home, worse_from(commits, first))
     assert [it.hash for it in result.suspects] == [commits[first]]
     assert result.answer is GateAnswer.FAIL
     assert len(result.tried) <= 4
@@ -72,10 +71,10 @@ def test_the_first_bad_commit_is_found_with_few_gates(
     assert f"commit {first}" in text
 
 
-def test_commits_that_cannot_be_measured_are_left_out(tmp_path: Path, commits: list[str]) -> None:
-    around = found(tmp_path, worse_from(commits, 7, broken=[3, 4]))
+def test_commits_that_cannot_be_measured_are_left_out(home: Path, commits: list[str]) -> None:
+    around = found(home, worse_from(commits, 7, broken=[3, 4]))
     assert [it.hash for it in around.suspects] == [commits[7]]
-    among = found(tmp_path, worse_from(commits, 4, broken=[3, 4]))
+    among = found(home, worse_from(commits, 4, broken=[3, 4]))
     assert {it.hash for it in among.suspects} == set(commits[3:6])
     assert among.answer is GateAnswer.INCONCLUSIVE
     assert "one of 3" in among.headline
@@ -85,15 +84,16 @@ def test_commits_that_cannot_be_measured_are_left_out(tmp_path: Path, commits: l
 
 
 def test_where_the_end_is_not_worse_there_is_nothing_to_find(
-    tmp_path: Path, commits: list[str]
+    home: Path, commits: list[str]
 ) -> None:
-    result = found(tmp_path, worse_from(commits, 99))
+    result = found(home, worse_from(commits, 99))
     assert (result.answer, len(result.tried)) == (GateAnswer.PASS, 1)
-    unclear = found(tmp_path, lambda _: GateAnswer.INCONCLUSIVE)
+    unclear = found(home, lambda _: GateAnswer.INCONCLUSIVE)
     assert (unclear.answer, len(unclear.tried)) == (GateAnswer.INCONCLUSIVE, 1)
 
 
-def test_a_merged_branch_is_searched(tmp_path: Path, commits: list[str]) -> None:
+def test_a_merged_branch_is_searched(tmp_path: Path, home: Path, commits: list[str]) -> None:
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
     git(tmp_path, "checkout", "-q", "-b", "side", commits[4])
     for number in range(4):
         (tmp_path / f"side-{number}").touch()
@@ -112,7 +112,7 @@ def test_a_merged_branch_is_searched(tmp_path: Path, commits: list[str]) -> None
 
 
 @pytest.mark.parametrize("between", ["HEAD", "..HEAD", "HEAD~2..", "HEAD~2...HEAD", "HEAD..HEAD"])
-def test_what_is_no_range_is_refused(tmp_path: Path, commits: list[str], between: str) -> None:
+def test_what_is_no_range_is_refused(home: Path, commits: list[str], between: str) -> None:
     assert commits
     with pytest.raises(UserError, match=r"--bisect"):
-        found(tmp_path, worse_from(commits, 1), between)
+        found(home, worse_from(commits, 1), between)
