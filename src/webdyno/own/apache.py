@@ -82,9 +82,9 @@ def _has(lines: list[Line], name: str) -> bool:
 def _pairs_to_replace(request: RelocationRequest, lines: list[Line]) -> bool:
     """Whether there is a certificate or key that the server couldn't read."""
     named = [
-        apache_directives.first_word(found[3] or "")[0].strip('"')
+        apache_directives.first_word(match[3] or "")[0].strip('"')
         for line in lines
-        if (found := _LINE.match(line.text)) and found[2].lower() in OURS_INSTEAD
+        if (match := _LINE.match(line.text)) and match[2].lower() in OURS_INSTEAD
     ]
     return not all(map(request.may_read, named))
 
@@ -121,13 +121,13 @@ class _Mover:
         self.has_root = False
 
     def line(self, line: Line) -> Iterator[Line]:
-        if found := HOST_BEGIN.match(line.text):
-            self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {found[2]}>")
-            yield Line(f"{found[1]}<VirtualHost *:{PORT}>", line.origin)
-        elif found := _LINE.match(line.text):
-            new = self._directive(found[2], (found[3] or "").strip())
+        if match := HOST_BEGIN.match(line.text):
+            self.changes.append(f"<VirtualHost *:$PORT>, not <VirtualHost {match[2]}>")
+            yield Line(f"{match[1]}<VirtualHost *:{PORT}>", line.origin)
+        elif match := _LINE.match(line.text):
+            new = self._directive(match[2], (match[3] or "").strip())
             if new is not None:
-                yield Line(found[1] + new, line.origin)
+                yield Line(match[1] + new, line.origin)
         else:
             yield Line(self._section(line.text), line.origin)
 
@@ -149,10 +149,10 @@ class _Mover:
             self.changes.append(f"excluded: {written} ({why})")
             return None
         if lower == "listen":
-            here = f"Listen {HOST}:$PORT"
+            listens = f"Listen {HOST}:$PORT"
             left = f"excluded: {written} (another port is measured)"
             is_measured = port_of(words.split()[0] if words else "") == self.port
-            self.changes.append(f"{here}, not {written}" if is_measured else left)
+            self.changes.append(f"{listens}, not {written}" if is_measured else left)
             return None
         if lower == "serverroot":
             return None  # it is said when it is started
@@ -166,8 +166,8 @@ class _Mover:
         if lower == "documentroot" and self.request.root:
             self.has_root = True
             return self._changed(f'{name} "{self.request.root}"', written)
-        if said := apache_directives.program_of(lower, words):
-            self.changes.append(f"runs {said}, as {written} says")
+        if program := apache_directives.program_of(lower, words):
+            self.changes.append(f"runs {program}, as {written} says")
         after = apache_directives.moved_directive(lower, name, words, self.reader, self.folders)
         return written if after in {None, written} else self._changed(str(after), written)
 
@@ -204,16 +204,16 @@ def _loaded(
     Raise UserError where this machine lacks a module, and where files would be sent as their
     source.
     """
-    there = [plain_module(found[2]) for line in lines if (found := _LOAD.match(line.text))]
+    loaded_modules = [plain_module(match[2]) for line in lines if (match := _LOAD.match(line.text))]
     head: list[str] = []
     if is_part:
-        more = apache_modules.needed(lines, reader.request.protocol, there)
+        more = apache_modules.needed(lines, reader.request.protocol, loaded_modules)
         head = [text for module in more for text in _load(module)]
         if more:
-            why = "its directives need them" if there else "there is no LoadModule"
+            why = "its directives need them" if loaded_modules else "there is no LoadModule"
             changes.append(f"the modules {', '.join(more)} ({why})")
-        there += more
-    apache_modules.refuse_unserved(lines, there)
+        loaded_modules += more
+    apache_modules.refuse_unserved(lines, loaded_modules)
     return head, list(_from_here(lines, reader, changes))
 
 
@@ -230,11 +230,11 @@ def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> It
     lacking: dict[str, str] = {}
     elsewhere: list[str] = []
     for line in lines:
-        found = _LOAD.match(line.text)
-        if not found:
+        match = _LOAD.match(line.text)
+        if not match:
             yield line
             continue
-        indent, name, path = found.groups()
+        indent, name, path = match.groups()
         module = plain_module(name)
         if module in NOT_HERE:
             changes.append(f"excluded: {line.text.strip()} ({NOT_HERE[module]})")
@@ -256,5 +256,5 @@ def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> It
 
 
 def _is_of_this_machine(file: Path) -> bool:
-    there = folder()
-    return there is not None and file.resolve().is_relative_to(there.resolve())
+    modules = folder()
+    return modules is not None and file.resolve().is_relative_to(modules.resolve())

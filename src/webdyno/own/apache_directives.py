@@ -88,8 +88,8 @@ _TARGET = re.compile(
 
 def first_word(words: str) -> tuple[str, str]:
     """Split the first word off, which may be in quotes."""
-    found = _WORD.match(words)
-    return (found[1], words[found.end() :]) if found else (words, "")
+    match = _WORD.match(words)
+    return (match[1], words[match.end() :]) if match else (words, "")
 
 
 def why_excluded(lower: str, words: str) -> str | None:
@@ -101,10 +101,10 @@ def why_excluded(lower: str, words: str) -> str | None:
 
 def program_of(lower: str, words: str) -> str | None:
     """Name the program that a directive has the server run, or the code that it loads."""
-    if lower == "rewritemap" and (found := re.search(r"\bprg:(\S.*)", words)):
-        return found[1].strip('"')
-    if lower == "extfilterdefine" and (found := re.search(r'\bcmd=("[^"]*"|\S+)', words)):
-        return found[1].strip('"')
+    if lower == "rewritemap" and (match := re.search(r"\bprg:(\S.*)", words)):
+        return match[1].strip('"')
+    if lower == "extfilterdefine" and (match := re.search(r'\bcmd=("[^"]*"|\S+)', words)):
+        return match[1].strip('"')
     if lower == "loadfile":
         return first_word(words)[0].strip('"')
     return None
@@ -140,10 +140,10 @@ def _with_file(name: str, words: str, file: Path) -> str | None:
 
 def moved_section(text: str, reader: ApacheLines) -> str:
     """Give a `<Directory>` with a whole path."""
-    found = _SECTION.match(text)
-    if not found or found[2].startswith("/") or "*" in found[2]:
+    match = _SECTION.match(text)
+    if not match or match[2].startswith("/") or "*" in match[2]:
         return text
-    return f'{found[1]}"{_whole(found[2], reader)}"{found[3]}'
+    return f'{match[1]}"{_whole(match[2], reader)}"{match[3]}'
 
 
 def refuse_missing_includes(lines: list[Line], reader: ApacheLines) -> None:
@@ -153,15 +153,15 @@ def refuse_missing_includes(lines: list[Line], reader: ApacheLines) -> None:
             raise reader.missing[line.origin]
 
 
-def _with_path(words: str, at: int, reader: ApacheLines) -> str:
+def _with_path(words: str, index: int, reader: ApacheLines) -> str:
     """Give words whose path begins at the root."""
-    found = list(_WORD.finditer(words))
-    if len(found) <= at:
+    found_words = list(_WORD.finditer(words))
+    if len(found_words) <= index:
         return words
-    path = found[at][1].strip('"')
+    path = found_words[index][1].strip('"')
     if not path or path.startswith(("/", "$", "@")):
         return words
-    start, end = found[at].span(1)
+    start, end = found_words[index].span(1)
     return f'{words[:start]}"{_whole(path, reader)}"{words[end:]}'
 
 
@@ -173,8 +173,8 @@ def _whole(path: str, reader: ApacheLines) -> Path:
 
 def passed_on(line: Line) -> Iterator[PassedOn]:
     """Give whom a line names; as it is written where only a request tells."""
-    if found := _LINE.match(line.text):
-        for host in _hosts(found[1].lower(), found[2]):
+    if match := _LINE.match(line.text):
+        for host in _hosts(match[1].lower(), match[2]):
             yield PassedOn(host, line.origin)
 
 
@@ -184,9 +184,9 @@ def _hosts(name: str, words: str) -> Iterator[str]:
     elif name in HANDLERS:
         yield from _of_handler(name, words)
     elif name in ASKED:
-        yield from (_host(word) for at in _URLS.findall(words) for word in at.split())
+        yield from (_host(word) for urls in _URLS.findall(words) for word in urls.split())
     elif name in REMOTE_CACHES:
-        yield from (_host(part) for at in _CACHE.findall(words) for part in at.split(","))
+        yield from (_host(part) for urls in _CACHE.findall(words) for part in urls.split(","))
     elif name in IN_OTHER_FILES:
         yield f"what {words} says"
     elif name in AMONG_WORDS:
@@ -205,9 +205,9 @@ def _of_target(words: Sequence[str]) -> Iterator[str]:
     """Give the hosts of URLs; of a balancer and a socket none, and else what tells of a host."""
     if any(word == "!" or _BY_SOCKET.match(word) for word in words):
         return
-    found = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
-    yield from (host for scheme, host in found if scheme != "balancer")
-    if not found:
+    targets = [(word[1].lower(), _host(word[2])) for word in map(_URL.match, words) if word]
+    yield from (host for scheme, host in targets if scheme != "balancer")
+    if not targets:
         yield from [word for word in words if not _OPTION.match(word)][-1:]
 
 
@@ -215,33 +215,33 @@ def _plain(words: str) -> list[str]:
     return [word.strip('"') for word in _QUOTED_OR_PLAIN.findall(words)]
 
 
-def _host(at: str) -> str:
+def _host(address: str) -> str:
     """Give the host of `user@host:port`, without its port."""
-    host = at if at.startswith("@") else at.rpartition("@")[2]
-    found = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
-    return found[1] if found else host
+    host = address if address.startswith("@") else address.rpartition("@")[2]
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*)(?::.*)?", host)
+    return match[1] if match else host
 
 
 def line_to_backends(backends: Backends, line: Line) -> Line:
     """Give a line with the addresses of backends in the place of hosts that they answer for."""
-    found = _LINE.match(line.text)
-    leads = (found and found[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
+    parts = _LINE.match(line.text)
+    leads = (parts and parts[1].lower() in LEADING) or _PROXY_SECTION.match(line.text)
     if not leads:
         return line
     return line._replace(text=_TARGET.sub(lambda match: _instead(match, backends), line.text))
 
 
-def _instead(found: re.Match[str], backends: Backends) -> str:
-    scheme = found["scheme"].lower()
+def _instead(match: re.Match[str], backends: Backends) -> str:
+    scheme = match["scheme"].lower()
     if scheme == "balancer":
-        return found[0]
-    if found["socket"]:
-        address = backends.of_socket(found["socket"])
+        return match[0]
+    if match["socket"]:
+        address = backends.of_socket(match["socket"])
     else:
-        port = int(found["port"]) if found["port"] else PORTS.get(scheme)
-        address = backends.of_host(found["host"], port)
+        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
+        address = backends.of_host(match["host"], port)
     if address is None:
-        return found[0]
+        return match[0]
     if address.socket:
         return f"unix:{address.socket}|{scheme}://localhost"
     return f"{scheme}://{address.text}"

@@ -94,14 +94,14 @@ class ApacheLines:
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
         for text, origin in _joined(self.request.files.lines(file, named, depth)):
-            if found := _CONDITION.match(text):
-                if self._condition(found, origin):
+            if match := _CONDITION.match(text):
+                if self._condition(match, origin):
                     yield Line(text, origin)
                 continue
             if not self._is_read():
                 continue
-            if found := _MACRO.match(text):
-                self._kept |= set(re.findall(r"\w+", found[1]))
+            if match := _MACRO.match(text):
+                self._kept |= set(re.findall(r"\w+", match[1]))
             line = Line(self._variables.filled(text, origin, own=self._kept), origin)
             self._note(line.text)
             if not (include := _INCLUDE.match(line.text)):
@@ -118,8 +118,8 @@ class ApacheLines:
 
     def _note(self, text: str) -> None:
         """Remember what a line says about those that follow."""
-        if found := _DEFINE.match(text):
-            undoes, name, value = found[1], found[2], found[3].strip('"')
+        if match := _DEFINE.match(text):
+            undoes, name, value = match[1], match[2], match[3].strip('"')
             if any(holds is None for holds, *_ in self._conditions):
                 self._kept.add(name)
             elif undoes:
@@ -128,18 +128,18 @@ class ApacheLines:
             else:
                 self._values[name] = value
                 self._defined.add(name)
-        elif found := _SERVER_ROOT.match(text):
-            if os.path.isdir(found[1]):  # noqa: PTH112 (Path's raises)
-                self.roots.insert(0, Path(found[1]))
-        elif found := _LOAD.match(text):
-            self._loaded.add(plain_module(found[1]))
+        elif match := _SERVER_ROOT.match(text):
+            if os.path.isdir(match[1]):  # noqa: PTH112 (Path's raises)
+                self.roots.insert(0, Path(match[1]))
+        elif match := _LOAD.match(text):
+            self._loaded.add(plain_module(match[1]))
 
-    def _condition(self, found: re.Match[str], origin: Origin) -> bool:
+    def _condition(self, match: re.Match[str], origin: Origin) -> bool:
         """Open or close a section; whether its line stays."""
-        ends, kind, isnt, name = found[1], found[2].lower(), bool(found[3]), found[4]
+        ends, kind, isnt, name = match[1], match[2].lower(), bool(match[3]), match[4]
         if ends:
             if not self._conditions or self._conditions[-1][2] != kind:
-                raise UserError(f"{origin}: </If{found[2]}> closes no <If{found[2]}>")
+                raise UserError(f"{origin}: </If{match[2]}> closes no <If{match[2]}>")
             closed, *_ = self._conditions.pop()
             return closed is not False and self._is_read()
         holds = self._is_defined(name) if kind == "define" else self._is_loaded(name)
@@ -166,14 +166,14 @@ class ApacheLines:
             return []  # its variables are demanded in the end
         if is_optional and not glob.has_magic(pattern) and not self.found(pattern):
             return []
-        found = self.request.files.included(pattern, self.roots, origin)
-        if not found and not is_optional:
+        paths = self.request.files.included(pattern, self.roots, origin)
+        if not paths and not is_optional:
             looked = " or ".join(dict.fromkeys(str(root / pattern) for root in self.roots))
             raise UserError(
                 f"{origin} includes {pattern}, and there is no {looked}; copy these files there, "
                 "or leave the line out"
             )
-        below = islice((each for included in found for each in _files_of(included)), MOST_FILES + 1)
+        below = islice((each for included in paths for each in _files_of(included)), MOST_FILES + 1)
         return list(below)
 
 
@@ -230,8 +230,8 @@ class VirtualHost:
     @property
     def names(self) -> list[str]:
         """The names it answers to."""
-        found = (_NAMES.match(line.text) for line in self.lines)
-        return [name.strip('"') for match in found if match for name in match[1].split()]
+        matches = (_NAMES.match(line.text) for line in self.lines)
+        return [name.strip('"') for match in matches if match for name in match[1].split()]
 
     @property
     def why_not(self) -> str:
@@ -249,15 +249,15 @@ class VirtualHost:
 def hosts_of(lines: Sequence[Line]) -> list[VirtualHost]:
     """Give the hosts in the order in which they stand."""
     hosts: list[VirtualHost] = []
-    here: VirtualHost | None = None
+    host: VirtualHost | None = None
     for line in lines:
-        if found := HOST_BEGIN.match(line.text):
-            here = VirtualHost(found[2], [])
-            hosts.append(here)
-        if here:
-            here.lines.append(line)
+        if match := HOST_BEGIN.match(line.text):
+            host = VirtualHost(match[2], [])
+            hosts.append(host)
+        if host:
+            host.lines.append(line)
         if HOST_END.match(line.text):
-            here = None
+            host = None
     return hosts
 
 
@@ -267,19 +267,19 @@ def measured_port(request: RelocationRequest, lines: Sequence[Line]) -> int:
     ports: list[int | None] = []
     secure: set[int | None] = {HTTPS}
     for line in lines:
-        if found := _LISTEN.match(line.text):
-            ports.append(port_of(found[1]))
-            secure |= {ports[-1]} if found[2].lower() == "https" else set()
+        if match := _LISTEN.match(line.text):
+            ports.append(port_of(match[1]))
+            secure |= {ports[-1]} if match[2].lower() == "https" else set()
     for host in hosts:
         ports += host.ports
         secure |= set(host.ports) if host.is_secure else set()
     if not request.is_secure and (not ports or None in ports):
         ports.append(HTTP)
     fitting = [port for port in ports if port is not None and (port in secure) == request.is_secure]
-    asked = {
+    wanted_ports = {
         port for host in hosts if _is_called(host, request.host) for port in host.ports if port
     }
-    return request.measured(fitting, _against(hosts, fitting), asked)
+    return request.measured(fitting, _against(hosts, fitting), wanted_ports)
 
 
 def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, str]:
@@ -288,16 +288,16 @@ def _against(hosts: Sequence[VirtualHost], ports: Sequence[int]) -> dict[int, st
     There may be thousands of hosts, with a port each.
     """
     on_port: dict[int | None, list[int]] = {}
-    for at, host in enumerate(hosts):
+    for index, host in enumerate(hosts):
         for port in set(host.ports):
-            on_port.setdefault(port, []).append(at)
+            on_port.setdefault(port, []).append(index)
     on_any = on_port.get(None, [])
     why_not = [host.why_not for host in hosts]
     against = {}
     for port in dict.fromkeys(ports):
-        there = sorted({*on_port.get(port, []), *on_any})
-        if there and all(why_not[at] for at in there):
-            against[port] = why_not[there[0]]
+        indices = sorted({*on_port.get(port, []), *on_any})
+        if indices and all(why_not[index] for index in indices):
+            against[port] = why_not[indices[0]]
     return against
 
 
@@ -338,8 +338,8 @@ def _first(
     first = kept[0]
     names = [name for host in kept for name in host.names]
     if request.host:
-        asked = any(_is_called(host, request.host) for host in kept)
-        request.note_site(request.host if asked else "", names)
+        is_called = any(_is_called(host, request.host) for host in kept)
+        request.note_site(request.host if is_called else "", names)
         return first
     chosen = next((host for host in kept if not host.why_not), first)
     if chosen is not first:
@@ -361,8 +361,8 @@ def _redirects_all(lines: Sequence[Line]) -> bool:
     """Whether every request is redirected, whatever it asks for."""
     is_conditional = False
     for line in lines:
-        if found := _REWRITE_CONDITION.match(line.text):
-            is_conditional |= not _HOLDS_FOR_ALL.search(found[1])
+        if match := _REWRITE_CONDITION.match(line.text):
+            is_conditional |= not _HOLDS_FOR_ALL.search(match[1])
         elif _REDIRECTS_ALL.match(line.text) and not is_conditional:
             return True
         else:
@@ -374,7 +374,7 @@ def outside_sections(lines: Sequence[Line]) -> Iterator[Line]:
     """Give the lines that hold for all of what these are of: a server, or a virtual host."""
     depth = 0
     for line in lines:
-        if found := _SECTION.match(line.text):
-            depth += -1 if found[1] else 1
+        if match := _SECTION.match(line.text):
+            depth += -1 if match[1] else 1
         elif depth <= 0:
             yield line

@@ -128,11 +128,11 @@ def folder() -> Path | None:
 
 def file_of(module: str) -> str | None:
     """Give the name of a module's file; None where this machine doesn't have it."""
-    there = folder()
-    if there is None:
+    modules_here = folder()
+    if modules_here is None:
         return None if module in PACKAGES else f"mod_{module}.so"
     pattern = "libphp*.so" if module == "php" else f"mod_{module}.so"
-    return next((path.name for path in sorted(there.glob(pattern))), None)
+    return next((path.name for path in sorted(modules_here.glob(pattern))), None)
 
 
 def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[str]:
@@ -140,32 +140,32 @@ def needed(lines: Sequence[Line], protocol: str, loaded: Iterable[str]) -> list[
 
     Raise UserError, naming the lines, where this machine lacks some of them.
     """
-    there = {*loaded}
-    wanted: dict[str, Line | None] = dict.fromkeys([] if there else USUAL)
+    present = {*loaded}
+    needs: dict[str, Line | None] = dict.fromkeys([] if present else USUAL)
     if protocol in {"https", "h2"}:
-        wanted |= dict.fromkeys(SECURE)
+        needs |= dict.fromkeys(SECURE)
     if protocol == "h2c":
-        wanted["http2"] = None
+        needs["http2"] = None
     for line, is_certain in _with_certainty(lines):
         if is_certain:
-            wanted |= {name: line for name in _of_line(line.text) if name not in wanted}
+            needs |= {name: line for name in _of_line(line.text) if name not in needs}
     for handler in set_handlers(lines):
         if handler.is_certain or all(map(file_of, handler.modules)):
             optional = () if handler.is_certain else ("php",)
-            more = [name for name in handler.modules if name not in {*wanted, *optional}]
-            wanted |= dict.fromkeys(more, handler.line)
-    complete = _with_dependencies(wanted)
-    if not any(name.startswith("mpm_") for name in there):
+            more = [name for name in handler.modules if name not in {*needs, *optional}]
+            needs |= dict.fromkeys(more, handler.line)
+    complete = _with_dependencies(needs)
+    if not any(name.startswith("mpm_") for name in present):
         complete = {"mpm_prefork" if "php" in complete else "mpm_event": None, **complete}
-    if "cgid" in complete and ("mpm_prefork" in complete or there & CGI):
+    if "cgid" in complete and ("mpm_prefork" in complete or present & CGI):
         complete.pop("cgid")
-        complete |= {} if there & CGI else {"cgi": None}
+        complete |= {} if present & CGI else {"cgi": None}
     lacking = {name: line for name, line in complete.items() if file_of(name) is None}
-    lacking = {name: line for name, line in lacking.items() if name not in there | BUILT_IN}
+    lacking = {name: line for name, line in lacking.items() if name not in present | BUILT_IN}
     refuse_missing(
         {name: f"{line.origin} needs " if line else "" for name, line in lacking.items()}
     )
-    return [name for name in complete if name not in there]
+    return [name for name in complete if name not in present]
 
 
 def refuse_missing(lacking: dict[str, str]) -> None:
@@ -183,9 +183,9 @@ def refuse_missing(lacking: dict[str, str]) -> None:
 
 def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
     """Raise UserError for a handler that nobody serves: files would be sent as their source."""
-    there = {*loaded}
-    names = {found[1].lower() for line in lines if (found := _ACTION.match(line.text))}
-    is_foreign = bool(there - DIRECTIVES.keys() - BUILT_IN - {"php"})
+    present = {*loaded}
+    names = {match[1].lower() for line in lines if (match := _ACTION.match(line.text))}
+    is_foreign = bool(present - DIRECTIVES.keys() - BUILT_IN - {"php"})
     for handler in set_handlers(lines):
         if not handler.is_certain or handler.name.lower() in NOBODYS | names:
             continue
@@ -193,7 +193,7 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
         if not modules and is_foreign:
             continue
         lacking = [
-            name for name in modules if name not in there and not (name in CGI and there & CGI)
+            name for name in modules if name not in present and not (name in CGI and present & CGI)
         ]
         if lacking or not modules:
             served = f"needs {lacking[0]}_module, which is not loaded" if lacking else "is unknown"
@@ -206,9 +206,9 @@ def refuse_unserved(lines: Sequence[Line], loaded: Iterable[str]) -> None:
 def set_handlers(lines: Sequence[Line]) -> Iterator[Handler]:
     """Give what is set to serve files: by handler, by the type that PHP has, by a rewrite."""
     for line, is_certain in _with_certainty(lines):
-        found = _HANDLER.match(line.text)
-        name = found[2].strip('"') if found else ""
-        if found is None and (other := _TYPE.match(line.text) or _rewritten(line.text)):
+        match = _HANDLER.match(line.text)
+        name = match[2].strip('"') if match else ""
+        if match is None and (other := _TYPE.match(line.text) or _rewritten(line.text)):
             name = other[1].strip()
         if name and not name.startswith("%{") and "expr=" not in name:
             yield Handler(name, line, is_certain)
@@ -222,17 +222,17 @@ def _with_certainty(lines: Sequence[Line]) -> Iterator[tuple[Line, bool]]:
     """Give each line, and whether it stands below no condition."""
     depth = 0
     for line in lines:
-        if found := _CONDITION.match(line.text):
-            depth += -1 if found[1] else 1
+        if match := _CONDITION.match(line.text):
+            depth += -1 if match[1] else 1
         else:
             yield line, depth <= 0
 
 
 def _of_line(text: str) -> Iterator[str]:
     """Give the modules that a line needs."""
-    if not (found := _DIRECTIVE.match(text)):
+    if not (match := _DIRECTIVE.match(text)):
         return
-    name, rest = found[1].lower(), found[2]
+    name, rest = match[1].lower(), match[2]
     if module := MODULE_OF.get(name):
         yield module
     is_proxy = name.startswith(("proxy", "balancermember"))
@@ -248,7 +248,7 @@ def _of_line(text: str) -> Iterator[str]:
         yield "include"
 
 
-def _with_dependencies(wanted: dict[str, Line | None]) -> dict[str, Line | None]:
+def _with_dependencies(modules: dict[str, Line | None]) -> dict[str, Line | None]:
     """Give modules after those that they need."""
     complete: dict[str, Line | None] = {}
 
@@ -264,6 +264,6 @@ def _with_dependencies(wanted: dict[str, Line | None]) -> dict[str, Line | None]
         complete.setdefault(module, line)
 
     waiting: set[str] = set()
-    for module, line in wanted.items():
+    for module, line in modules.items():
         add(module, line)
     return complete

@@ -84,15 +84,15 @@ class Backends:
         """Read what a user gives by name; raise UserError where that isn't right."""
         if len(given) > MOST:
             raise UserError(f"{place}: there are more than {MOST} backends")
-        found: list[NamedBackend] = []
+        backends: list[NamedBackend] = []
         for number, (name, system) in enumerate(given.items(), 1):
             host = called(name, place)
-            roles = {*NO_ROLES, *(backend.role for backend in found)}
+            roles = {*NO_ROLES, *(backend.role for backend in backends)}
             role = _NO_ROLE.sub("-", host.lower())[:ROLE_LETTERS].strip("-")
             role = role if role[:1].isalpha() else f"at-{role}"
             role = f"{role}-{number}" if role in roles else role
-            found.append(_backend(host, system, role, number, place))
-        return cls(tuple(found))
+            backends.append(_backend(host, system, role, number, place))
+        return cls(tuple(backends))
 
     def of_host(self, host: str, port: int | None) -> BackendAddress | None:
         """Give what answers in the place of a host; None where nothing does."""
@@ -105,11 +105,11 @@ class Backends:
 
     def _named(self, *names: str) -> BackendAddress | None:
         for name in map(_plain, names):
-            if found := next(
+            if named := next(
                 (backend for backend in self.every if _plain(backend.name) == name), None
             ):
-                self.used[found.role] = found
-                return found.address
+                self.used[named.role] = named
+                return named.address
         self.seen[names[0]] = None
         return None
 
@@ -123,14 +123,14 @@ class Backends:
 
     def changes(self) -> list[str]:
         """Say what answers in the place of whom."""
-        told = []
+        sentences = []
         for backend in self.used.values():
             if backend.system:
-                told.append(f"{backend.name} is {backend.system.removeprefix('url:http://')}")
+                sentences.append(f"{backend.name} is {backend.system.removeprefix('url:http://')}")
             else:
                 alien = "its CPU time counts as other programs'"
-                told.append(f"{backend.name} is unix:{backend.address.socket} ({alien})")
-        return told
+                sentences.append(f"{backend.name} is unix:{backend.address.socket} ({alien})")
+        return sentences
 
 
 def _plain(name: str) -> str:
@@ -155,8 +155,8 @@ def _is_silent(name: str) -> bool:
 
 def called(name: str, place: str) -> str:
     """Give the name of a host, or the path of a socket; raise UserError for what is neither."""
-    if found := _SOCKET.fullmatch(name):
-        return found["path"]
+    if match := _SOCKET.fullmatch(name):
+        return match["path"]
     if not _NAME.fullmatch(name):
         raise UserError(
             f"{place}: backend {name!r:.80} is no host, as in app or app:3000, and no path of a "
@@ -168,8 +168,8 @@ def called(name: str, place: str) -> str:
 def _backend(name: str, system: str, role: str, number: int, place: str) -> NamedBackend:
     host, port = f"{HOSTS}{number}", FIRST_PORT + number
     address = BackendAddress(host, f"@webdyno-port-{number}@", f"{host}:{port}")
-    if found := _SOCKET.fullmatch(system):
-        return NamedBackend(name, "", role, address._replace(socket=found["path"]))
+    if match := _SOCKET.fullmatch(system):
+        return NamedBackend(name, "", role, address._replace(socket=match["path"]))
     if _ADDRESS.fullmatch(system):
         return NamedBackend(name, f"url:http://{system}", role, address)
     if not system.startswith(SYSTEMS):

@@ -143,10 +143,10 @@ def _measured(request: RelocationRequest, servers: Mapping[str, Json]) -> str:
     ports = {name: _ports(server) for name, server in servers.items() if _ports(server)}
     if request.is_secure:
         ports = {name: ports[name] for name in ports if _is_secure(servers[name])}
-    asked = (
+    called = (
         [name for name in ports if request.host in _names(servers[name])] if request.host else []
     )
-    fitting = sorted(asked or ports, key=lambda name: HTTPS not in ports[name])
+    fitting = sorted(called or ports, key=lambda name: HTTPS not in ports[name])
     only_redirects = {
         port: "its sites only redirect"
         for name in fitting
@@ -197,8 +197,8 @@ def _answer_any_host(request: RelocationRequest, server: Json, changes: list[str
         return
     if request.host:
         if not any(_matches(request.host, host) for site in sites for host in _hosts(site)):
-            there = listed(host for site in sites for host in _hosts(site))
-            raise UserError(f"{request.file} has no site {request.host}; those there are {there}")
+            hosts = listed(host for site in sites for host in _hosts(site))
+            raise UserError(f"{request.file} has no site {request.host}; those there are {hosts}")
         request.note_site(request.host, [])
         return
     chosen = min(sites, key=_kind_of_content)
@@ -231,14 +231,14 @@ def _serve_from(request: RelocationRequest, server: Json, changes: list[str]) ->
 
 
 def _kind_of_content(node: object) -> int:
-    found = list(_handlers(node))
-    names = {handler.get("handler") for handler in found}
-    fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in found)
+    handlers = list(_handlers(node))
+    names = {handler.get("handler") for handler in handlers}
+    fastcgi = any(handler.get("transport", {}).get("protocol") == "fastcgi" for handler in handlers)
     if names & SERVES_FILES or fastcgi:
         return FILES
     if names & GIVES_CONTENT:
         return CONTENT
-    fixed = [handler for handler in found if handler.get("handler") == "static_response"]
+    fixed = [handler for handler in handlers if handler.get("handler") == "static_response"]
     return WORDS if any(map(_is_response, fixed)) else REDIRECTS
 
 
@@ -292,28 +292,28 @@ def _adapted(request: RelocationRequest, changes: list[str]) -> Json:
     unset = [f"{name} ({origin})" for name, origin in variables.unset.items()]
     with readable(request, _with_whole_imports(request)) as file:
         words: list[str | Path] = [caddy, "adapt", "--adapter", "caddyfile", "--config", file]
-        told = run_reader(request, words, variables.values)
-        if told.code:
-            lines = told.complained.replace(str(file), str(request.file)).strip().splitlines()
-            said = lines[-1].removeprefix("Error: ") if lines else "nothing"
-            raise UserError(f"caddy says: {said}{_why(request, caddy, said, unset)}")
+        reader = run_reader(request, words, variables.values)
+        if reader.code:
+            lines = reader.complained.replace(str(file), str(request.file)).strip().splitlines()
+            complaint = lines[-1].removeprefix("Error: ") if lines else "nothing"
+            raise UserError(f"caddy says: {complaint}{_why(request, caddy, complaint, unset)}")
     if unset:
         changes.append(f"empty, since they have no value: {listed(unset)}")
     try:
-        found = json.loads(told.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
+        adapted = json.loads(reader.printed.replace(f"{file.parent}/", f"{request.file.parent}/"))
     except ValueError:
         raise UserError(
             f"{request.file}: what it becomes is more than Caddy can print here"
         ) from None
-    return found if isinstance(found, dict) else {}
+    return adapted if isinstance(adapted, dict) else {}
 
 
-def _why(request: RelocationRequest, caddy: str, said: str, unset: list[str]) -> str:
+def _why(request: RelocationRequest, caddy: str, complaint: str, unset: list[str]) -> str:
     """Give what may be the reason, and what can be done."""
     if unset:
         flags = " ".join(f"--env {variable.partition(' ')[0]}=VALUE" for variable in unset)
         return f"; variables have no value: {listed(unset)}; give each one: {flags}"
-    if "unrecognized" in said or "not registered" in said:
+    if "unrecognized" in complaint or "not registered" in complaint:
         version = run_reader(request, [caddy, "version"], {}).printed.split()
         return f"; this is caddy {version[0] if version else 'of unknown version'}: {FIX}"
     return ""
@@ -330,16 +330,16 @@ def _look_through(
     """Note variables without a value; raise UserError for files that are too many, or too large."""
     lines = list(request.files.lines(file, named, depth))
     for line in lines:
-        if found := SNIPPET.match(line.text):
-            snippets.add(found[1].strip())
+        if match := SNIPPET.match(line.text):
+            snippets.add(match[1].strip())
     for line in lines:
         if line.origin is None or line.text.lstrip().startswith("#"):
             continue
         text = variables.filled(line.text, line.origin, VARIABLE)
-        found = IMPORT.match(text)
-        path = found["path"].strip('"') if found else ""
-        there = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
-        if not found or path in snippets or not (there or glob.has_magic(path)):
+        match = IMPORT.match(text)
+        path = match["path"].strip('"') if match else ""
+        exists = os.path.exists(file.parent / path)  # noqa: PTH110 (Path's raises)
+        if not match or path in snippets or not (exists or glob.has_magic(path)):
             continue  # Caddy says so, or knows it as a snippet
         for each in request.files.included(path, [file.parent], line.origin):
             if not each.is_dir():
@@ -351,10 +351,10 @@ def _with_whole_imports(request: RelocationRequest) -> str:
     text = request.files.text(request.file)
     snippets = {snippet.strip() for snippet in SNIPPET.findall(text)}
 
-    def whole(found: re.Match[str]) -> str:
-        path = found["path"].strip('"')
+    def whole(match: re.Match[str]) -> str:
+        path = match["path"].strip('"')
         if path in snippets or path.startswith(("/", "{")):
-            return found[0]
-        return f'{found["before"]}"{request.file.parent / path}"'
+            return match[0]
+        return f'{match["before"]}"{request.file.parent / path}"'
 
     return IMPORT.sub(whole, text)

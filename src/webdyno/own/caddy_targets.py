@@ -29,16 +29,16 @@ def _of(node: dict[str, Any]) -> Iterator[str]:
     if source := node.get("dynamic_upstreams"):
         yield from _dynamic(source)
     for key in ("forward_proxy_url", "url"):
-        if (url := node.get(key)) and isinstance(url, str) and (found := _URL.match(url)):
-            yield found[1]
+        if (url := node.get(key)) and isinstance(url, str) and (match := _URL.match(url)):
+            yield match[1]
 
 
 def _dialled(address: str) -> str:
     """Give the host of an address; empty where that is this machine's own."""
     if address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
         return ""
-    found = _DIALLED.fullmatch(address)
-    return found[1] if found else address
+    match = _DIALLED.fullmatch(address)
+    return match[1] if match else address
 
 
 def _dynamic(source: dict[str, Any]) -> Iterator[str]:
@@ -66,8 +66,8 @@ def _exchange(backends: Backends, handler: dict[str, Any]) -> None:
             upstream["dial"] = f"unix/{address.socket}" if address.socket else address.text
     source = handler.get("dynamic_upstreams", {})
     if source.get("source") == "a":
-        asked = f"{source.get('name', '')}:{source.get('port') or 80}"
-        if address := _instead(backends, asked):
+        service = f"{source.get('name', '')}:{source.get('port') or 80}"
+        if address := _instead(backends, service):
             del handler["dynamic_upstreams"]
             handler["upstreams"] = [{"dial": address.text}]
 
@@ -75,5 +75,5 @@ def _exchange(backends: Backends, handler: dict[str, Any]) -> None:
 def _instead(backends: Backends, dialled: str) -> BackendAddress | None:
     if socket := _UNIX.fullmatch(dialled):
         return backends.of_socket(socket[1])
-    found = _TCP.fullmatch(dialled)
-    return backends.of_host(found[1], int(found[2]) if found[2] else None) if found else None
+    match = _TCP.fullmatch(dialled)
+    return backends.of_host(match[1], int(match[2]) if match[2] else None) if match else None

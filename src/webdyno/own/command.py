@@ -92,14 +92,14 @@ def told_of_services(spec: TargetSpec) -> dict[str, str]:
 
     Nothing else has the names that begin with a role; of the usual ones the user's own win.
     """
-    told = service_variables(spec.keys.services, spec.services)
+    variables = service_variables(spec.keys.services, spec.services)
     usual = usual_variables(spec.keys.services, spec.services)
     others = {*spec.keys.environment, *map(setting_variable, spec.settings)}
-    for name in sorted(told.keys() & others):
+    for name in sorted(variables.keys() & others):
         raise UserError(
             f"{spec.place}: ${name} names a service behind it; rename that variable or setting"
         )
-    return {name: value for name, value in usual.items() if name not in others} | told
+    return {name: value for name, value in usual.items() if name not in others} | variables
 
 
 def check_services(
@@ -122,29 +122,29 @@ def check_services(
 
 def service_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
     """Give what a program finds in its environment, as templates: `$DB_HOST` of the role `db`."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for role, name in named.items():
         service = f"services['{role}']"
-        told = {
+        own = {
             "HOST": f"{{{{ {service}.host if not {service}.socket }}}}",
             "PORT": f"{{{{ {service}.port if not {service}.socket }}}}",
             "SOCKET": f"{{{{ {service}.socket or '' }}}}",
             **services[name].credentials,
         }
         prefix = role.upper().replace("-", "_")
-        found |= {f"{prefix}_{key}": value for key, value in told.items()}
-    return found
+        variables |= {f"{prefix}_{key}": value for key, value in own.items()}
+    return variables
 
 
 def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -> dict[str, str]:
     """Give those by which programs usually find such services: of two alike that of the first."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for role, name in named.items():
         of_role = f"{{% set server = services['{role}'] %}}"
-        found = {
+        variables = {
             key: of_role + variable for key, variable in services[name].variables.items()
-        } | found
-    return found
+        } | variables
+    return variables
 
 
 def stack_of(

@@ -119,14 +119,14 @@ def compose_files(text: str, folder: Path) -> list[Path]:
 
 
 def compose_services(
-    files: Sequence[Path], wanted: str, place: str, tell: Callable[[str], None]
+    files: Sequence[Path], front_name: str, place: str, tell: Callable[[str], None]
 ) -> list[ComposeService]:
     """Give all services of files, each behind those that it depends on, and `wanted` last.
 
     Raise UserError where the files can't be read or have no such service.
     """
     project = read_compose(files, place)
-    file, services = files[0], project.services(wanted)
+    file, services = files[0], project.services(front_name)
     for name, service in services.items():
         where = f"{place}: {file}: services.{name}"
         if not _NAME.fullmatch(name) or not isinstance(service, dict):
@@ -134,14 +134,14 @@ def compose_services(
         if "image" not in service and "build" not in service:
             raise UserError(f"{where} has neither image nor build")
         _check(service, where)
-    asked = _asked(services, wanted, f"{place}: {file}")
+    front = _asked(services, front_name, f"{place}: {file}")
     others = in_order(services, f"{place}: {file}")
-    names = [*(name for name in others if name != asked), asked]
-    awaited = awaits(services, asked, f"{place}: {file}")
-    found = [_service(name, services, project, awaited, place) for name in names]
-    for said in _worth_telling(project, services):
-        tell(f"{file.name}: {said}")
-    return found
+    names = [*(name for name in others if name != front), front]
+    awaited = awaits(services, front, f"{place}: {file}")
+    built = [_service(name, services, project, awaited, place) for name in names]
+    for note in _worth_telling(project, services):
+        tell(f"{file.name}: {note}")
+    return built
 
 
 def _worth_telling(project: ComposeProject, services: Mapping[str, Any]) -> Iterator[str]:
@@ -175,12 +175,12 @@ def _check(service: Mapping[str, Any], where: str) -> None:
     build(_OptionsForm, options, lambda _: where)
 
 
-def _asked(services: Mapping[str, Any], wanted: str, where: str) -> str:
+def _asked(services: Mapping[str, Any], service: str, where: str) -> str:
     """Give the service that clients ask: the named one, or the only one that it can be."""
-    if wanted in services:
-        return wanted
-    if wanted:
-        raise UserError(f"{where} has no service {wanted}; {nearest(wanted, services)}")
+    if service in services:
+        return service
+    if service:
+        raise UserError(f"{where} has no service {service}; {nearest(service, services)}")
     names = askable(services)
     if len(names) == 1:
         return names[0]
@@ -199,39 +199,39 @@ def _excluded(services: Mapping[str, Any]) -> Iterator[str]:
 def _service(
     name: str, services: Mapping[str, Any], project: ComposeProject, awaited: Awaited, place: str
 ) -> ComposeService:
-    said = services[name]
+    keys = services[name]
     where = f"{place}: {project.files[0]}: services.{name}"
     options = [
-        f"{OPTIONS[key]}={value}" for key in said.keys() & OPTIONS for value in _several(said[key])
+        f"{OPTIONS[key]}={value}" for key in keys.keys() & OPTIONS for value in _several(keys[key])
     ]
-    options += [flag for key, flag in SWITCHES.items() if said.get(key) is True]
+    options += [flag for key, flag in SWITCHES.items() if keys.get(key) is True]
     options += [
-        f"--volume={_volume(volume, project.folder, where)}" for volume in said.get("volumes") or ()
+        f"--volume={_volume(volume, project.folder, where)}" for volume in keys.get("volumes") or ()
     ]
-    options += [f"--volume={mount}:ro" for mount in _mounted(said, project, where)]
-    if "entrypoint" in said:
-        options.append(f"--entrypoint={json.dumps(_words(said['entrypoint'], where))}")
+    options += [f"--volume={mount}:ro" for mount in _mounted(keys, project, where)]
+    if "entrypoint" in keys:
+        options.append(f"--entrypoint={json.dumps(_words(keys['entrypoint'], where))}")
     return ComposeService(
         name=name,
         names=tuple(_names_of(name, services)),
-        image=str(said.get("image", "")),
-        build=_build(said["build"], project) if said.get("build") else None,
-        environment=_environment(said, project, where),
+        image=str(keys.get("image", "")),
+        build=_build(keys["build"], project) if keys.get("build") else None,
+        environment=_environment(keys, project, where),
         options=tuple(sorted(options)),
-        command=tuple(_words(said.get("command") or (), where)),
-        ports=tuple(_ports(said, where)),
+        command=tuple(_words(keys.get("command") or (), where)),
+        ports=tuple(_ports(keys, where)),
         awaits=awaited.get(name, ""),
-        health=health_command(said, where),
+        health=health_command(keys, where),
     )
 
 
 def _names_of(name: str, services: Mapping[str, Any]) -> Iterator[str]:
     """Give what a service is called beside its name: by itself, in networks, and in links."""
-    said = services[name]
+    keys = services[name]
     for key in ("container_name", "hostname"):
-        if said.get(key):
-            yield str(said[key])
-    networks = said.get("networks")
+        if keys.get(key):
+            yield str(keys[key])
+    networks = keys.get("networks")
     for network in networks.values() if isinstance(networks, dict) else ():
         yield from _several((network or {}).get("aliases") or [])
     for other in services.values():
@@ -254,8 +254,8 @@ def _words(value: object, where: str) -> list[str]:
         raise UserError(f"{where}: {value!r} is no command: {str(error).lower()}") from None
 
 
-def _build(said: object, project: ComposeProject) -> Build:
-    table = said if isinstance(said, dict) else {"context": said}
+def _build(keys: object, project: ComposeProject) -> Build:
+    table = keys if isinstance(keys, dict) else {"context": keys}
     context = (project.folder / str(table.get("context", "."))).resolve()
     given = _given(table.get("args"), project.variables)
     options = [f"--build-arg={name}={value}" for name, value in given.items()]
@@ -272,24 +272,24 @@ def _source(volume: object) -> str:
     return source if colon else ""
 
 
-def _volume(said: object, folder: Path, where: str) -> str:
+def _volume(volume: object, folder: Path, where: str) -> str:
     """Give a volume as Podman takes it; named ones are new, and empty, with each start."""
-    if isinstance(said, dict):
-        mode = ":ro" if said.get("read_only") else ""
-        said = f"{said.get('source', '')}:{said.get('target', '')}{mode}".lstrip(":")
-    source, colon, rest = str(said).partition(":")
+    if isinstance(volume, dict):
+        mode = ":ro" if volume.get("read_only") else ""
+        volume = f"{volume.get('source', '')}:{volume.get('target', '')}{mode}".lstrip(":")
+    source, colon, rest = str(volume).partition(":")
     if not colon or not source.startswith((".", "~")):
-        return str(said)
+        return str(volume)
     path = (folder / Path(source).expanduser()).resolve()
     if not path.exists():
         raise UserError(f"{where}.volumes: there is no {path}")
     return f"{path}:{rest}"
 
 
-def _mounted(said: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
+def _mounted(keys: Mapping[str, Any], project: ComposeProject, where: str) -> Iterator[str]:
     """Give the files that a service has of `secrets` and `configs`, and where it has them."""
     for kind, folder in MOUNTED.items():
-        for entry in said.get(kind) or ():
+        for entry in keys.get(kind) or ():
             name = str(entry.get("source", "") if isinstance(entry, dict) else entry)
             target = str(entry.get("target") or name) if isinstance(entry, dict) else name
             known = project.whole.get(kind)
@@ -304,28 +304,28 @@ def _mounted(said: Mapping[str, Any], project: ComposeProject, where: str) -> It
             yield f"{path}:{target if target.startswith('/') else folder + target}"
 
 
-def _environment(said: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    files = said.get("env_file") or []
+def _environment(keys: Mapping[str, Any], project: ComposeProject, where: str) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    files = keys.get("env_file") or []
     for file in files if isinstance(files, list) else [files]:
         name, required = (
             (file.get("path"), file.get("required")) if isinstance(file, dict) else (file, True)
         )
         path = project.folder / str(name)
         if required is not False or path.is_file():
-            found |= variables_of(path, f"{where}.env_file")
-    return found | _given(said.get("environment"), project.variables)
+            variables |= variables_of(path, f"{where}.env_file")
+    return variables | _given(keys.get("environment"), project.variables)
 
 
-def _given(said: object, variables: Mapping[str, str]) -> dict[str, str]:
+def _given(values: object, variables: Mapping[str, str]) -> dict[str, str]:
     """Give names with values; those without one have what the variables say, if they do."""
-    pairs = said.items() if isinstance(said, dict) else map(_pair, _several(said or []))
-    found = {}
+    pairs = values.items() if isinstance(values, dict) else map(_pair, _several(values or []))
+    filled = {}
     for name, value in pairs:
         text = variables.get(str(name)) if value is None else scalar(value)
         if text is not None:
-            found[str(name)] = text
-    return found
+            filled[str(name)] = text
+    return filled
 
 
 def _pair(text: str) -> tuple[str, str | None]:
@@ -333,8 +333,8 @@ def _pair(text: str) -> tuple[str, str | None]:
     return name, value if equals else None
 
 
-def _ports(said: Mapping[str, Any], where: str) -> Iterator[int]:
-    for entry in [*(said.get("ports") or ()), *(said.get("expose") or ())]:
+def _ports(keys: Mapping[str, Any], where: str) -> Iterator[int]:
+    for entry in [*(keys.get("ports") or ()), *(keys.get("expose") or ())]:
         text = str(entry.get("target", "") if isinstance(entry, dict) else entry)
         port, _, kind = text.rpartition(":")[2].partition("/")
         port = port.partition("-")[0]  # of several the first

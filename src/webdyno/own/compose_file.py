@@ -85,13 +85,13 @@ class ComposeProject:
         if self.unset:
             yield f"set by nobody, so empty: {', '.join(self.unset)}"
 
-    def services(self, wanted: str = "") -> dict[str, Any]:
+    def services(self, front: str = "") -> dict[str, Any]:
         """Give those without a profile, those of COMPOSE_PROFILES, and the one `wanted`."""
         active = {part.strip() for part in self.variables.get(PROFILES, "").split(",")}
         return {
             str(name): service
             for name, service in self.all_services.items()
-            if str(name) == wanted or _is_active(service, active)
+            if str(name) == front or _is_active(service, active)
         }
 
 
@@ -112,18 +112,18 @@ def read_compose(files: Sequence[Path], place: str) -> ComposeProject:
     together = (*files, *_override_of(files))
     filling = _Filling(_variables_beside(files[0], place))
     parts = ComposeParts(lambda file: filling.filled(_read(file, place)), _merged, files[0].parent)
-    said: Any = {}
+    merged: Any = {}
     for file in together:
         where = f"{place}: {file}"
         part = parts.complete(file, place)
         if filling.lacking:
             names = ", ".join(f"{name} ({why})" for name, why in filling.lacking.items())
             raise UserError(f"{where}: to be set, in the environment or in .env: {names}")
-        said = _merged(said, part, where)
-    services = said.get("services")
+        merged = _merged(merged, part, where)
+    services = merged.get("services")
     if not isinstance(services, dict):
         raise UserError(f"{place}: {files[0]} has no services, so it is no Compose file")
-    return ComposeProject(together, services, said, filling.variables, tuple(filling.unset))
+    return ComposeProject(together, services, merged, filling.variables, tuple(filling.unset))
 
 
 def _override_of(files: Sequence[Path]) -> list[Path]:
@@ -144,10 +144,10 @@ def askable(services: Mapping[str, Any]) -> list[str]:
 
 
 def _read(file: Path, place: str) -> dict[str, Any]:
-    said = read_yaml(file, place)
-    if not isinstance(said, dict):
+    data = read_yaml(file, place)
+    if not isinstance(data, dict):
         raise UserError(f"{place}: {file} has no services, so it is no Compose file")
-    return said
+    return data
 
 
 def _variables_beside(file: Path, place: str) -> dict[str, str]:
@@ -157,12 +157,12 @@ def _variables_beside(file: Path, place: str) -> dict[str, str]:
 
 def variables_of(path: Path, place: str) -> dict[str, str]:
     """Read a file of NAME=VALUE; raise UserError where there is none that can be read."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in _lines(path, place):
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and not name.startswith("#"):
-            found[name.strip()] = _dotenv_value(value.strip(), found)
-    return found
+            variables[name.strip()] = _dotenv_value(value.strip(), variables)
+    return variables
 
 
 def _dotenv_value(text: str, known: Mapping[str, str]) -> str:
@@ -201,8 +201,8 @@ class _Filling:
             return [self.filled(item) for item in value]
         return _VARIABLE.sub(self._variable, value) if isinstance(value, str) else value
 
-    def _variable(self, found: re.Match[str]) -> str:
-        name, how, other = found["plain"] or found["name"], found["how"] or "", found["other"] or ""
+    def _variable(self, match: re.Match[str]) -> str:
+        name, how, other = match["plain"] or match["name"], match["how"] or "", match["other"] or ""
         if name is None:
             return "$"
         is_there = name in self.variables and not (how.startswith(":") and not self.variables[name])

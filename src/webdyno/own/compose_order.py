@@ -34,12 +34,12 @@ def in_order(services: Mapping[str, Any], where: str) -> list[str]:
     return list(done)
 
 
-def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awaits]:
+def awaits(services: Mapping[str, Any], front: str, where: str) -> dict[str, Awaits]:
     """Give what is waited for of each service; raise UserError for a condition that isn't known.
 
     The service that is asked starts last, so nobody waits for it.
     """
-    found: dict[str, Awaits] = {}
+    causes: dict[str, Awaits] = {}
     for name, service in services.items():
         depends = service.get("depends_on")
         for other, how in depends.items() if isinstance(depends, dict) else ():
@@ -49,9 +49,9 @@ def awaits(services: Mapping[str, Any], asked: str, where: str) -> dict[str, Awa
                     f"{where}: services.{name}.depends_on.{other}: {condition} is no condition; "
                     f"there are {', '.join(CONDITIONS)}"
                 )
-            if other in services and other != asked and CONDITIONS[condition]:
-                found[str(other)] = CONDITIONS[condition]
-    return found
+            if other in services and other != front and CONDITIONS[condition]:
+                causes[str(other)] = CONDITIONS[condition]
+    return causes
 
 
 def health_command(service: Mapping[str, Any], where: str) -> tuple[str, ...]:

@@ -30,41 +30,41 @@ class ComposeParts:
         """Give what a file says; raise UserError for what takes from itself, or can't be read."""
         if depth > DEEPEST:
             raise UserError(f"{place}: {file}: files that include each other can't be read")
-        said = dict(self._of(file))
+        data = dict(self._of(file))
         whole: Json = {}
-        for each in _listed(said.pop("include", None)):
+        for each in _listed(data.pop("include", None)):
             paths = each.get("path") if isinstance(each, dict) else each
             for path in _listed(paths):
                 included = file.parent / str(path)
                 part = self.complete(included, place, depth + 1)
                 whole = self.merge(whole, part, f"{place}: {included}")
-        services = said.get("services")
+        services = data.get("services")
         if isinstance(services, dict):
-            said["services"] = {
+            data["services"] = {
                 name: self._service(
                     file, str(name), service, f"{place}: {file}: services.{name}", 0
                 )
                 for name, service in services.items()
             }
-        return self.merge(whole, said, f"{place}: {file}") if whole else said
+        return self.merge(whole, data, f"{place}: {file}") if whole else data
 
     def _of(self, file: Path) -> Json:
         if file not in self.files:
             self.files[file] = self.read(file)
         return self.files[file]
 
-    def _service(self, file: Path, name: str, said: Any, where: str, depth: int) -> Any:  # noqa: ANN401
+    def _service(self, file: Path, name: str, keys: Any, where: str, depth: int) -> Any:  # noqa: ANN401
         """Give a service with what it extends before its own keys."""
-        if not isinstance(said, dict):
-            return said
-        own = {key: value for key, value in said.items() if key != "extends"}
+        if not isinstance(keys, dict):
+            return keys
+        own = {key: value for key, value in keys.items() if key != "extends"}
         if file.parent != self.project:
             own = _with_whole_paths(own, file.parent)
-        if "extends" not in said:
+        if "extends" not in keys:
             return own
         if depth > DEEPEST:
             raise UserError(f"{where}.extends: services that extend each other can't be read")
-        extends = said["extends"]
+        extends = keys["extends"]
         table = extends if isinstance(extends, dict) else {"service": extends}
         other = file.parent / str(table["file"]) if table.get("file") else file
         base = str(table.get("service", name))
@@ -81,28 +81,28 @@ def _listed(value: object) -> list[Any]:
 
 def _with_whole_paths(service: Mapping[str, Any], folder: Path) -> Json:
     """Give a service whose relative paths begin in the folder of its own file."""
-    found = dict(service)
-    build = found.get("build")
+    keys = dict(service)
+    build = keys.get("build")
     if isinstance(build, dict):
-        found["build"] = {**build, "context": str(folder / str(build.get("context", ".")))}
+        keys["build"] = {**build, "context": str(folder / str(build.get("context", ".")))}
     elif build is not None:
-        found["build"] = str(folder / str(build))
-    if "env_file" in found:
-        found["env_file"] = [_whole_file(file, folder) for file in _listed(found["env_file"])]
-    if isinstance(found.get("volumes"), list):
-        found["volumes"] = [_whole_volume(volume, folder) for volume in found["volumes"]]
-    return found
+        keys["build"] = str(folder / str(build))
+    if "env_file" in keys:
+        keys["env_file"] = [_whole_file(file, folder) for file in _listed(keys["env_file"])]
+    if isinstance(keys.get("volumes"), list):
+        keys["volumes"] = [_whole_volume(volume, folder) for volume in keys["volumes"]]
+    return keys
 
 
-def _whole_file(said: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
-    if isinstance(said, dict):
-        return {**said, "path": str(folder / str(said.get("path", "")))}
-    return str(folder / str(said))
+def _whole_file(file: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
+    if isinstance(file, dict):
+        return {**file, "path": str(folder / str(file.get("path", "")))}
+    return str(folder / str(file))
 
 
-def _whole_volume(said: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
-    if isinstance(said, dict):
-        source = str(said.get("source") or "")
-        return {**said, "source": str(folder / source)} if source.startswith(".") else said
-    text = str(said)
+def _whole_volume(volume: Any, folder: Path) -> Any:  # noqa: ANN401 (YAML)
+    if isinstance(volume, dict):
+        source = str(volume.get("source") or "")
+        return {**volume, "source": str(folder / source)} if source.startswith(".") else volume
+    text = str(volume)
     return f"{folder}/{text}" if text.startswith(".") else text

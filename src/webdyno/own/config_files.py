@@ -86,13 +86,13 @@ class ConfigFiles:
         if len(parts) > MOST_WILDCARD_FOLDERS:
             raise UserError(f"{named} includes {pattern}: that has too many wildcards")
         for place in dict.fromkeys(places):
-            found = _matching(place)
-            if len(found) > MOST_FILES:
+            files = _matching(place)
+            if len(files) > MOST_FILES:
                 raise UserError(
                     f"{named} includes {pattern}: that is more than {MOST_FILES:,} files"
                 )
-            if found:
-                return found
+            if files:
+                return files
         if parts:
             self.found_nothing.append(f"{named} includes {pattern}, and there is no such file")
             return []
@@ -119,14 +119,14 @@ def _content(file: Path, place: str, reader: ServerUser | None) -> bytes:
             )
         opened = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(opened, "rb") as content:
-            found = content.read(MOST_BYTES + 1)
+            data = content.read(MOST_BYTES + 1)
     except OSError as error:
         raise UserError(f"{place} can't be read: {cause_of(error)}") from None
     finally:
         os.close(handle)
-    if len(found) > MOST_BYTES:
+    if len(data) > MOST_BYTES:
         raise UserError(f"{place} has more than {MOST_BYTES // 1_000_000} MB; give a smaller one")
-    return found
+    return data
 
 
 def _matching(place: Path) -> list[Path]:
@@ -135,8 +135,8 @@ def _matching(place: Path) -> list[Path]:
         return []
     if not glob.has_magic(text):
         return [place] if os.path.lexists(place) else []
-    found = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
-    return sorted(map(Path, islice(found, MOST_FILES + 1)))
+    paths = glob.iglob(text)  # noqa: PTH207 (Path.glob gives hidden files, which servers pass over)
+    return sorted(map(Path, islice(paths, MOST_FILES + 1)))
 
 
 @dataclass
@@ -148,27 +148,27 @@ class Variables:
     """Where each of them stands first."""
 
     def filled(
-        self, text: str, at: Origin, form: re.Pattern[str] = BRACED, own: Collection[str] = ()
+        self, text: str, origin: Origin, form: re.Pattern[str] = BRACED, own: Collection[str] = ()
     ) -> str:
         """Fill a text in which `at` is the first line.
 
         What is in `own` has its value in the configuration itself, and stays.
         """
 
-        def value(found: re.Match[str]) -> str:
-            groups = found.groupdict()
+        def value(match: re.Match[str]) -> str:
+            groups = match.groupdict()
             name = groups["name"] or groups.get("plain") or ""
             default = groups.get("default")
             if name in own:
-                return found[0]
+                return match[0]
             if name not in self.values and default is None:
-                line = at.line + text.count("\n", 0, found.start())
-                self.unset.setdefault(name, at._replace(line=line))
-                return found[0]
+                line = origin.line + text.count("\n", 0, match.start())
+                self.unset.setdefault(name, origin._replace(line=line))
+                return match[0]
             given = self.values.get(name, default or "")
             if SECRET.search(given):
                 raise UserError(
-                    f"{at.file}: {found[0]} would be a secret of your environment, and the run "
+                    f"{origin.file}: {match[0]} would be a secret of your environment, and the run "
                     f"keeps this configuration; write a value itself, as in --env {name}=VALUE"
                 )
             return given

@@ -129,9 +129,9 @@ def make(spec: TargetSpec) -> GeneratedService:
         raise OperationError(
             f"{error.filename or file}: can't be read: {cause_of(error)}"
         ) from None
-    told = passing.elsewhere(relocated.passed_on)
+    machines = passing.elsewhere(relocated.passed_on)
     to_backends = [*request.backends.changes(), *request.backends.silent()]
-    changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *told]))
+    changes = list(dict.fromkeys([*request.notes, *to_backends, *relocated.changes, *machines]))
     spec.tell(f"{spec.written}, as {server} runs it here:")
     for change in changes:
         spec.tell(f"  {change}")
@@ -179,11 +179,11 @@ def _service(
 
 def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
     """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
-    found = [
+    targets = [
         {"host": target.host, "at": str(target.at or request.file)}
         for target in passing.not_loopback(relocated.passed_on)
     ]
-    return {"passes_on": found} if found else {}
+    return {"passes_on": targets} if targets else {}
 
 
 def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) -> str:
@@ -208,14 +208,14 @@ def _template(relocated: RelocatedConfig, spec: TargetSpec, backends: Backends) 
 
 def _places_of_settings(text: str, spec: TargetSpec) -> dict[str, str]:
     """Give declared settings' marks as templates; raise UserError for one without the other."""
-    there = set(SETTING_PLACE.findall(text))
-    for name in sorted(there - spec.settings.keys()):
+    places = set(SETTING_PLACE.findall(text))
+    for name in sorted(places - spec.settings.keys()):
         raise UserError(
             f"{spec.place}: {spec.text} has a place ${{settings.{name}}}, and no such setting is "
             f"declared; say what it may be, as settings.{name} = "
             '{ type = "whole", min = 1, max = 16 }'
         )
-    for name in sorted(spec.settings.keys() - there):
+    for name in sorted(spec.settings.keys() - places):
         raise UserError(
             f"{spec.place}: the setting {name} is declared and has no place in {spec.text}; write "
             f"${{settings.{name}}} where its value belongs"
@@ -238,14 +238,16 @@ def _without_port(name: str, place: str) -> tuple[str, int | None]:
 
 def _recognised(text: str, file: Path, place: str) -> str:
     """Tell whose configuration it is: by its content, else by the file's name."""
-    found = [name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)]
-    if len(found) == 1:
-        return found[0]
+    servers = [
+        name for name, sign in CONTENT_PATTERNS.items() if re.search(sign, text, re.MULTILINE)
+    ]
+    if len(servers) == 1:
+        return servers[0]
     named = [name for name, sign in NAME_PATTERNS.items() if re.search(sign, file.name.lower())]
     if len(named) == 1:
         return named[0]
-    what = "looks like more than one server's" if found else "looks like no known server's"
-    example = f"conf:{([*found, *READERS])[0]}:{file.name}"
+    what = "looks like more than one server's" if servers else "looks like no known server's"
+    example = f"conf:{([*servers, *READERS])[0]}:{file.name}"
     raise UserError(
         f"{place}: {file} {what} configuration; say whose it is, such as {example} "
         f"(known: {', '.join(READERS)})"

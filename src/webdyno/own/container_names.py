@@ -28,29 +28,29 @@ NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of sched.h."""
 
 
-def dns_answer(asked: bytes, names: Mapping[str, str]) -> bytes:
+def dns_answer(query: bytes, names: Mapping[str, str]) -> bytes:
     """Give the dns_answer to a question; nothing where it isn't one that can be answered."""
-    if len(asked) < HEAD.size:
+    if len(query) < HEAD.size:
         return b""
-    number, flags, questions, *_ = HEAD.unpack_from(asked)
+    number, flags, questions, *_ = HEAD.unpack_from(query)
     recursion = flags & 0x0100
-    labels, at = [], HEAD.size
-    while at < len(asked) and 0 < asked[at] < 64:
-        labels.append(asked[at + 1 : at + 1 + asked[at]].decode("ascii", "replace"))
-        at += 1 + asked[at]
-    end = at + 1 + ENDS.size
-    if flags & 0x8000 or questions != 1 or end > len(asked) or asked[at]:
+    labels, offset = [], HEAD.size
+    while offset < len(query) and 0 < query[offset] < 64:
+        labels.append(query[offset + 1 : offset + 1 + query[offset]].decode("ascii", "replace"))
+        offset += 1 + query[offset]
+    end = offset + 1 + ENDS.size
+    if flags & 0x8000 or questions != 1 or end > len(query) or query[offset]:
         return HEAD.pack(number, RESPONSE | recursion | WRONG, 0, 0, 0, 0)
-    kind, of = ENDS.unpack_from(asked, at + 1)
+    kind, of = ENDS.unpack_from(query, offset + 1)
     address = names.get(".".join(labels).lower())
-    found = bool(address) and kind == A and of == INTERNET
+    known = bool(address) and kind == A and of == INTERNET
     status = 0 if address else NO_NAME
-    said = HEAD.pack(number, RESPONSE | recursion | status, 1, int(found), 0, 0)
-    said += asked[HEAD.size : end]
-    if found and address:
-        there = socket.inet_aton(address)
-        said += ANSWER.pack(NAME_ABOVE, A, INTERNET, LIVES_S, len(there), there)
-    return said
+    head = HEAD.pack(number, RESPONSE | recursion | status, 1, int(known), 0, 0)
+    head += query[HEAD.size : end]
+    if known and address:
+        packed = socket.inet_aton(address)
+        head += ANSWER.pack(NAME_ABOVE, A, INTERNET, LIVES_S, len(packed), packed)
+    return head
 
 
 def listen(networks: Sequence[str]) -> list[socket.socket]:
@@ -61,9 +61,9 @@ def listen(networks: Sequence[str]) -> list[socket.socket]:
         with open(path) as network:  # noqa: PTH123 (its number is all that counts)
             if enter(network.fileno(), NEW_NETWORK):
                 raise OSError(ctypes.get_errno(), f"{path} can't be entered")
-        there = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        there.bind((ADDRESS, PORT))
-        sockets.append(there)
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        server.bind((ADDRESS, PORT))
+        sockets.append(server)
     return sockets
 
 
@@ -77,11 +77,11 @@ def main(names: str, networks: Sequence[str]) -> None:
         os._exit(0)
     while True:
         for key, _ in asking.select():
-            there = key.fileobj
-            assert isinstance(there, socket.socket)  # noqa: S101
-            said, who = there.recvfrom(MOST_BYTES)
-            if response := dns_answer(said, known):
-                there.sendto(response, who)
+            listening = key.fileobj
+            assert isinstance(listening, socket.socket)  # noqa: S101
+            query, who = listening.recvfrom(MOST_BYTES)
+            if response := dns_answer(query, known):
+                listening.sendto(response, who)
 
 
 if __name__ == "__main__":

@@ -91,18 +91,18 @@ def relocate(request: RelocationRequest) -> RelocatedConfig:
 class _Mover:
     """Changes a configuration line by line, and notes what it changes."""
 
-    def __init__(self, request: RelocationRequest, found: Sequence[ConfigSection]) -> None:
+    def __init__(self, request: RelocationRequest, configuration: Sequence[ConfigSection]) -> None:
         self.changes: list[str] = []
         self.passed_on: list[PassedOn] = []
         self.logs = False
         """Whether it logs anywhere."""
         self._request = request
-        self._sections = found
-        self._choice = choose_bind(request, found)
-        self._folder = _folder(request, found)
+        self._sections = configuration
+        self._choice = choose_bind(request, configuration)
+        self._folder = _folder(request, configuration)
         self._bases = {
             name: line.values[1]
-            for section in found
+            for section in configuration
             for name in ("crt-base", "ca-base")
             for line in section.named(name)
             if len(line.words) > 1
@@ -145,8 +145,8 @@ class _Mover:
         if name == "default-path" and values[1:2] in (["config"], ["parent"]):
             return self._changed(line, ["default-path", "origin", _quoted(str(self._folder))])
         if name == "stick-table" and "peers" in values:
-            at = values.index("peers")
-            return self._changed(line, [word.raw for word in (*words[:at], *words[at + 2 :])])
+            index = values.index("peers")
+            return self._changed(line, [word.raw for word in (*words[:index], *words[index + 2 :])])
         return self._bind(line) if line is self._choice.bind else line.text
 
     def _why_not(self, section: str, line: ConfigLine) -> str:
@@ -186,8 +186,8 @@ class _Mover:
                 f"{with_marks_shown(f'crt {KEY_AND_CERTIFICATE}')} (the run's own): none was"
             )
         if not AUTHORITIES & set(kept) and "verify" in kept:
-            at = kept.index("verify")
-            del kept[at : at + 2]
+            index = kept.index("verify")
+            del kept[index : index + 2]
         return self._changed(line, ["bind", f"{HOST}:{PORT}", *kept])
 
     def _readable(self, name: Word, path: Word | None) -> list[str]:
@@ -216,11 +216,13 @@ class _Mover:
         self.changes.append(f"excluded: {line.text.strip()} ({why})")
 
 
-def _folder(request: RelocationRequest, found: Sequence[ConfigSection]) -> Path:
+def _folder(request: RelocationRequest, configuration: Sequence[ConfigSection]) -> Path:
     """Give where relative paths begin: where webdyno is called, unless `default-path` says so."""
     home = request.file.parent
-    said = [line.values[1:3] for section in found for line in section.named("default-path")]
-    match said[-1] if said else []:
+    values = [
+        line.values[1:3] for section in configuration for line in section.named("default-path")
+    ]
+    match values[-1] if values else []:
         case ["config", *_]:
             return home
         case ["parent", *_]:
@@ -238,22 +240,22 @@ def _quoted(word: str) -> str:
 
 def server_of_backend(backends: Backends, line: ConfigLine) -> ConfigLine:
     """Give a line with the address of a backend, if it leads to one."""
-    at = ADDRESS_AT.get(line.name)
-    if at is None or len(line.words) <= at:
+    index = ADDRESS_AT.get(line.name)
+    if index is None or len(line.words) <= index:
         return line
-    address = _backend(backends, line.words[at].value)
+    address = _backend(backends, line.words[index].value)
     if address is None:
         return line
     where = f"unix@{address.socket}" if address.socket else address.text
-    words = (*line.words[:at], Word(where, where), *line.words[at + 1 :])
+    words = (*line.words[:index], Word(where, where), *line.words[index + 1 :])
     return ConfigLine(f"    {' '.join(word.raw for word in words)}", line.origin, words)
 
 
 def _backend(backends: Backends, address: str) -> BackendAddress | None:
     if socket := re.fullmatch(r"(?:(?:unix|uxst)@)?(/.*)", address):
         return backends.of_socket(socket[1])
-    found = re.fullmatch(r"(\[.*\]|[^:]+)(?::([0-9]{1,5}))?", _KIND.sub("", address, count=1))
-    return backends.of_host(found[1], int(found[2]) if found[2] else None) if found else None
+    match = re.fullmatch(r"(\[.*\]|[^:]+)(?::([0-9]{1,5}))?", _KIND.sub("", address, count=1))
+    return backends.of_host(match[1], int(match[2]) if match[2] else None) if match else None
 
 
 def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
@@ -261,10 +263,10 @@ def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
     words = line.values
     if "set-dst" in words[1:]:
         yield PassedOn(" ".join(words[words.index("set-dst") :]), line.origin)
-    at = ADDRESS_AT.get(line.name)
-    if at is None:
+    index = ADDRESS_AT.get(line.name)
+    if index is None:
         return
-    addresses = words[at : at + 1]
+    addresses = words[index : index + 1]
     if THROUGH in words:
         addresses += words[words.index(THROUGH) + 1 :][:1]
     for address in addresses:
@@ -273,5 +275,5 @@ def passed_on(line: ConfigLine) -> Iterator[PassedOn]:
 
 
 def _host(address: str) -> str:
-    found = _ADDRESS.fullmatch(_KIND.sub("", address, count=1))
-    return found[1] if found else address
+    match = _ADDRESS.fullmatch(_KIND.sub("", address, count=1))
+    return match[1] if match else address

@@ -77,30 +77,30 @@ def sections(request: RelocationRequest) -> list[ConfigSection]:
     Red Hat's unit starts HAProxy with the file and all that lie in the folder `conf.d` beside it.
     """
     reader = _Reader(request)
-    found = [ConfigSection("", "")]
+    all_sections = [ConfigSection("", "")]
     more = sorted(request.file.parent.glob("conf.d/[!.]*.cfg"))
     request.notes.extend(f"reads {file} as well, as Red Hat's HAProxy does" for file in more)
     for line in (line for file in (request.file, *more) for line in request.files.lines(file)):
         read = reader.line(line)
         if read.name in SECTIONS:
-            found.append(ConfigSection(read.name, next(iter(read.values[1:]), "")))
-        found[-1].lines.append(read)
+            all_sections.append(ConfigSection(read.name, next(iter(read.values[1:]), "")))
+        all_sections[-1].lines.append(read)
     reader.variables.demand_all()
-    _inherit_modes(found)
-    return found
+    _inherit_modes(all_sections)
+    return all_sections
 
 
-def _inherit_modes(found: Iterable[ConfigSection]) -> None:
+def _inherit_modes(configuration: Iterable[ConfigSection]) -> None:
     """Give each section its mode: its own, or that of the defaults it follows or names."""
     named: dict[str, str] = {}
     last = "tcp"
-    for section in found:
+    for section in configuration:
         head = section.lines[0].values if section.lines else []
         parent = head[head.index("from") + 1 :][:1] if "from" in head[1:] else []
-        said = [line.values[1] for line in section.named("mode") if len(line.words) > 1]
-        section.mode = said[-1] if said else named.get(parent[0], last) if parent else last
+        modes = [line.values[1] for line in section.named("mode") if len(line.words) > 1]
+        section.mode = modes[-1] if modes else named.get(parent[0], last) if parent else last
         if section.kind == "defaults":
-            section.mode = said[-1] if said else named.get(parent[0], "tcp") if parent else "tcp"
+            section.mode = modes[-1] if modes else named.get(parent[0], "tcp") if parent else "tcp"
             last = named[section.title] = section.mode
 
 
@@ -124,31 +124,31 @@ class _Reader:
         is_address = words[:1] and words[0].value in {"bind", "server", "log", "listen"}
         if is_address:
             words = tuple(
-                word._replace(value=self._filled(word.value, origin)) if at in {1, 2} else word
-                for at, word in enumerate(words)
+                word._replace(value=self._filled(word.value, origin)) if index in {1, 2} else word
+                for index, word in enumerate(words)
             )
         return ConfigLine(line.text, origin, words)
 
     def _words(self, text: str, origin: Origin) -> Iterable[Word]:
         raw = value = ""
-        at, is_word = 0, False
-        while at < len(text) and text[at] != "#":
-            letter = text[at]
-            found = _PART.match(text, at)
+        offset, is_word = 0, False
+        while offset < len(text) and text[offset] != "#":
+            letter = text[offset]
+            match = _PART.match(text, offset)
             if letter.isspace():
                 if is_word:
                     yield Word(raw, value)
-                raw, value, is_word, at = "", "", False, at + 1
+                raw, value, is_word, offset = "", "", False, offset + 1
                 continue
-            part = found[0] if found else letter
-            raw, is_word, at = raw + part, True, at + len(part)
-            if found is None:
+            part = match[0] if match else letter
+            raw, is_word, offset = raw + part, True, offset + len(part)
+            if match is None:
                 value += letter
-            elif found["double"] is not None:
-                filled = self._filled(found["double"], origin)
+            elif match["double"] is not None:
+                filled = self._filled(match["double"], origin)
                 value += re.sub(r"\\(.)", r"\1", filled)
             else:
-                value += found["escaped"] or found["single"] or ""
+                value += match["escaped"] or match["single"] or ""
         if is_word:
             yield Word(raw, value)
 
@@ -177,22 +177,22 @@ def choose_bind(request: RelocationRequest, sections: Sequence[ConfigSection]) -
     listening = [section for section in sections if section.kind in LISTENING]
     if not listening:
         raise UserError(f"{request.file} has no frontend and no listen, so it serves nothing")
-    found = [
+    binds = [
         MeasuredBind(port, section, bind)
         for section in listening
         for bind in section.named("bind")
         if is_secure(bind) == request.is_secure
         for port in ports(bind)
     ]
-    reasons = {id(measured): why_unlikely(request, measured.section) for measured in found}
+    reasons = {id(measured): why_unlikely(request, measured.section) for measured in binds}
     unlikely = {
         port: next(filter(None, whys))
-        for port in {measured.port for measured in found}
-        if all(whys := [reasons[id(measured)] for measured in found if measured.port == port])
+        for port in {measured.port for measured in binds}
+        if all(whys := [reasons[id(measured)] for measured in binds if measured.port == port])
     }
-    port = request.measured([measured.port for measured in found], unlikely)
-    there = [measured for measured in found if measured.port == port]
-    return next((measured for measured in there if not reasons[id(measured)]), there[0])
+    port = request.measured([measured.port for measured in binds], unlikely)
+    fitting = [measured for measured in binds if measured.port == port]
+    return next((measured for measured in fitting if not reasons[id(measured)]), fitting[0])
 
 
 def is_secure(bind: ConfigLine) -> bool:
@@ -203,9 +203,9 @@ def ports(bind: ConfigLine) -> Iterator[int]:
     """Give the ports of `:80`, `*:80`, `ipv4@10.0.0.1:80` or `:80,:8000-8010`."""
     for address in bind.values[1:2]:
         for each in address.split(","):
-            found = re.search(r":([0-9]{1,5})(?:-[0-9]+)?$", each)
-            if found and not each.startswith(("quic", "unix@", "abns@", "fd@", "/")):
-                yield int(found[1])
+            match = re.search(r":([0-9]{1,5})(?:-[0-9]+)?$", each)
+            if match and not each.startswith(("quic", "unix@", "abns@", "fd@", "/")):
+                yield int(match[1])
 
 
 def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
@@ -232,4 +232,4 @@ def why_unlikely(request: RelocationRequest, section: ConfigSection) -> str:
 
 def _condition(words: Sequence[str]) -> int:
     """Give where a line's condition begins; its end where it has none."""
-    return next((at for at, word in enumerate(words) if word in ON_A_CONDITION), len(words))
+    return next((index for index, word in enumerate(words) if word in ON_A_CONDITION), len(words))

@@ -46,10 +46,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     front = containers[-1]
     port = asked_port(front, spec)
     texts = container_files(spec.written, engine, containers)
-    told = {name: verbatim(text) for name, text in _secrets(spec).items()} | told_of_services(spec)
+    variables = {name: verbatim(text) for name, text in _secrets(spec).items()} | told_of_services(
+        spec
+    )
     for container in containers:
         texts[variables_file(container.name)] = (
-            _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, told)
+            _variables(container, spec, {"PORT": str(port)} | spec.keys.environment, variables)
             if container is front
             else _variables(container, spec)
         )
@@ -68,7 +70,7 @@ def make(spec: TargetSpec) -> GeneratedService:
             version=", ".join(
                 f"{container.name} {container.image.id[:12]}" for container in containers
             ),
-            environment=told,
+            environment=variables,
             facts={"network": "its own, by a pair of virtual Ethernet devices"},
         ),
         {
@@ -139,11 +141,11 @@ def _build_file(folder: Path) -> Path | None:
 
 def asked_port(front: Container, spec: TargetSpec) -> int:
     """Give the port that is asked: what PORT says, else what is exposed."""
-    said = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
-    if said:
-        if not said.isdecimal() or not 0 < int(said) < 65536:
-            raise UserError(f"{spec.place}: PORT={said} is no port")
-        return int(said)
+    text = {**front.image.environment, **front.environment, **spec.keys.environment}.get("PORT")
+    if text:
+        if not text.isdecimal() or not 0 < int(text) < 65536:
+            raise UserError(f"{spec.place}: PORT={text} is no port")
+        return int(text)
     exposed = front.ports or front.image.ports
     port = next(
         (port for port in USUAL_PORTS if port in exposed), next(iter(exposed), USUAL_PORTS[-1])
@@ -158,7 +160,7 @@ def _variables(
     container: Container,
     spec: TargetSpec,
     more: Mapping[str, str] = NOTHING,
-    told: Mapping[str, str] = NOTHING,
+    extra: Mapping[str, str] = NOTHING,
 ) -> str:
     """Give a container's variables as Podman reads them; what is `told` it takes from its own."""
     variables = {**container.environment, **more}
@@ -166,8 +168,8 @@ def _variables(
         if "\n" in value:
             raise UserError(f"{spec.place}: {name} has several lines, which Podman can't be given")
     return "".join(
-        f"{name}\n" if name in told else f"{name}={variables[name]}\n"
-        for name in {**variables, **told}
+        f"{name}\n" if name in extra else f"{name}={variables[name]}\n"
+        for name in {**variables, **extra}
     )
 
 

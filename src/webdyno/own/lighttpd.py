@@ -84,17 +84,17 @@ class _Mover:
     """Changes statement by statement, and notes what it changes."""
 
     def __init__(
-        self, request: RelocationRequest, found: list[Statement], changes: list[str]
+        self, request: RelocationRequest, parsed: list[Statement], changes: list[str]
     ) -> None:
-        self.statements = found
+        self.statements = parsed
         self._request = request
         self._changes = changes
         self._sockets: dict[str, str] = {}
         """Where each socket of a condition is now."""
         self._programs = 0
-        keys = [statement for statement in found if statement.key in OURS_INSTEAD]
+        keys = [statement for statement in parsed if statement.key in OURS_INSTEAD]
         self._own_pair = not all(request.may_read(statement.text) for statement in keys)
-        self._global = dict(_global(found))
+        self._global = dict(_global(parsed))
         self._measured = self._measured_socket()
 
     def head(self) -> Iterator[str]:
@@ -151,24 +151,24 @@ class _Mover:
         """Move the sockets of programs that lighttpd starts: each variant has its own."""
         lines: list[str] = []
         for group in _groups(statement.lines):
-            started = [found[1] for line in group if (found := _BIN_PATH.match(line))]
+            started = [match[1] for line in group if (match := _BIN_PATH.match(line))]
             for line in group:
-                found = _SOCKET_PATH.match(line)
-                if found and started:
+                match = _SOCKET_PATH.match(line)
+                if match and started:
                     self._programs += 1
-                    line = f'{found[1]}"{FOLDER}/program-{self._programs}.sock",'
-                    self._changes.append(f"{with_marks_shown(line).strip()} not {found[2]}")
+                    line = f'{match[1]}"{FOLDER}/program-{self._programs}.sock",'
+                    self._changes.append(f"{with_marks_shown(line).strip()} not {match[2]}")
                 lines.append(line)
             self._changes += [f"runs {program}, as bin-path says" for program in started]
         return lines
 
     def _condition(self, line: str) -> str:
-        found = _SOCKET.match(line.strip())
-        if found is None:
+        match = _SOCKET.match(line.strip())
+        if match is None:
             return line
-        address = self._new_address(found[2])
-        new = f'{found[1]}"{address}"{found[3]}'
-        self._changes.append(f'{with_marks_shown(new).strip(" {")}, not "{found[2]}"')
+        address = self._new_address(match[2])
+        new = f'{match[1]}"{address}"{match[3]}'
+        self._changes.append(f'{with_marks_shown(new).strip(" {")}, not "{match[2]}"')
         return new
 
     def _new_address(self, address: str) -> str:
@@ -204,26 +204,26 @@ class _Mover:
         return None if measured in ports else sockets[measured]
 
 
-def _sites(found: list[Statement]) -> Iterator[re.Match[str]]:
+def _sites(parsed: list[Statement]) -> Iterator[re.Match[str]]:
     """Give the conditions on the host: how one compares, and with what."""
-    return filter(None, (_HTTP_HOST.match(statement.condition) for statement in found))
+    return filter(None, (_HTTP_HOST.match(statement.condition) for statement in parsed))
 
 
-def _global(found: list[Statement]) -> Iterator[tuple[str, Statement]]:
+def _global(parsed: list[Statement]) -> Iterator[tuple[str, Statement]]:
     depth = 0
-    for statement in found:
+    for statement in parsed:
         depth += bool(statement.condition) - statement.ends
         if statement.key and not depth:
             yield statement.key, statement
 
 
-def _sockets(found: list[Statement]) -> Iterator[tuple[str, bool]]:
+def _sockets(parsed: list[Statement]) -> Iterator[tuple[str, bool]]:
     """Give the address of each condition on the socket, and whether TLS is spoken there."""
-    for at, statement in enumerate(found):
+    for index, statement in enumerate(parsed):
         if not (socket := _SOCKET.match(statement.condition)):
             continue
         depth, secure = 0, False
-        for inner in found[at:]:
+        for inner in parsed[index:]:
             depth += bool(inner.condition) - inner.ends
             secure |= inner.key == "ssl.engine" and inner.text == "enable"
             if not depth:
@@ -245,10 +245,10 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
 def _passed_to(backends: Backends, lines: list[str]) -> Iterator[str]:
     """Give the lines of servers, those that a backend answers for with its address."""
     for group in _groups(lines):
-        said = {it["key"]: it for line in group if (it := _PLACE.match(line))}
-        place = said.get("socket") or said.get("host")
+        places = {it["key"]: it for line in group if (it := _PLACE.match(line))}
+        place = places.get("socket") or places.get("host")
         started_here = any(map(_BIN_PATH.match, group))
-        address = _backend(backends, said) if place and not started_here else None
+        address = _backend(backends, places) if place and not started_here else None
         if place is None or address is None:
             yield from group
             continue
@@ -262,11 +262,11 @@ def _passed_to(backends: Backends, lines: list[str]) -> Iterator[str]:
                 yield line
 
 
-def _backend(backends: Backends, said: Mapping[str, re.Match[str]]) -> BackendAddress | None:
-    place = (said.get("socket") or said["host"])["value"]
+def _backend(backends: Backends, places: Mapping[str, re.Match[str]]) -> BackendAddress | None:
+    place = (places.get("socket") or places["host"])["value"]
     if place.startswith("/"):
         return backends.of_socket(place)
-    port = said["port"]["value"] if "port" in said else ""
+    port = places["port"]["value"] if "port" in places else ""
     return backends.of_host(place, int(port) if port.isdecimal() else None)
 
 
@@ -275,16 +275,16 @@ def passed_on(statements: Iterable[Statement]) -> Iterator[str]:
     for statement in statements:
         if _BACKENDS.fullmatch(statement.key):
             for line in statement.lines:
-                if (found := _HOST.match(line)) and not found[1].startswith('"/'):
-                    yield _one(found[1])
+                if (match := _HOST.match(line)) and not match[1].startswith('"/'):
+                    yield _one(match[1])
         elif _NAMED.fullmatch(statement.key):
             yield from map(_without_port, _TEXT.findall(statement.value))
 
 
 def _one(value: str) -> str:
     """Give what a value says; all of it where a variable is a part of it."""
-    found = _TEXT.fullmatch(value)
-    return found[1] if found else value
+    match = _TEXT.fullmatch(value)
+    return match[1] if match else value
 
 
 def _without_port(host: str) -> str:

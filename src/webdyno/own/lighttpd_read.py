@@ -39,8 +39,8 @@ class Statement:
     @property
     def value(self) -> str:
         """What it is set to, over all its lines."""
-        found = _SETS.match(self.lines[0])
-        return "\n".join([found[3] if found else self.lines[0], *self.lines[1:]])
+        match = _SETS.match(self.lines[0])
+        return "\n".join([match[3] if match else self.lines[0], *self.lines[1:]])
 
     @property
     def text(self) -> str:
@@ -74,12 +74,12 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
     whole = _INCLUDE.sub(rf"\g<1>{request.file.parent}/", ours)
     with readable(request, whole, differs=ours != text) as file:
         words: list[str | Path] = [program_path("lighttpd"), "-p", "-f", file]
-        told = run_reader(request, words, {**request.environment, **marks}, runs)
-        complained = told.complained.replace(str(file), str(request.file))
-    said = [line for line in _TIME.sub("", complained).splitlines() if "WARNING" not in line]
-    if told.code:
-        raise UserError(f"lighttpd says: {'; '.join(said) or 'nothing'}")
-    printed = told.printed
+        reader = run_reader(request, words, {**request.environment, **marks}, runs)
+        complained = reader.complained.replace(str(file), str(request.file))
+    complaints = [line for line in _TIME.sub("", complained).splitlines() if "WARNING" not in line]
+    if reader.code:
+        raise UserError(f"lighttpd says: {'; '.join(complaints) or 'nothing'}")
+    printed = reader.printed
     for name, mark in marks.items():
         printed = printed.replace(mark, f'" + env.{name} + "')
     return list(_statements(printed.splitlines()))
@@ -87,12 +87,12 @@ def statements(request: RelocationRequest, changes: list[str]) -> list[Statement
 
 def _with_includes_beside(request: RelocationRequest, text: str, changes: list[str]) -> str:
     """Give the text of a folder that was copied with what it includes from where it was."""
-    here = request.file.parent
+    folder = request.file.parent
     named = _FOLDER.search(text)
     if not named or any(Path(named[2], pattern).exists() for pattern in _IN_FOLDER.findall(text)):
         return text
-    changes.append(f'{named[1].strip()} "{here}", not "{named[2]}", where it includes nothing')
-    return f"{text[: named.start(2)]}{here}{text[named.end(2) :]}"
+    changes.append(f'{named[1].strip()} "{folder}", not "{named[2]}", where it includes nothing')
+    return f"{text[: named.start(2)]}{folder}{text[named.end(2) :]}"
 
 
 def _shells(
@@ -100,41 +100,41 @@ def _shells(
 ) -> Iterator[tuple[Origin | None, str]]:
     """Give the commands of `include_shell`, and where each stands."""
     for line in request.files.lines(file, named, depth):
-        if found := _SHELL.match(line.text):
-            yield line.origin, found[1].strip()
-        elif (found := _INCLUDED.match(line.text)) and line.origin:
-            there = os.path.lexists(request.file.parent / found[1])
-            if not there and not glob.has_magic(found[1]):
+        if match := _SHELL.match(line.text):
+            yield line.origin, match[1].strip()
+        elif (match := _INCLUDED.match(line.text)) and line.origin:
+            exists = os.path.lexists(request.file.parent / match[1])
+            if not exists and not glob.has_magic(match[1]):
                 continue  # lighttpd says so
-            for each in request.files.included(found[1], [request.file.parent], line.origin):
+            for each in request.files.included(match[1], [request.file.parent], line.origin):
                 yield from _shells(request, each, line.origin, depth + 1)
 
 
 def _statements(lines: list[str]) -> Iterator[Statement]:
     inner = iter(lines[1:-1])  # without `config {` and its end
     for line in inner:
-        found = _SETS.match(line)
+        match = _SETS.match(line)
         if not line.strip() or _BLOCK_NUMBER.match(line):
             continue
-        if found is None:
+        if match is None:
             ended = _CLOSES.match(line)
             yield Statement([f"{ended[1]}}}" if ended else _quoted(line)])
             continue
         whole = [line]
-        if found[3] == "(":
+        if match[3] == "(":
             for more in inner:
                 whole.append(more)
-                if more == f"{found[1]})":
+                if more == f"{match[1]})":
                     break
-        if found[2] not in _GIVEN:
-            yield Statement(whole, found[2])
+        if match[2] not in _GIVEN:
+            yield Statement(whole, match[2])
 
 
 def _quoted(line: str) -> str:
     """Write a condition with its quotes escaped, which lighttpd prints as they are."""
-    found = _CONDITION.match(line)
-    if found is None:
+    match = _CONDITION.match(line)
+    if match is None:
         return line
-    plain = found[2].replace('" + env.', "\0").replace(' + "', "\1")
+    plain = match[2].replace('" + env.', "\0").replace(' + "', "\1")
     escaped = plain.replace('"', '\\"').replace("\0", '" + env.').replace("\1", ' + "')
-    return f'{found[1]}"{escaped}" {{'
+    return f'{match[1]}"{escaped}" {{'

@@ -119,10 +119,10 @@ class _Mover:
 
     def _complete(self, http: list[Directive]) -> None:
         """Add what nginx would else write to its own folders."""
-        there, root = {directive["directive"] for directive in http}, self._request.root
-        lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in there]
+        names, root = {directive["directive"] for directive in http}, self._request.root
+        lacking = [kind for kind in TEMPORARY if f"{kind}_temp_path" not in names]
         http += [_made(f"{kind}_temp_path", f"{FOLDER}/temp/{kind}") for kind in lacking]
-        if "access_log" not in there:
+        if "access_log" not in names:
             http.append(_made("access_log", f"{FOLDER}/access.log"))
         if root and not _names_root(http):
             http.append(_made("root", str(root)))
@@ -186,11 +186,11 @@ class _Mover:
             ports = sorted({str(listener.port or "a socket") for listener in listeners(old)})
             self.changes.append(f"excluded: server on {' and '.join(ports)}, which isn't requested")
             return
-        there = [
+        listening = [
             listener for listener in fitting(self._request, old) if listener.port == choice.port
         ]
-        is_said = any(listener.is_default for listener in there) or old is not choice.servers[0]
-        words = self._parameters(there, is_default=old is choice.default and is_said)
+        is_said = any(listener.is_default for listener in listening) or old is not choice.servers[0]
+        words = self._parameters(listening, is_default=old is choice.default and is_said)
         now = with_marks_shown(_text("listen", [f"{HOST}:{PORT}", *words]))
         for directive in old["block"]:
             if directive["directive"] == "listen":
@@ -205,10 +205,10 @@ class _Mover:
         listen["origin"] = next(iter(origins), old.get("origin"))
         yield {**old, "block": [listen, *self._all(rest)]}
 
-    def _parameters(self, there: Sequence[Listener], *, is_default: bool) -> list[str]:
+    def _parameters(self, listening: Sequence[Listener], *, is_default: bool) -> list[str]:
         """Give the parameters of the one `listen` that stands for several."""
         kept: dict[str, str] = {}
-        for word in (word for listener in there for word in listener.words):
+        for word in (word for listener in listening for word in listener.words):
             is_of_address = word.startswith(ADDRESS_PARAMETERS)
             if not (is_of_address or word in DEFAULT or word in NOT_SPOKEN):
                 kept.setdefault(word.partition("=")[0], word)

@@ -53,36 +53,38 @@ def choose_servers(request: RelocationRequest, directives: Sequence[Directive]) 
     by_port: dict[int, list[Directive]] = {}
     for server in servers:
         for listener in fitting(request, server):
-            there = by_port.setdefault(listener.port, []) if listener.port is not None else []
-            if not any(server is each for each in there):
-                there.append(server)
+            candidates = by_port.setdefault(listener.port, []) if listener.port is not None else []
+            if not any(server is each for each in candidates):
+                candidates.append(server)
     unlikely = {
         port: why
-        for port, there in by_port.items()
-        if all(map(why_server_unlikely, there))
-        and (why := why_server_unlikely(_default(request, there, port)))
+        for port, candidates in by_port.items()
+        if all(map(why_server_unlikely, candidates))
+        and (why := why_server_unlikely(_default(request, candidates, port)))
     }
-    with_host = [port for port, there in by_port.items() if _called(request.host, there)]
+    with_host = [port for port, candidates in by_port.items() if _called(request.host, candidates)]
     port = request.measured(list(by_port), unlikely, with_host)
-    there = by_port[port]
-    default = _default(request, there, port)
-    _note_site(request, default, there)
+    candidates = by_port[port]
+    default = _default(request, candidates, port)
+    _note_site(request, default, candidates)
     if not request.host and (why := why_server_unlikely(default)):
-        other = next((server for server in there if not why_server_unlikely(server)), None)
+        other = next((server for server in candidates if not why_server_unlikely(server)), None)
         if other is not None:
             request.notes.append(
                 f"{_name(other)} answers, whatever host is requested, and not the default, "
                 f"{_name(default)}: {why}; --host NAME asks for another"
             )
             default = other
-    return MeasuredServers(port, there, default)
+    return MeasuredServers(port, candidates, default)
 
 
-def _note_site(request: RelocationRequest, default: Directive, there: Sequence[Directive]) -> None:
-    names = [name for server in there for name in _names(server)]
-    asked = _called(request.host, there)
+def _note_site(
+    request: RelocationRequest, default: Directive, servers: Sequence[Directive]
+) -> None:
+    names = [name for server in servers for name in _names(server)]
+    called = _called(request.host, servers)
     if request.host:
-        request.note_site(request.host if asked else "", names)
+        request.note_site(request.host if called else "", names)
     elif not why_server_unlikely(default):
         request.note_site(next(iter(_names(default)), "") or _name(default), names)
 
@@ -117,7 +119,7 @@ def fitting(request: RelocationRequest, server: Directive) -> list[Listener]:
 
 def listeners(server: Directive) -> list[Listener]:
     """Give where a server listens; on port 80 unless it says so. `ssl on` holds for all of it."""
-    found = [
+    listens = [
         directive["args"]
         for directive in server["block"]
         if directive["directive"] == "listen" and directive["args"]
@@ -128,7 +130,7 @@ def listeners(server: Directive) -> list[Listener]:
     )
     return [
         Listener(_port(address), (*words, *(["ssl"] if is_on else [])))
-        for address, *words in found or [[str(HTTP)]]
+        for address, *words in listens or [[str(HTTP)]]
     ]
 
 
@@ -178,30 +180,30 @@ def _has_status(block: Sequence[Directive]) -> bool:
 
 def _has_pages(block: Sequence[Directive]) -> bool:
     """Whether there is a page, in blocks that tell no status."""
-    here = {directive["directive"] for directive in block}
-    if "stub_status" in here:
+    names = {directive["directive"] for directive in block}
+    if "stub_status" in names:
         return False
-    return bool(here & SERVING) or any(
+    return bool(names & SERVING) or any(
         _has_pages(directive.get("block", [])) for directive in block
     )
 
 
 def _default(request: RelocationRequest, servers: Sequence[Directive], port: int) -> Directive:
-    said = (
+    defaults = (
         server
         for server in servers
         if any(each.port == port and each.is_default for each in fitting(request, server))
     )
-    return next(said, servers[0])
+    return next(defaults, servers[0])
 
 
 def _names(server: Directive) -> list[str]:
-    said = [
+    arguments = [
         directive["args"]
         for directive in server["block"]
         if directive["directive"] == "server_name"
     ]
-    return [name for names in said for name in names if name not in NOBODY]
+    return [name for names in arguments for name in names if name not in NOBODY]
 
 
 def _name(server: Directive) -> str:
@@ -225,5 +227,5 @@ def _port(address: str) -> int | None:
     if address.startswith("unix:"):
         return None
     last = address.rpartition(":")[2] if not address.endswith("]") else ""
-    found = re.match(r"([0-9]{1,5})(?:-[0-9]+)?$", last)
-    return int(found[1]) if found else HTTP
+    match = re.match(r"([0-9]{1,5})(?:-[0-9]+)?$", last)
+    return int(match[1]) if match else HTTP

@@ -89,8 +89,8 @@ class _Reader:
                 continue
             inner = {}
             if "block" in directive:
-                found = self._with_includes(directive["block"], file, includes, blocks + 1)
-                inner = {"block": list(found)}
+                children = self._with_includes(directive["block"], file, includes, blocks + 1)
+                inner = {"block": list(children)}
             yield {**directive, **inner, "origin": origin}
 
     def _included(
@@ -125,12 +125,14 @@ class _Reader:
         given = self.variables.values
         is_template = file.name.endswith(TEMPLATES)
         plain_text = _COMMENT.sub("", text)
-        found = [(match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)]
-        braced = {name for name, _ in found if name}
+        variables = [
+            (match["name"], match["plain"]) for match in BRACED_OR_PLAIN.finditer(plain_text)
+        ]
+        braced = {name for name, _ in variables if name}
         defined = set(chain.from_iterable(_DEFINED.findall(plain_text)))
         filled = {
             name
-            for name in filter(None, chain.from_iterable(found))
+            for name in filter(None, chain.from_iterable(variables))
             if name not in defined
             and (is_template or name.isupper())
             and (name in given or (name.isupper() and (is_template or name in braced)))
@@ -143,13 +145,13 @@ def _demand_ends(copy: str, file: Path) -> None:
     """Raise UserError for a directive without its end, which crossplane would let pass."""
     first, line = "", 0
     try:
-        for word, at, quoted in crossplane.lex(copy):
+        for word, number, quoted in crossplane.lex(copy):
             if word in {";", "{", "}"} and not quoted:
                 if word == "}" and first:
                     break
                 first = ""
             elif quoted or not word.startswith("#"):
-                first, line = first or word, at
+                first, line = first or word, number
         else:
             if not first:
                 return

@@ -70,9 +70,9 @@ def _hosts(
 def _named(target: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Give the hosts that a target may name: none for a Unix socket."""
     for text in _expanded(target, values):
-        found = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
-        if found and found[0] != "unix":
-            yield found[0]
+        match = _HOST.match(text, scheme.end() if (scheme := _SCHEME.match(text)) else 0)
+        if match and match[0] != "unix":
+            yield match[0]
 
 
 def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -86,10 +86,10 @@ def _expanded(text: str, values: Mapping[str, Sequence[str]]) -> Sequence[str]:
 
 
 def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    for found in _VARIABLE.finditer(text):
-        name = found[1] or found[2]
+    for match in _VARIABLE.finditer(text):
+        name = match[1] or match[2]
         for value in ["/"] if name in AFTER_THE_HOST else values.get(name, []):
-            yield f"{text[: found.start()]}{value}{text[found.end() :]}"
+            yield f"{text[: match.start()]}{value}{text[match.end() :]}"
         if name in AFTER_THE_HOST or name in values:
             return
     yield text
@@ -97,15 +97,15 @@ def _once(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 def _values(directives: Sequence[Directive]) -> dict[str, list[str]]:
     """Give what a configuration itself has variables be."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for directive in _everything(directives):
         name, words = directive["directive"], directive["args"]
         if name == "set" and len(words) == 2:
-            found.setdefault(words[0].lstrip("$"), []).append(words[1])
+            values.setdefault(words[0].lstrip("$"), []).append(words[1])
         elif name in TABLES and words:
             given = [entry["args"][-1] for entry in directive.get("block", []) if entry["args"]]
-            found.setdefault(words[-1].lstrip("$"), []).extend(given)
-    return {name: list(dict.fromkeys(given)) for name, given in found.items()}
+            values.setdefault(words[-1].lstrip("$"), []).extend(given)
+    return {name: list(dict.fromkeys(given)) for name, given in values.items()}
 
 
 def _groups(directives: Sequence[Directive]) -> dict[str, list[Directive]]:
@@ -159,26 +159,26 @@ def lead_to_backends(backends: Backends, directives: Sequence[Directive]) -> Non
 
 def _with_host(target: str, values: Mapping[str, Sequence[str]]) -> str:
     """Give a target whose host is a variable with one value with that value."""
-    found = _AUTHORITY.fullmatch(target)
-    if not found or "$" not in found["at"]:
+    match = _AUTHORITY.fullmatch(target)
+    if not match or "$" not in match["at"]:
         return target
-    may_be = _expanded(found["at"], values)
+    may_be = _expanded(match["at"], values)
     if len(may_be) != 1 or not re.fullmatch(r"[\w.-]+(?::[0-9]+)?", may_be[0]):
         return target
-    return f"{found['scheme']}{may_be[0]}{found['rest']}"
+    return f"{match['scheme']}{may_be[0]}{match['rest']}"
 
 
 def _instead(target: str, groups: Mapping[str, Sequence[Directive]], backends: Backends) -> str:
     """Give a target with the address of a backend, if it leads to one; else as it is."""
-    if found := _BY_SOCKET.fullmatch(target):
-        address, rest = backends.of_socket(found["path"]), found["rest"] or ""
-    elif (found := _TARGET.fullmatch(target)) and found["host"] not in groups:
-        scheme = (found["scheme"] or "http://").removesuffix("://")
-        port = int(found["port"]) if found["port"] else PORTS.get(scheme)
-        address, rest = backends.of_host(found["host"], port), found["rest"] or ""
+    if match := _BY_SOCKET.fullmatch(target):
+        address, rest = backends.of_socket(match["path"]), match["rest"] or ""
+    elif (match := _TARGET.fullmatch(target)) and match["host"] not in groups:
+        scheme = (match["scheme"] or "http://").removesuffix("://")
+        port = int(match["port"]) if match["port"] else PORTS.get(scheme)
+        address, rest = backends.of_host(match["host"], port), match["rest"] or ""
     else:
         return target
     if address is None:
         return target
     where = f"unix:{address.socket}{':' if rest else ''}" if address.socket else address.text
-    return f"{found['scheme'] or ''}{where}{rest}"
+    return f"{match['scheme'] or ''}{where}{rest}"

@@ -44,7 +44,7 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     first: dict[str, Origin | None] = {}
     for target in passed_on:
         first.setdefault(target.host, target.at)
-    unknown = [host for host, found in _looked_up(first).items() if found == []]
+    unknown = [host for host, addresses in _looked_up(first).items() if addresses == []]
     if not unknown:
         return
     places = ", ".join(f"{host} ({first[host] or file})" for host in unknown)
@@ -58,20 +58,28 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
 
 def elsewhere(passed_on: Iterable[PassedOn]) -> list[str]:
     """Say which of them are other machines, in a line for people; nothing where none is."""
-    if not (found := not_here(target.host for target in passed_on)):
+    if not (hosts := not_here(target.host for target in passed_on)):
         return []
-    return [f"passes requests on to {listed(found)}, which isn't this machine: that is loaded, too"]
+    return [f"passes requests on to {listed(hosts)}, which isn't this machine: that is loaded, too"]
 
 
 def not_here(hosts: Iterable[str]) -> list[str]:
     """Give the hosts that may be other machines, among them those without a known address."""
-    return [host for host, at in _looked_up(hosts).items() if not at or not all(map(is_here, at))]
+    return [
+        host
+        for host, addresses in _looked_up(hosts).items()
+        if not addresses or not all(map(is_here, addresses))
+    ]
 
 
 def not_loopback(passed_on: Sequence[PassedOn]) -> list[PassedOn]:
     """Give those that may be another machine's, whichever machine the server will run on."""
-    found = _looked_up(target.host for target in passed_on)
-    within = {host for host, at in found.items() if at and all(map(_is_loopback, at))}
+    looked_up = _looked_up(target.host for target in passed_on)
+    within = {
+        host
+        for host, addresses in looked_up.items()
+        if addresses and all(map(_is_loopback, addresses))
+    }
     return [target for target in dict.fromkeys(passed_on) if target.host not in within]
 
 
@@ -101,16 +109,16 @@ def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
 
     Neither is anything known of what is no name, such as a variable.
     """
-    found: dict[str, list[str] | None] = dict.fromkeys(hosts)
-    names = [host for host in found if _NAME.fullmatch(host)][:MOST_NAMES]
+    addresses: dict[str, list[str] | None] = dict.fromkeys(hosts)
+    names = [host for host in addresses if _NAME.fullmatch(host)][:MOST_NAMES]
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        asked = {host: pool.submit(_addresses, host) for host in names}
-        wait(asked.values(), timeout=WITHIN_S)
-        found |= {host: value.result() for host, value in asked.items() if value.done()}
+        pending = {host: pool.submit(_addresses, host) for host in names}
+        wait(pending.values(), timeout=WITHIN_S)
+        addresses |= {host: value.result() for host, value in pending.items() if value.done()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    return found
+    return addresses
 
 
 def _addresses(host: str) -> list[str]:
@@ -142,13 +150,15 @@ def placed(
     for host in (known := dict.fromkeys(hosts)):
         for word in _words_for(host, environment):
             by_word[word].append(host)
-    found: dict[str, list[_Place]] = {host: [] for host in known}
+    found_places: dict[str, list[_Place]] = {host: [] for host in known}
     if known:
         for origin, text in _lines(texts):
             for word in set(_WORD.findall(text)):
                 for host in by_word.get(word, []):
-                    found[host].append(_Place(origin, bool(likely.search(text))))
-    return [PassedOn(host, at) for host, places in found.items() for at in _best(places)]
+                    found_places[host].append(_Place(origin, bool(likely.search(text))))
+    return [
+        PassedOn(host, place) for host, places in found_places.items() for place in _best(places)
+    ]
 
 
 def _best(places: list[_Place]) -> list[Origin | None]:
@@ -185,7 +195,7 @@ def other_machines(stacks: Iterable[Stack], *, anywhere: bool) -> list[str]:
     for target in kept:
         places.setdefault(target.host, {})[target.at] = None
     if anywhere:
-        found = [target.host for target in not_loopback([PassedOn(host, None) for host in places])]
+        hosts = [target.host for target in not_loopback([PassedOn(host, None) for host in places])]
     else:
-        found = not_here(places)
-    return [f"{host} ({listed_to(SHOWN_PLACES, list(places[host]))})" for host in found]
+        hosts = not_here(places)
+    return [f"{host} ({listed_to(SHOWN_PLACES, list(places[host]))})" for host in hosts]

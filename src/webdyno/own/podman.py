@@ -93,8 +93,8 @@ class Podman:
 
         Raise OperationError where none of them has it.
         """
-        if found := self.inspect(name) or self.inspect(full_name(name)):
-            return found
+        if image := self.inspect(name) or self.inspect(full_name(name)):
+            return image
         source, of_docker = full_name(name), _docker_has(name)
         if of_docker:
             last = name.rpartition("/")[2]
@@ -103,7 +103,7 @@ class Podman:
         tell(f"fetching {name} from {'Docker' if of_docker else registry} …")
         done = _run([*self.words(), "pull", "--quiet", "--", source])
         image_id = (done.stdout.split() or [""])[-1]
-        if done.returncode or not (found := self.inspect(image_id)):
+        if done.returncode or not (image := self.inspect(image_id)):
             raise OperationError(
                 f"there is no image {name}: neither Podman nor Docker has it as root, and "
                 f"{registry} didn't give it; build it first, or see its name. Podman "
@@ -111,22 +111,22 @@ class Podman:
             )
         if of_docker:  # so that the next run sees what Docker has by then
             _run([*self.words(), "untag", image_id])
-        return found
+        return image
 
     def inspect(self, name: str) -> Image | None:
         """Give an image that Podman has."""
         done = _run([*self.words(), "image", "inspect", "--", name])
         if done.returncode:
             return None
-        (said, *_) = json.loads(done.stdout)
-        config: dict[str, Any] = said["Config"]
+        (described, *_) = json.loads(done.stdout)
+        config: dict[str, Any] = described["Config"]
         ports = [key.partition("/") for key in config.get("ExposedPorts") or {}]
         pairs = (pair.partition("=") for pair in config.get("Env") or [])
         return Image(
-            id=said["Id"],
+            id=described["Id"],
             ports=tuple(int(port) for port, _, kind in ports if kind != "udp" and port.isdecimal()),
             environment={variable: value for variable, _, value in pairs},
-            health=health_words((said.get("Healthcheck") or {}).get("Test") or []),
+            health=health_words((described.get("Healthcheck") or {}).get("Test") or []),
         )
 
     def build(self, name: str, file: Path, context: Path, more: Sequence[str], tell: Tell) -> Image:
@@ -157,11 +157,11 @@ class Podman:
                 raise OperationError(
                     f"building {name} failed with {how}; the end of its log:\n{end}"
                 )
-            found = self.inspect(made.read_text().strip())
-        if found is None:
+            image = self.inspect(made.read_text().strip())
+        if image is None:
             raise OperationError(f"building {name} gave no image that Podman knows")
         tell(f"built {name} in {duration(time.monotonic() - began)}")
-        return found
+        return image
 
     def here_words(self) -> str:
         """Give the words, for a shell, before a subcommand about the containers of a variant.
@@ -204,8 +204,8 @@ def short_names(folder: Path, configurations: Sequence[Path] = REGISTRIES) -> di
         return {}
     main = [text for path, text in texts.items() if path.name == MAIN_CONFIGURATION]
     file = folder / MAIN_CONFIGURATION
-    said = f'unqualified-search-registries = ["{DOCKER_HUB}"]'
-    file.write_text("\n".join([said, *main[:1]]))
+    setting = f'unqualified-search-registries = ["{DOCKER_HUB}"]'
+    file.write_text("\n".join([setting, *main[:1]]))
     return {OWN_REGISTRIES: str(file)}
 
 
@@ -224,12 +224,12 @@ def podman(provide: Provide, tell: Tell) -> Podman:
 def _tried_out(tell: Tell) -> Podman:
     """Find the storage and the runtime that work; done, and told, once."""
     for forced in ((), ("--storage-driver", "vfs")):
-        asked = _run(["podman", *forced, "info", "--format", "json"])
-        if asked.returncode == 0:
+        answer = _run(["podman", *forced, "info", "--format", "json"])
+        if answer.returncode == 0:
             break
     else:
-        raise OperationError(f"Podman doesn't work here; it said:\n{_end(asked)}")
-    info = json.loads(asked.stdout)
+        raise OperationError(f"Podman doesn't work here; it said:\n{_end(answer)}")
+    info = json.loads(answer.stdout)
     storage, images = info["store"]["graphDriverName"], Path(info["store"]["graphRoot"])
     usual = info["host"]["ociRuntime"]["name"]
     refused: dict[str, str] = {}
@@ -262,8 +262,8 @@ def _fault(candidate: Podman) -> str | None:
     forget_groups(TRIAL)
     if done.returncode == NOT_FOUND:
         return None
-    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-    return said.removeprefix("Error: ").removeprefix("OCI runtime error: ")[:SHOWN_LETTERS]
+    complaint = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return complaint.removeprefix("Error: ").removeprefix("OCI runtime error: ")[:SHOWN_LETTERS]
 
 
 def _limits() -> list[str]:

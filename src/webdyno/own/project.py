@@ -43,11 +43,11 @@ class Project:
             raise UserError(
                 f"{self.file.path}: there is no [app], which says how to start it:\n\n{LEAST}"
             )
-        found = build(App, app, lambda where: self.file.place((APP, *where)))
-        if Path(found.dir).is_absolute() or ".." in Path(found.dir).parts:
+        built = build(App, app, lambda where: self.file.place((APP, *where)))
+        if Path(built.dir).is_absolute() or ".." in Path(built.dir).parts:
             place = self.file.place((APP, "dir"))
             raise UserError(f"{place}: dir is a folder inside the repository")
-        return found
+        return built
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class ProjectSource:
     @property
     def data(self) -> dict[str, Any]:
         """Give both, table by table; paths of the command line replace the file's requests."""
-        said = self.command_line.data
-        excluded = {APP, REQUESTS} if "paths" in said.get("load", {}) else {APP}
+        own_data = self.command_line.data
+        excluded = {APP, REQUESTS} if "paths" in own_data.get("load", {}) else {APP}
         data = {key: value for key, value in self.project.file.data.items() if key not in excluded}
-        for key, value in said.items():
+        for key, value in own_data.items():
             known = data.get(key)
             both = isinstance(known, dict) and isinstance(value, dict)
             data[key] = {**known, **value} if both else value  # type: ignore[dict-item]
@@ -75,7 +75,9 @@ class ProjectSource:
 
     def place(self, where: KeyPath) -> str:
         """Name the flag, or file and line."""
-        said = any(where[:depth] in self.command_line.flags for depth in range(1, len(where) + 1))
-        if said or (where and where[0] not in self.project.file.data):
+        is_flag = any(
+            where[:depth] in self.command_line.flags for depth in range(1, len(where) + 1)
+        )
+        if is_flag or (where and where[0] not in self.project.file.data):
             return self.command_line.place(where)
         return self.project.file.place(where)

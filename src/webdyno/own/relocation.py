@@ -141,23 +141,23 @@ class RelocationRequest:
         the first. `unlikely` says what speaks against some of them: they are chosen where there is
         no other.
         """
-        there, against = list(dict.fromkeys(ports)), unlikely or {}
-        if not there:
+        distinct, against = list(dict.fromkeys(ports)), unlikely or {}
+        if not distinct:
             raise self.listens_nowhere()
-        ports_there = listed(map(str, there))
-        if self.port is not None and self.port not in there:
+        ports_there = listed(map(str, distinct))
+        if self.port is not None and self.port not in distinct:
             raise UserError(
                 f"{self.file}#{self.port}: it listens on port {ports_there} for HTTP "
                 f"{'with' if self.is_secure else 'without'} TLS; name one of these"
             )
-        likely = [port for port in there if port not in against] or there
-        likely = [port for port in there if port in with_host] or likely
+        likely = [port for port in distinct if port not in against] or distinct
+        likely = [port for port in distinct if port in with_host] or likely
         usual = HTTPS if self.is_secure else HTTP
         port = self.port or (usual if usual in likely else likely[0])
         why = f" ({against[port]})" if port in against else ""
         with_tls = "redirects" in why and not self.is_secure
         other = "; --set load.protocol=https asks with TLS" if with_tls else ""
-        if len(there) > 1:
+        if len(distinct) > 1:
             self.notes.append(
                 f"measured is port {port}{why}, of {ports_there}; "
                 f"conf:{self.file.name}#PORT measures another one{other}"
@@ -168,15 +168,15 @@ class RelocationRequest:
 
     def note_site(self, measured: str, names: Iterable[str]) -> None:
         """Note which of several sites answers, and how to ask for another one."""
-        there = list(dict.fromkeys(names))
+        distinct = list(dict.fromkeys(names))
         if self.host and measured:
             self.notes.append(f"measured is site {measured}, as --host {self.host} asks for")
         elif self.host:
-            known = f"; those there are {_listed(there)}" if there else ""
+            known = f"; those there are {_listed(distinct)}" if distinct else ""
             self.notes.append(f"no site is called {self.host}, so the default one answers{known}")
-        elif measured and len(there) > 1:
+        elif measured and len(distinct) > 1:
             self.notes.append(
-                f"measured is site {measured}, of {_listed(there)}; --host NAME asks for another"
+                f"measured is site {measured}, of {_listed(distinct)}; --host NAME asks for another"
             )
 
 

@@ -73,8 +73,10 @@ def make(spec: TargetSpec) -> GeneratedService:
     if way == "conf":
         _tell_if_closed(folder, spec)
     files = folder.resolve()
-    here = replace(spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings})
-    made = WAYS[way](here)
+    in_revision = replace(
+        spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings}
+    )
+    made = WAYS[way](in_revision)
     return replace(made, service={**made.service, "version": revision.text})
 
 

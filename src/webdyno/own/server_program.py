@@ -34,8 +34,8 @@ def program_path(name: str, package: str = "") -> str:
 
     Raise OperationError where there is none.
     """
-    if found := shutil.which(name, path=FOLDERS):
-        return found
+    if path := shutil.which(name, path=FOLDERS):
+        return path
     raise OperationError(
         f"the configuration is read by the program {name}, which isn't here; on Debian and Ubuntu: "
         f"apt-get install {package or name}"

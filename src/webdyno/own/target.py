@@ -96,13 +96,13 @@ class TargetSpec:
             "ready_within_s": self.keys.ready_within,
             "host": self.host,
         }
-        told = {key: value for key, value in readiness.items() if value}
+        readiness_keys = {key: value for key, value in readiness.items() if value}
         if spoken:
             keys["settings"] = {"protocol": _protocol_setting(spoken)} | {
                 name: setting.model_dump(exclude_none=True)
                 for name, setting in self.settings.items()
             }
-        whole = {"written": self.written, **own, **told}
+        whole = {"written": self.written, **own, **readiness_keys}
         return {**keys, "title": self.written, "protocol": "http", "own": whole}
 
 

@@ -70,13 +70,13 @@ def _place(host: str, port: int, spec: TargetSpec) -> _Place:
 def _looked_up(host: str, port: int, spec: TargetSpec) -> _Place:
     try:
         called = host.encode("idna").decode()
-        found = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(called, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise UserError(
             f"{spec.place}: {host or spec.text} isn't known on this machine; give an address, such "
             f"as {_example()}"
         ) from None
-    first, *others = dict.fromkeys(str(address[4][0]) for address in found)
+    first, *others = dict.fromkeys(str(address[4][0]) for address in addresses)
     among = f", one of its {len(others) + 1} addresses" if others else ""
     spec.tell(f"{host} is measured at {first}{among}")
     return _Place(first, called)

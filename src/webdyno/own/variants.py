@@ -140,8 +140,8 @@ def _protocol_in(table: Mapping[str, Any]) -> str | None:
 def _host_in(table: Mapping[str, Any]) -> str:
     """Give the host that requests ask for: the load's, else that of the first one with headers."""
     requests = table.get("requests")
-    said = [table.get("load"), *(requests if isinstance(requests, list) else [])]
-    for entry in said:
+    places = [table.get("load"), *(requests if isinstance(requests, list) else [])]
+    for entry in places:
         headers = entry.get("headers") if isinstance(entry, dict) else None
         host = header(headers, "host") if isinstance(headers, dict) else None
         if isinstance(host, str) and not SECRET.search(host):
@@ -214,9 +214,9 @@ class _Resolver:
         """Raise UserError for a backend that no configuration passes requests on to."""
         for host, place in self.backends.items():
             if backends.called(host, place) not in self.passes_on_to:
-                there = listed(self.passes_on_to) or "none"
+                known = listed(self.passes_on_to) or "none"
                 raise UserError(
-                    f"{place}: nothing passes requests on to {host}; hosts that are named: {there}"
+                    f"{place}: nothing passes requests on to {host}; hosts that are named: {known}"
                 )
 
     def name(self, stack: str, variant: Mapping[str, Any], keys: OwnKeys, place: str) -> str:

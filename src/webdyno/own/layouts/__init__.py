@@ -58,12 +58,12 @@ def looked_for() -> str:
 
 def find_app(folder: Path) -> FoundApp | None:
     """Look at a folder, then at those in it; None where nothing is known to serve HTTP."""
-    here = _best_in(folder)
-    if here and (here.is_whole or here.choices):
-        return here
+    best = _best_in(folder)
+    if best and (best.is_whole or best.choices):
+        return best
     inside = {path.relative_to(folder).as_posix(): app for path, app in _inside(folder)}
     if not inside:
-        return here
+        return best
     apps = {name: replace(app, dir=name) for name, app in inside.items()}
     if len(apps) > 1:
         return FoundApp("its folders", several=PARTS, choices=apps)
@@ -72,9 +72,9 @@ def find_app(folder: Path) -> FoundApp | None:
 
 
 def _best_in(folder: Path) -> FoundApp | None:
-    found = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
-    telling = [app for app in found if app.is_whole or app.choices]
-    first = next(iter(telling or found), None)
+    apps = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
+    telling = [app for app in apps if app.is_whole or app.choices]
+    first = next(iter(telling or apps), None)
     return first and _completed(first, folder)
 
 
@@ -87,20 +87,20 @@ def _completed(app: FoundApp, folder: Path) -> FoundApp:
 
 def _inside(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
     """Give the applications in folders inside, those that are programs if there are any."""
-    found = dict(_whole_below(folder))
-    programs = {path: app for path, app in found.items() if app.start}
-    yield from (programs or found).items()
+    apps = dict(_whole_below(folder))
+    programs = {path: app for path, app in apps.items() if app.start}
+    yield from (programs or apps).items()
 
 
 def _whole_below(folder: Path) -> Iterator[tuple[Path, FoundApp]]:
     folders, looked_at = [(folder, 0)], 0
     while folders and looked_at < MOST_FOLDERS:
-        here, depth = folders.pop(0)
+        current, depth = folders.pop(0)
         looked_at += 1
-        app = _best_in(here) if here != folder else None
+        app = _best_in(current) if current != folder else None
         if app and app.is_whole:
-            yield here, app
+            yield current, app
         elif depth < DEEPEST:
             folders += [
-                (path, depth + 1) for path in sorted(here.iterdir()) if is_of_interest(path)
+                (path, depth + 1) for path in sorted(current.iterdir()) if is_of_interest(path)
             ]

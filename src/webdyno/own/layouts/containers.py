@@ -42,11 +42,13 @@ def image_command(text: str) -> str | None:
 
     An ENTRYPOINT that is a line of shell takes no CMD.
     """
-    said: dict[str, str] = {}
-    for found in INSTRUCTION.finditer(text.replace("\\\n", " ")):
-        word = found[1].upper()
-        said = {} if word == "FROM" else {**said, word: found[2]}
-    entry, command = (_words(said.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD"))
+    instructions: dict[str, str] = {}
+    for match in INSTRUCTION.finditer(text.replace("\\\n", " ")):
+        word = match[1].upper()
+        instructions = {} if word == "FROM" else {**instructions, word: match[2]}
+    entry, command = (
+        _words(instructions.get(instruction, "[]")) for instruction in ("ENTRYPOINT", "CMD")
+    )
     if isinstance(entry, str):
         return entry
     parts = [*entry, *([command] if isinstance(command, str) else command)]

@@ -62,26 +62,28 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
     """Put services behind an application that needs them; migrations and seeds fill them once."""
     text = "\n".join(_texts(folder)) if app.start else ""
     needed = list(_needed(folder, text)) if text else []
-    found = {
+    databases = {
         ROLES[database]: database for database in reversed(needed) if READ[database].search(text)
     }
     if SQLITE.search(text):
-        told = (IN_A_FILE.format(service=found["db"]),) if "db" in found else ()
-        return replace(app, setup=None, notes=(*app.notes, *told))
+        notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
+        return replace(app, setup=None, notes=(*app.notes, *notes))
     named = _named(text)
-    if "db" not in found and named:
-        found |= {
+    if "db" not in databases and named:
+        databases |= {
             ROLES[database]: database for database in reversed(needed) if ROLES[database] == "db"
         }
     lacking = [
-        database for database in needed if database != "redis" and database not in found.values()
+        database
+        for database in needed
+        if database != "redis" and database not in databases.values()
     ]
-    if lacking and "db" not in found:
+    if lacking and "db" not in databases:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
-    if "db" not in found:
-        return replace(app, services=found, setup=None)
+    if "db" not in databases:
+        return replace(app, services=databases, setup=None)
     setup = " && ".join(filter(None, (app.prepare, app.setup)))
-    services = dict(sorted(found.items(), reverse=True))
+    services = dict(sorted(databases.items(), reverse=True))
     return _told_by(named, replace(app, services=services, setup=setup or None, prepare=None))
 
 
@@ -90,11 +92,11 @@ def _named(text: str) -> dict[str, str]:
 
     None without one for the host: the others may be of something else.
     """
-    found = {match[0]: PARTS[match["part"]] for match in NAMED.finditer(text)}
-    if PARTS["HOST"] not in found.values():
+    variables = {match[0]: PARTS[match["part"]] for match in NAMED.finditer(text)}
+    if PARTS["HOST"] not in variables.values():
         return {}
     known = {*PARTS.values(), *OF_MARIADB}
-    return {name: value for name, value in sorted(found.items()) if f"${name}" not in known}
+    return {name: value for name, value in sorted(variables.items()) if f"${name}" not in known}
 
 
 def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:

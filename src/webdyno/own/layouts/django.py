@@ -41,18 +41,18 @@ def find_django(folder: Path, how: Installing) -> FoundApp | None:
     """Find the project of a manage.py, at the top or in a folder; None where there is none."""
     manages = [folder / "manage.py", *sorted(folder.glob("*/manage.py"))]
     manage = next((manage for manage in manages if manage.is_file()), None)
-    said = SETTINGS_MODULE.search(read_text(manage) or "") if manage else None
-    if manage is None or said is None:
+    match = SETTINGS_MODULE.search(read_text(manage) or "") if manage else None
+    if manage is None or match is None:
         return None
     top = manage.parent
-    settings, notes = _settings(top, said[1])
+    settings, notes = _settings(top, match[1])
     module = _wsgi(top, settings)
     has_server = "gunicorn" in how.needs
     how = how.with_package("gunicorn")
     inside = top.relative_to(folder).as_posix()
     chdir = "" if inside == "." else f"--chdir {inside} "
     environment = dict(_environment(settings.text))
-    if settings.module != said[1]:
+    if settings.module != match[1]:
         environment["DJANGO_SETTINGS_MODULE"] = settings.module
     program = f".venv/bin/python {manage.relative_to(folder).as_posix()}"
     collects = "STATIC_ROOT" in settings.text
@@ -105,9 +105,9 @@ def _whole(top: Path, module: str) -> str:
 
 
 def _wsgi(top: Path, settings: _Settings) -> str:
-    said = re.search(r"""WSGI_APPLICATION\s*=\s*["']([\w.]+)\.\w+["']""", settings.text)
-    if said:
-        return said[1]
+    match = re.search(r"""WSGI_APPLICATION\s*=\s*["']([\w.]+)\.\w+["']""", settings.text)
+    if match:
+        return match[1]
     places = sorted(top.glob("*/wsgi.py"))
     return (
         f"{places[0].parent.name}.wsgi" if places else f"{settings.module.partition('.')[0]}.wsgi"
@@ -117,14 +117,14 @@ def _wsgi(top: Path, settings: _Settings) -> str:
 def _environment(text: str) -> Iterator[tuple[str, str]]:
     """Give the variables that have it serve as in production, at this address."""
     hosts = HOSTS.search(text)
-    if (found := DEBUG.search(text)) and not _answers_nobody(hosts):
-        yield found[1], "False"
+    if (match := DEBUG.search(text)) and not _answers_nobody(hosts):
+        yield match[1], "False"
     by = re.search(READ, hosts["said"]) if hosts else None
     if by:
         yield by[1], "127.0.0.1,localhost"
-    for found in WANTED.finditer(text):
-        if SECRET.search(found["name"]):
-            yield found["name"], FOR_MEASURING
+    for match in WANTED.finditer(text):
+        if SECRET.search(match["name"]):
+            yield match["name"], FOR_MEASURING
 
 
 def _answers_nobody(hosts: re.Match[str] | None) -> bool:
@@ -135,15 +135,19 @@ def _answers_nobody(hosts: re.Match[str] | None) -> bool:
 def _headers(text: str) -> Iterator[tuple[str, str]]:
     """Give the host that it answers to, where that isn't its address."""
     hosts = HOSTS.search(text)
-    said = hosts["said"] if hosts else ""
-    if not HERE.search(said) and not re.search(READ, said) and (name := ANY_NAME.search(said)):
+    listed = hosts["said"] if hosts else ""
+    if (
+        not HERE.search(listed)
+        and not re.search(READ, listed)
+        and (name := ANY_NAME.search(listed))
+    ):
         yield "Host", name[1]
 
 
 def _paths(top: Path, module: str) -> tuple[str, ...]:
     urls = sorted((top / module.partition(".")[0]).glob("**/urls.py"))[:1]
-    found = PATH.findall(read_text(urls[0]) or "") if urls else []
-    return tuple(dict.fromkeys(f"/{path}" for path in found))[:MOST_PATHS]
+    paths = PATH.findall(read_text(urls[0]) or "") if urls else []
+    return tuple(dict.fromkeys(f"/{path}" for path in paths))[:MOST_PATHS]
 
 
 def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
@@ -151,10 +155,10 @@ def _doubts(settings: _Settings, environment: dict[str, str]) -> Iterator[str]:
         yield f"DEBUG is True in {settings.module}: it is slower than in production"
     if _answers_nobody(HOSTS.search(settings.text)) and not DEBUGS.search(settings.text):
         yield "ALLOWED_HOSTS is empty: add 127.0.0.1 to it, or every response is 400"
-    wanted = (
+    required = (
         {match["name"] for match in WANTED.finditer(settings.text)} - environment.keys() - GIVEN
     )
-    lacking = {name for name in wanted if not NAMED.fullmatch(name)}
+    lacking = {name for name in required if not NAMED.fullmatch(name)}
     if lacking:
         names = ", ".join(sorted(lacking))
         yield f"its settings want {names}: add them as environment.NAME below [app]"

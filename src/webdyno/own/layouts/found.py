@@ -113,30 +113,30 @@ def first_of(folder: Path, *names: str) -> str | None:
 
 def matching(folder: Path, patterns: object) -> list[Path]:
     """List the members of a workspace, which it names by patterns such as `packages/*`."""
-    found: list[Path] = []
+    members: list[Path] = []
     for pattern in patterns if isinstance(patterns, list) else ():
         text = str(pattern).rstrip("/")
         if text.startswith(("/", "!")) or ".." in text or not text.strip("./"):
             continue
         try:
-            found += sorted(folder.glob(text))
+            members += sorted(folder.glob(text))
         except (ValueError, NotImplementedError):
             continue
-    return found[:MOST_MEMBERS]
+    return members[:MOST_MEMBERS]
 
 
 def sources(folder: Path, endings: Collection[str] = SOURCES) -> list[Path]:
     """List files of source text, those at the top first; hidden folders and tests are excluded."""
-    found: list[Path] = []
+    texts: list[Path] = []
     folders, looked_at = [folder], 0
-    while folders and len(found) < MOST_FILES and looked_at < MOST_FOLDERS:
-        here = folders.pop(0)
+    while folders and len(texts) < MOST_FILES and looked_at < MOST_FOLDERS:
+        current = folders.pop(0)
         looked_at += 1
-        inside = sorted(here.iterdir()) if here.is_dir() else []
-        found += [path for path in inside if path.suffix in endings and path.is_file()]
-        others = SAMPLES if here == folder else ()
+        inside = sorted(current.iterdir()) if current.is_dir() else []
+        texts += [path for path in inside if path.suffix in endings and path.is_file()]
+        others = SAMPLES if current == folder else ()
         folders += [path for path in inside if is_of_interest(path) and path.name not in others]
-    return found[:MOST_FILES]
+    return texts[:MOST_FILES]
 
 
 def is_of_interest(path: Path) -> bool:

@@ -63,13 +63,13 @@ def _program(folder: str, text: str, out: str) -> FoundApp:
     package = "." if folder == "." else f"./{folder}"
     build = f"go build -o {out} {package}"
     flags = {} if '"PORT"' in text else dict(_flags(text))
-    asked = next((name for name in FLAG_NAMES if name in flags), None)
-    if asked is None:
+    flag = next((name for name in FLAG_NAMES if name in flags), None)
+    if flag is None:
         return FoundApp("go.mod", f"./{out}", build, heeds_port=bool(GIN.search(text)))
-    address = "$PORT" if flags[asked].isdecimal() else "127.0.0.1:$PORT"
-    start, doubts = [f"./{out}", f"-{asked} {address}"], []
+    address = "$PORT" if flags[flag].isdecimal() else "127.0.0.1:$PORT"
+    start, doubts = [f"./{out}", f"-{flag} {address}"], []
     for name, usual in flags.items():
-        if name != asked and ADDRESS.fullmatch(usual):
+        if name != flag and ADDRESS.fullmatch(usual):
             start.append(f"-{name} 127.0.0.1:0")
             doubts.append(
                 f"-{name} is another listener, on {usual} unless set: both variants run at the "
@@ -80,8 +80,8 @@ def _program(folder: str, text: str, out: str) -> FoundApp:
 
 def _flags(text: str) -> Iterator[tuple[str, str]]:
     """Give the flags that take an address or a port, with what they are unless given."""
-    for found in FLAG.finditer(text):
-        name, usual = found["name"], found["usual"]
+    for match in FLAG.finditer(text):
+        name, usual = match["name"], match["usual"]
         if ADDRESS.fullmatch(usual) or (usual.isdecimal() and name in {"port", "p", "http-port"}):
             yield name, usual
 

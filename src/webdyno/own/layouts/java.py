@@ -44,10 +44,10 @@ def find_in(folder: Path) -> FoundApp | None:
     top = _module(folder, "")
     if top is None:
         return None
-    found = [app for module in (top, *_modules(folder, top)) if (app := _app(folder, module))]
-    starting = {app.start or "": app for app in found}
+    apps = [app for module in (top, *_modules(folder, top)) if (app := _app(folder, module))]
+    starting = {app.start or "": app for app in apps}
     if len(starting) == 1:
-        return found[0]
+        return apps[0]
     if starting:
         choices = {_name_of(app): app for app in starting.values()}
         return FoundApp(top.file, several=f"{top.file} has several programs", choices=choices)
@@ -57,21 +57,21 @@ def find_in(folder: Path) -> FoundApp | None:
 
 def _name_of(app: FoundApp) -> str:
     """Name a program of several by its module."""
-    found = re.search(r"(\S+?)/(?:target|build)/", app.start or "")
-    return found[1] if found else app.start or ""
+    match = re.search(r"(\S+?)/(?:target|build)/", app.start or "")
+    return match[1] if match else app.start or ""
 
 
 def _module(folder: Path, inside: str) -> _Module | None:
-    here = folder / inside
-    file = first_of(here, "pom.xml", "build.gradle.kts", "build.gradle")
-    return _Module(here, file, inside, read_text(here / file) or "") if file else None
+    place = folder / inside
+    file = first_of(place, "pom.xml", "build.gradle.kts", "build.gradle")
+    return _Module(place, file, inside, read_text(place / file) or "") if file else None
 
 
 def _modules(folder: Path, top: _Module) -> Iterator[_Module]:
     names = MODULES.findall(top.text)
     for settings in ("settings.gradle.kts", "settings.gradle"):
-        said = read_text(folder / settings) or ""
-        for included in re.findall(r"include[\s(]+([^\n)]*)", said):
+        text = read_text(folder / settings) or ""
+        for included in re.findall(r"include[\s(]+([^\n)]*)", text):
             names += [name.replace(":", "/") for name in INCLUDED.findall(included)]
     for name in dict.fromkeys(names):
         if ".." not in name and (module := _module(folder, name.strip("/"))):
@@ -92,9 +92,9 @@ def _app(folder: Path, module: _Module) -> FoundApp | None:
     is_lib = framework == SPRING and not _is_program(module)
     if framework is None or is_lib or "<packaging>pom</packaging>" in module.text:
         return None
-    at = f"{module.inside}/" if module.inside else ""
-    out = f"{at}{'target' if is_maven else 'build'}"
-    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, at)
+    inside = f"{module.inside}/" if module.inside else ""
+    out = f"{inside}{'target' if is_maven else 'build'}"
+    jar = _maven_jar(module.text) if is_maven else _gradle_jar(module, inside)
     start = {
         QUARKUS: f"java -Dquarkus.http.host=127.0.0.1 -Dquarkus.http.port=$PORT -jar "
         f"{out}/quarkus-app/quarkus-run.jar",
@@ -148,10 +148,10 @@ def _maven_jar(text: str) -> str:
     return f"{named[1]}-{version[1]}.{ending}" if named and version else f"*.{ending}"
 
 
-def _gradle_jar(module: _Module, at: str) -> str:
+def _gradle_jar(module: _Module, inside: str) -> str:
     version = re.search(r"""^version\s*=?\s*["']([\w.-]+)["']""", module.text, re.MULTILINE)
     name = _gradle_name(module)
-    if not name or (not version and at):
+    if not name or (not version and inside):
         return "libs/*.jar"
     return f"libs/{name}-{version[1]}.jar" if version else f"libs/{name}.jar"
 
@@ -161,6 +161,6 @@ def _gradle_name(module: _Module) -> str | None:
     if module.inside:
         return module.folder.name
     settings = first_of(module.folder, "settings.gradle.kts", "settings.gradle")
-    said = read_text(module.folder / settings) if settings else None
-    named = re.search(r"""rootProject\.name\s*=\s*["']([\w.-]+)["']""", said or "")
+    text = read_text(module.folder / settings) if settings else None
+    named = re.search(r"""rootProject\.name\s*=\s*["']([\w.-]+)["']""", text or "")
     return named[1] if named else None

@@ -118,8 +118,8 @@ def _behind(path: str, folder: Path) -> str:
     route = re.compile(rf"post\W.{{0,40}}?[\"'`]{re.escape(path)}[\"'`]", re.IGNORECASE)
     for file in sources(folder):
         text = read_text(file) or ""
-        if found := route.search(text):
-            return text[found.end() : found.end() + READS]
+        if match := route.search(text):
+            return text[match.end() : match.end() + READS]
     return ""
 
 

@@ -82,11 +82,11 @@ def _of_members(
     for member in members:
         if "bin" not in member.data and (own := start_of(member)):
             start = _of_member(member, own, folder, manager)
-            found = _taken(app, own, start)
+            chosen = _taken(app, own, start)
             if "build" in member.scripts and manager.build not in (app.build or ""):
                 build = f"{app.build} && {manager.run_of(member.name, 'build')}"
-                found = replace(found, build=build)
-            starts[member.name] = _completed(found, [member])
+                chosen = replace(chosen, build=build)
+            starts[member.name] = _completed(chosen, [member])
     if len(starts) == 1:
         return next(iter(starts.values()))
     several = f"{PACKAGE} has several packages that start" if starts else ""
@@ -107,10 +107,10 @@ def _completed(app: FoundApp, packages: Sequence[Package]) -> FoundApp:
     scripts = (script for each in packages for script in each.scripts.values())
     if not NEXT.search(" ".join([app.start or "", *scripts])):
         return app
-    found = {path for each in packages for path in _next_paths(each.folder)}
+    paths = {path for each in packages for path in _next_paths(each.folder)}
     return replace(
         app,
-        paths=tuple(sorted(found))[:MOST_PATHS] or app.paths,
+        paths=tuple(sorted(paths))[:MOST_PATHS] or app.paths,
         doubts=(*app.doubts, NEXT_IDS),
         heeds_port=True,
     )

@@ -46,8 +46,8 @@ class Package(NamedTuple):
     @property
     def scripts(self) -> dict[str, str]:
         """Give the commands, by name."""
-        said = table(self.data, "scripts")
-        return {name: value for name, value in said.items() if isinstance(value, str)}
+        scripts = table(self.data, "scripts")
+        return {name: value for name, value in scripts.items() if isinstance(value, str)}
 
     @property
     def needs(self) -> set[str]:
@@ -91,22 +91,22 @@ def package_in(folder: Path) -> Package | None:
 
 def manager_of(folder: Path, package: Package) -> Manager:
     """Find the manager by the package's word, or the lock file; npx gets one that isn't here."""
-    said = VERSIONED.match(str(package.data.get("packageManager", "")))
+    match = VERSIONED.match(str(package.data.get("packageManager", "")))
     lock = first_of(folder, *LOCK_FILES)
     by_lock = LOCK_FILES[lock] if lock else "npm"
-    name = said["name"] if said and said["name"] in INSTALLS else by_lock
+    name = match["name"] if match and match["name"] in INSTALLS else by_lock
     if shutil.which(name):
         return Manager(name, name)
-    wanted = f"{name}@{said['version']}" if said and said["name"] == name else name
+    versioned = f"{name}@{match['version']}" if match and match["name"] == name else name
     # The registry's "yarn" is the first generation of it alone.
     is_later_yarn = name == "yarn" and (folder / ".yarnrc.yml").is_file()
-    return Manager(name, "corepack yarn" if is_later_yarn else f"npx --yes {wanted}")
+    return Manager(name, "corepack yarn" if is_later_yarn else f"npx --yes {versioned}")
 
 
 def members_of(folder: Path, package: Package) -> Iterator[Package]:
     """Give the packages of a workspace."""
-    said = package.data.get("workspaces")
-    patterns = said.get("packages") if isinstance(said, dict) else said
+    workspaces = package.data.get("workspaces")
+    patterns = workspaces.get("packages") if isinstance(workspaces, dict) else workspaces
     if text := read_text(folder / "pnpm-workspace.yaml"):
         patterns = re.findall(r"""^\s*-\s*["']?([\w@./*-]+)["']?\s*$""", text, re.MULTILINE)
     for path in matching(folder, patterns):

@@ -97,14 +97,14 @@ def start_of(package: Package) -> NodeStart | None:
         return _by_script(name, says)
     instead = f"`{says}` is for development: not taken" if says else ""
     notes = (instead,) if instead else ()
-    found = next(_others(package, says), None)
-    if found is None:
+    start = next(_others(package, says), None)
+    if start is None:
         return None
     return NodeStart(
-        found.command and for_production(found.command),
-        heeds_port=found.heeds_port,
-        connections=found.connections,
-        notes=(*notes, *found.notes),
+        start.command and for_production(start.command),
+        heeds_port=start.heeds_port,
+        connections=start.connections,
+        notes=(*notes, *start.notes),
     )
 
 
@@ -146,8 +146,8 @@ def _others(package: Package, says: str) -> Iterator[NodeStart]:
 
 
 def _main(package: Package) -> str | None:
-    said = package.data.get("main")
-    named = [said] if isinstance(said, str) else []
+    main = package.data.get("main")
+    named = [main] if isinstance(main, str) else []
     files = [path for path in (*named, *MAINS) if (package.folder / path).is_file()]
     return next(
         (file for file in files if SERVES.search(read_text(package.folder / file) or "")), None

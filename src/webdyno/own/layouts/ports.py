@@ -66,12 +66,12 @@ def _mentions_port(folder: Path) -> bool:
 
 def _variable(folder: Path) -> str | None:
     """Name the variable that says where it listens, if there is one that can be that alone."""
-    found = {
+    names = {
         match["name"]
         for path in sources(folder)
         for match in VARIABLE.finditer(read_text(path) or "")
     }
-    own = sorted(name for name in found if not OF_OTHERS.search(name))
+    own = sorted(name for name in names if not OF_OTHERS.search(name))
     for kind in (OF_PORT, OF_ADDRESS):
         if len(fitting := [name for name in own if kind.fullmatch(name)]) == 1:
             return fitting[0]
@@ -88,7 +88,7 @@ def fixed_address(folder: Path) -> str | None:
     """Name the first address that sources bind to, with its place: `0.0.0.0:3000 in src/x.rs:8`."""
     for path in sources(folder):
         for number, line in enumerate((read_text(path) or "").splitlines(), 1):
-            if found := BINDS.search(line):
-                bound = found["address"] or f"port {found['port']}"
+            if match := BINDS.search(line):
+                bound = match["address"] or f"port {match['port']}"
                 return f"{bound} in {path.relative_to(folder)}:{number}"
     return None

@@ -26,8 +26,8 @@ def find_in(folder: Path) -> FoundApp | None:
     if "web" not in lines:
         return None
     start = given_port(lines["web"])
-    if HEROKU_PHP.match(start) and (found := php.find_in(folder)):
-        return found
+    if HEROKU_PHP.match(start) and (php_app := php.find_in(folder)):
+        return php_app
     if out := _program_of_go(folder, start):
         start = out + start[len(start.split()[0]) :]
     heeds = bool(HEEDS.search(start))
@@ -66,8 +66,8 @@ def _build(folder: Path, start: str) -> str | None:
     if how := installing(folder):
         return how.build
     if (out := _program_of_go(folder, start)) is not None:
-        found = go.find_in(folder)
-        package = ((found and found.build) or "").rpartition(" ")[2]
+        go_app = go.find_in(folder)
+        package = ((go_app and go_app.build) or "").rpartition(" ")[2]
         return f"go build -o {out} {package or '.'}"
     found_by = (find(folder) for find in (ruby.find_in, java.find_in, php.find_in, node.find_in))
     return next((app.build for app in found_by if app and app.build), None)

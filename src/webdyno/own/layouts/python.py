@@ -64,8 +64,8 @@ class _Object(NamedTuple):
 def find_in(folder: Path) -> FoundApp | None:
     """Find the application object, and the server for its framework."""
     how = installing(folder)
-    if how and "django" in how.needs and (found := find_django(folder, how)):
-        return found
+    if how and "django" in how.needs and (django := find_django(folder, how)):
+        return django
     made = _best(list(_objects(folder, how)))
     if made and (how or made.path.parent == folder):
         alone = only(made.path.relative_to(folder).as_posix(), [made.kind])
@@ -75,8 +75,8 @@ def find_in(folder: Path) -> FoundApp | None:
     if script := _script(folder):
         return FoundApp(how.by, f".venv/bin/python {script}", how.build, notes=how.notes)
     lacks = how.needs & {"flask", "fastapi", "django", "starlette", "aiohttp", "tornado"}
-    said = f"it needs {', '.join(sorted(lacks))}, and no application object was found"
-    return FoundApp(how.by, build=how.build, doubts=(said,)) if lacks else None
+    doubt = f"it needs {', '.join(sorted(lacks))}, and no application object was found"
+    return FoundApp(how.by, build=how.build, doubts=(doubt,)) if lacks else None
 
 
 def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
@@ -129,14 +129,14 @@ def _objects(folder: Path, how: Installing | None) -> Iterator[_Object]:
     )
     for path in sources(folder):
         text = read_text(path) or "" if path.suffix == ".py" else ""
-        for found in MADE.finditer(text):
-            yield _Object(path, found["name"], found["kind"].lower(), is_factory=False)
+        for match in MADE.finditer(text):
+            yield _Object(path, match["name"], match["kind"].lower(), is_factory=False)
         kind = KIND.search(text)
-        for found in CALLED.finditer(text) if framework or kind else ():
-            yield _Object(path, found["name"], kind[1] if kind else framework, is_factory=False)
-        for found in FACTORY.finditer(text) if kind else ():
-            if not _wants(found["arguments"]):
-                yield _Object(path, found["name"], kind[1] if kind else "", is_factory=True)
+        for match in CALLED.finditer(text) if framework or kind else ():
+            yield _Object(path, match["name"], kind[1] if kind else framework, is_factory=False)
+        for match in FACTORY.finditer(text) if kind else ():
+            if not _wants(match["arguments"]):
+                yield _Object(path, match["name"], kind[1] if kind else "", is_factory=True)
 
 
 def _wants(arguments: str) -> bool:
@@ -147,9 +147,9 @@ def _wants(arguments: str) -> bool:
     )
 
 
-def _best(found: list[_Object]) -> _Object | None:
+def _best(objects: list[_Object]) -> _Object | None:
     """Choose: objects before factories, those further up first, then by the module's usual name."""
-    return min(found, key=_likeliness, default=None)
+    return min(objects, key=_likeliness, default=None)
 
 
 def _likeliness(it: _Object) -> tuple[bool, int, int]:

@@ -104,8 +104,8 @@ def _needs(folder: Path) -> Iterator[str]:
     for line in _requirements(folder):
         if WITH_SERVER.search(line):
             yield "uvicorn"
-        if found := NAME.match(line):
-            yield found[1].lower()
+        if match := NAME.match(line):
+            yield match[1].lower()
     for name in ("uv.lock", "poetry.lock"):
         yield from (name.lower() for name in LOCKED.findall(read_text(folder / name) or ""))
     for name in ("setup.py", "setup.cfg"):

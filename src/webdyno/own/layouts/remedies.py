@@ -38,13 +38,13 @@ LISTEN_LINES = {
 ELSEWHERE = "listens on "
 
 
-def remedies(said: str, app: FoundApp, folder: Path) -> Iterator[str]:
+def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     """Give what to change, one line each."""
     for pattern, fix in BY_WORDS.items():
-        if found := re.search(pattern, said):
-            yield fix.format(what=found.groupdict().get("what"))
+        if match := re.search(pattern, output):
+            yield fix.format(what=match.groupdict().get("what"))
     inside = folder / app.dir
-    if ELSEWHERE in said and app.start:
+    if ELSEWHERE in output and app.start:
         address = fixed_address(inside)
         suffixes = [path.suffix for path in sources(inside)]
         usual = max(set(suffixes), key=suffixes.count, default="")

@@ -68,15 +68,15 @@ class Route(NamedTuple):
 
 def routes_of_sources(folder: Path) -> list[Route]:
     """Give the routes that sources name, in their order."""
-    found: dict[tuple[str, str], Route] = {}
+    routes: dict[tuple[str, str], Route] = {}
     for file in sources(folder):
-        for said in IN_SOURCES.finditer(read_text(file) or ""):
-            writing = WRITES.search(said[0].partition(said["path"])[0])
-            method = (said["method"] or (writing[0] if writing else "GET")).upper()
-            path = said["path"].replace("{$}", "")
+        for match in IN_SOURCES.finditer(read_text(file) or ""):
+            writing = WRITES.search(match[0].partition(match["path"])[0])
+            method = (match["method"] or (writing[0] if writing else "GET")).upper()
+            path = match["path"].replace("{$}", "")
             if "*" not in path and "$" not in path:
-                found.setdefault((method, path), _route(method, path, {}))
-    return list(found.values())[:MOST_ROUTES]
+                routes.setdefault((method, path), _route(method, path, {}))
+    return list(routes.values())[:MOST_ROUTES]
 
 
 def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
@@ -87,11 +87,11 @@ def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
         return Route(method, path, None, MAY_WRITE)
     lacking: list[str] = []
 
-    def value(found: re.Match[str]) -> str:
-        name = found["angle"] or found["brace"] or found["colon"]
+    def value(match: re.Match[str]) -> str:
+        name = match["angle"] or match["brace"] or match["colon"]
         if name in examples:
             return quote(str(examples[name]), safe="")
-        if found["type"] == "int" or A_NUMBER.search(name):
+        if match["type"] == "int" or A_NUMBER.search(name):
             return "1"
         lacking.append(name)
         return ""
@@ -129,12 +129,12 @@ def routes_of_openapi(text: str) -> list[Route]:
     if not isinstance(data, dict) or not ({"openapi", "swagger"} & data.keys()):
         return []
     base = _base_of(data)
-    found = []
+    routes = []
     for path, item in table(data, "paths").items():
         for method, operation in table(table(data, "paths"), path).items():
             if method in {"get", "post", "put", "patch", "delete"} and isinstance(operation, dict):
-                found.append(_operation(data, base + str(path), method.upper(), operation, item))
-    return found[:MOST_ROUTES]
+                routes.append(_operation(data, base + str(path), method.upper(), operation, item))
+    return routes[:MOST_ROUTES]
 
 
 def _base_of(data: Mapping[str, Any]) -> str:
@@ -154,8 +154,8 @@ def _operation(
     query: dict[str, object] = {}
     lacking = []
     both = [item.get("parameters") if isinstance(item, dict) else None, operation.get("parameters")]
-    for said in (listed for some in both if isinstance(some, list) for listed in some):
-        parameter = _resolved(data, said)
+    for node in (listed for some in both if isinstance(some, list) for listed in some):
+        parameter = _resolved(data, node)
         name, example = str(parameter.get("name")), _example(data, parameter)
         if parameter.get("in") == "path" and example is not None:
             examples[name] = example
@@ -169,26 +169,28 @@ def _operation(
         return route
     if lacking:
         return route._replace(filled=None, lacks=WITHOUT_VALUE.format(names=", ".join(lacking)))
-    asked = "&".join(f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items())
-    return route._replace(filled=f"{route.filled}?{asked}")
+    query_text = "&".join(
+        f"{quote(key)}={quote(str(value), safe='')}" for key, value in query.items()
+    )
+    return route._replace(filled=f"{route.filled}?{query_text}")
 
 
 def _resolved(data: Mapping[str, Any], node: object) -> dict[str, Any]:
     """Follow one reference, such as `#/components/parameters/id`."""
-    found = node if isinstance(node, dict) else {}
-    if isinstance(ref := found.get("$ref"), str) and ref.startswith("#/"):
+    resolved = node if isinstance(node, dict) else {}
+    if isinstance(ref := resolved.get("$ref"), str) and ref.startswith("#/"):
         return table(data, *ref[2:].split("/"))
-    return found
+    return resolved
 
 
 def _example(data: Mapping[str, Any], parameter: Mapping[str, Any]) -> object:
     """Give a value for a parameter: its example, its default, the first that it may be, or 1."""
     schema = _resolved(data, parameter.get("schema")) or parameter
     several = [*table(parameter, "examples").values()]
-    for said in (parameter, *several, schema):
+    for source in (parameter, *several, schema):
         for key in ("example", "value", "default"):
-            if isinstance(said, dict) and isinstance(said.get(key), str | int | float):
-                example: object = said[key]
+            if isinstance(source, dict) and isinstance(source.get(key), str | int | float):
+                example: object = source[key]
                 return example
     of_schema = schema.get("examples")
     choices = schema.get("enum") or (of_schema if isinstance(of_schema, list) else None)
@@ -204,14 +206,14 @@ def links_of(page: bytes, path: str) -> list[str]:
     """Give the paths of the same server that a page links to, without what may change something."""
     parser = _Links()
     parser.feed(page.decode("utf-8", "replace"))
-    found: dict[str, None] = {}
+    links: dict[str, None] = {}
     for target in parser.targets:
         parts = urlsplit(urljoin(f"http://here{path}", target))
-        asked = parts.path + (f"?{parts.query}" if parts.query else "")
-        if parts.netloc == "here" and asked.startswith("/") and not STAYS_AT_HOME.search(asked):
-            found[quote(asked, safe="/?&=%:@!$'()*+,;~.-_")] = None
-    found.pop(path, None)
-    return list(found)[:MOST_LINKS]
+        link = parts.path + (f"?{parts.query}" if parts.query else "")
+        if parts.netloc == "here" and link.startswith("/") and not STAYS_AT_HOME.search(link):
+            links[quote(link, safe="/?&=%:@!$'()*+,;~.-_")] = None
+    links.pop(path, None)
+    return list(links)[:MOST_LINKS]
 
 
 class _Links(HTMLParser):

@@ -84,7 +84,7 @@ def rails_doubts(folder: Path) -> Iterator[str]:
 
 def _rails_paths(folder: Path) -> list[str]:
     routes = read_text(folder / "config/routes.rb") or ""
-    found = ["/"] if ROOT.search(routes) else []
-    found += [f"/{path}" for path in PATH.findall(routes)]
+    paths = ["/"] if ROOT.search(routes) else []
+    paths += [f"/{path}" for path in PATH.findall(routes)]
     outer = [match["name"] for match in RESOURCES.finditer(routes) if len(match["in"]) <= OUTERMOST]
-    return list(dict.fromkeys([*found, *(f"/{resource}" for resource in outer)]))[:MOST_PATHS]
+    return list(dict.fromkeys([*paths, *(f"/{resource}" for resource in outer)]))[:MOST_PATHS]
