@@ -75,13 +75,13 @@ def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
     if young and trends:
         worth = _worth_giving_up(data)
         trends = [trend for trend in trends if trend.change >= worth]
-    found = [
+    candidates = [
         *_no_responses(data, now),
         *_few_samples(data, now, slots_per_variant(data)),
         *(trends if young or (trends and _hangs_on_a_trend(data)) else []),
         *_left_over(data, now, again=room),
     ]
-    for adjustment in found:
+    for adjustment in candidates:
         if tried.count(adjustment.rule) < TRIES and adjustment.settings != now:
             return AdjustmentRecord(
                 round=data.rounds[-1].record.round,

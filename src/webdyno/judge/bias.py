@@ -199,7 +199,7 @@ class VariantSlots:
         `look_times`: the latency of the long look, where the quantile is theirs.
         """
         times = look_times or merge_encoded(of(slot.load).histogram for slot in self.mine)
-        found = [
+        bounds = [
             quantile_when_delayed(cause.name, times, quantile, self._added_us(share, of))
             for cause in CAUSES
             if (share := _mean(self.mine, cause.of_time)) > cause.limit
@@ -211,8 +211,8 @@ class VariantSlots:
                 max(lag.p99 or 0.0 for lag in lags),
                 max(lag.max or lag.p99 or 0.0 for lag in lags),
             )
-            found.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
-        return found
+            bounds.append(quantile_when_sent_late(times, quantile, worst, self._utilisation()))
+        return bounds
 
     def _counted(self, cause: Interference, of: Share) -> float:
         """Give the share that counts: all of it beyond the limit, else what the other may not mind.
@@ -255,20 +255,20 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
     slots = VariantSlots(data.of_variant(variant), data.of_variant(other))
     if not slots.mine or not rule.decides:
         return []
-    found: list[Bound] = []
+    bounds: list[Bound] = []
     match rule.kind:
         case "throughput":
-            found = slots.throughput() + ([] if slots.is_open else _settling(data, variant))
+            bounds = slots.throughput() + ([] if slots.is_open else _settling(data, variant))
         case "latency" if rule.quantile is not None:
             look_times = times_of_look(data, variant, rule)
-            found = slots.times(rule.quantile, rule.times_of, look_times)
-            found += _turned(_settling(data, variant))
+            bounds = slots.times(rule.quantile, rule.times_of, look_times)
+            bounds += _turned(_settling(data, variant))
         case "work":
-            found = slots.cpu() + _turned(_settling(data, variant))
+            bounds = slots.cpu() + _turned(_settling(data, variant))
         case "memory":
-            found = slots.memory()
-    found += later_bounds(data, variant, rule)
-    return [bound for bound in found if bound.down or bound.up]
+            bounds = slots.memory()
+    bounds += later_bounds(data, variant, rule)
+    return [bound for bound in bounds if bound.down or bound.up]
 
 
 def client_limited(data: PointData, variant: str, rule: MetricRule) -> Bound:
@@ -278,8 +278,8 @@ def client_limited(data: PointData, variant: str, rule: MetricRule) -> Bound:
     """
     slots = data.of_variant(variant)
     shared = any(slot.readings.shared_cpus for slot in slots if slot.readings)
-    told = rule.kind == "throughput" and not shared
-    return rate_when_client_limited(_busy_share(slots) if told else None)
+    gives_bound = rule.kind == "throughput" and not shared
+    return rate_when_client_limited(_busy_share(slots) if gives_bound else None)
 
 
 def _settling(data: PointData, variant: str) -> list[Bound]:
@@ -317,7 +317,7 @@ def limited_by(data: PointData, variant: str, rule: MetricRule) -> LimitedBy | N
 def _capacity_limited_by(data: PointData, variant: str) -> LimitedBy | None:
     if client_was_the_limit(data, variant):
         return "client"
-    bounds = {found.variant for found in saturation(data) if found.is_lower_bound}
+    bounds = {full.variant for full in saturation(data) if full.is_lower_bound}
     return "load" if variant in bounds else None
 
 

@@ -204,13 +204,13 @@ def tipping(measured: Estimate, bound: Bound, limit: float) -> str | None:
     """
     if measured.excludes_zero() and abs(measured.centre) > limit:
         rises = measured.low > 0
-        needed, there = (measured.low, bound.up) if rises else (-measured.high, bound.down)
+        needed, allowed = (measured.low, bound.up) if rises else (-measured.high, bound.down)
     else:
         sides = [(limit - measured.high, bound.down), (limit + measured.low, bound.up)]
-        needed, there = min(sides, key=lambda side: side[0] - side[1])
+        needed, allowed = min(sides, key=lambda side: side[0] - side[1])
     if needed < 0:
         return None
     change = f"it would take {percent(expm1(needed))} to change the verdict"
-    if there == inf:
+    if allowed == inf:
         return f"how far interference shifted the ratio can't be bounded; {change}"
-    return f"interference shifted the ratio by at most {percent(expm1(there))}; {change}"
+    return f"interference shifted the ratio by at most {percent(expm1(allowed))}; {change}"

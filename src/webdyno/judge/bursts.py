@@ -91,12 +91,12 @@ def _level(series: Series, size: int) -> tuple[float, float]:
     return float(logs.mean()), memory * float(logs.var(ddof=1)) / len(logs)
 
 
-def in_bursts(found: Pilot, bursts: int, after: Sequence[Series], said: str) -> Pilot:
+def in_bursts(steady: Pilot, bursts: int, after: Sequence[Series], why: str) -> Pilot:
     """Give what a pilot found with a warm-up of so many bursts, after which `after` was seen."""
     settled = latest_onset(after)
-    return found.replace(
+    return steady.replace(
         warmup_s=bursts * BURST_S,
         in_bursts=True,
         steady=settled.steady and not settled.at_s,
-        why=f"{said}; under continuous load {found.why}",
+        why=f"{why}; under continuous load {steady.why}",
     )

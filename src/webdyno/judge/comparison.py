@@ -69,16 +69,16 @@ def compare_with_baseline(data: PointData, rule: MetricRule) -> list[Comparison]
         for variant in others
         if data.experiment.variants[variant] == data.experiment.variants[baseline]
     ]
-    asked = [variant for variant in others if variant not in doubles]
-    if not doubles or not asked:
+    singles = [variant for variant in others if variant not in doubles]
+    if not doubles or not singles:
         compared = compare_variants(data, [baseline, *others], rule, data.measure)
         return [_marked(comparison, same_variant=bool(doubles)) for comparison in compared]
     same = compare_variants(data, [baseline, *doubles], rule, data.measure)
     delta = max(DELTA, *(_noise(comparison) for comparison in same))
-    found = compare_variants(data, [baseline, *asked], rule, data.measure, delta=delta) + [
+    comparisons = compare_variants(data, [baseline, *singles], rule, data.measure, delta=delta) + [
         _marked(comparison, same_variant=True) for comparison in same
     ]
-    return sorted(found, key=lambda comparison: others.index(comparison.a))
+    return sorted(comparisons, key=lambda comparison: others.index(comparison.a))
 
 
 @derived
@@ -98,25 +98,29 @@ def same_variant_warnings(compared: Sequence[Comparison]) -> list[ValidityWarnin
     if all(comparison.same_variant for comparison in compared):
         return []
     different: dict[tuple[str, str], list[Comparison]] = {}
-    for found in compared:
-        if found.same_variant and found.verdict in {Verdict.FASTER, Verdict.SLOWER}:
-            different.setdefault((found.a, found.b), []).append(found)
+    for same in compared:
+        if same.same_variant and same.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+            different.setdefault((same.a, same.b), []).append(same)
     return [
         ValidityWarning(
             rule="same-variant",
             severity="note",
             variant=copy,
             what=f"variant {copy} is defined like {original}, but differs from it: "
-            f"{listed(map(_short_ratio, found))}. Smaller differences mean nothing in this run",
+            f"{listed(map(_short_ratio, same))}. Smaller differences mean nothing in this run",
             fix="Look for what changes from one start to the next.",
-            metrics=[comparison.metric for comparison in found],
+            metrics=[comparison.metric for comparison in same],
         )
-        for (copy, original), found in different.items()
+        for (copy, original), same in different.items()
     ]
 
 
-def _short_ratio(found: Comparison) -> str:
-    return f"{METRICS[found.metric].metric.label} {times(found.ratio)}" if found.ratio else ""
+def _short_ratio(comparison: Comparison) -> str:
+    return (
+        f"{METRICS[comparison.metric].metric.label} {times(comparison.ratio)}"
+        if comparison.ratio
+        else ""
+    )
 
 
 def _marked(comparison: Comparison, *, same_variant: bool) -> Comparison:
@@ -125,10 +129,10 @@ def _marked(comparison: Comparison, *, same_variant: bool) -> Comparison:
 
 def _noise(comparison: Comparison) -> float:
     """How far from 1 equals may come out, as a share; 0 while that isn't known."""
-    found = comparison.ratio
-    if found is None:
+    ratio = comparison.ratio
+    if ratio is None:
         return 0.0
-    low, centre, high = map(log, (found.low, found.estimate, found.high))
+    low, centre, high = map(log, (ratio.low, ratio.estimate, ratio.high))
     return expm1(Estimate(low, centre, high, comparison.method).noise)
 
 
@@ -142,13 +146,13 @@ def compare_variants(
 ) -> list[Comparison]:
     """Compare every variant with the baseline."""
     baseline, *others = variants
-    asked = [(variant, baseline, rule) for variant in others]
-    return compare_family(data, asked, measure, delta=delta)
+    questions = [(variant, baseline, rule) for variant in others]
+    return compare_family(data, questions, measure, delta=delta)
 
 
 def compare_family(
     data: PointData,
-    asked: Sequence[tuple[str, str, MetricRule]],
+    questions: Sequence[tuple[str, str, MetricRule]],
     measure: Measure,
     *,
     delta: float = DELTA,
@@ -159,12 +163,12 @@ def compare_family(
     Holm's step-down: the clearest difference must hold at alpha / m, the next one at
     alpha / (m - 1) and so on; after the first that doesn't hold, the rest are asked at its level.
     """
-    pairs = [pair_of(data, variant, other, rule) for variant, other, rule in asked]
+    pairs = [pair_of(data, variant, other, rule) for variant, other, rule in questions]
     p = [sign_flip_p(pair.d) for pair in pairs]
     compared: dict[int, Comparison] = {}
     left, all_hold = len(pairs), True
-    for at in sorted(range(len(pairs)), key=p.__getitem__):
-        pair, (variant, baseline, rule) = pairs[at], asked[at]
+    for index in sorted(range(len(pairs)), key=p.__getitem__):
+        pair, (variant, baseline, rule) = pairs[index], questions[index]
         question = VerdictRule(
             better=rule.metric.better,
             delta=delta,
@@ -177,43 +181,43 @@ def compare_family(
         shown = shown and widened_by_later(shown, data, variant, baseline, rule)
         evidence = evidence_of(data, variant, baseline, rule)
         wide = shown and widened(shown, evidence.together)
-        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[at]
+        wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[index]
         all_hold = all_hold and different(wide, wide_p, question)
         if all_hold and left > 1:
             left -= 1
-        found = answer(shown, p[at], len(pair.d), question)
-        sampling_verdict = found.verdict
-        said = tipping(shown, evidence.together, question.limit) if shown else None
-        if shown and wide and said and evidence.biased:
+        ruling = answer(shown, p[index], len(pair.d), question)
+        sampling_verdict = ruling.verdict
+        tipping_point = tipping(shown, evidence.together, question.limit) if shown else None
+        if shown and wide and tipping_point and evidence.biased:
             n = len(pair.d)
             needed = more_rounds_needed(shown, n, question, evidence.together)
-            found = answer_within(found, answer(wide, wide_p, n, question), said, needed)
+            ruling = answer_within(ruling, answer(wide, wide_p, n, question), tipping_point, needed)
         worst_case = wide.ratio(1 - question.alpha) if wide else None
-        compared[at] = Comparison(
+        compared[index] = Comparison(
             metric=rule.name,
             a=variant,
             b=baseline,
             ratio=shown.ratio(1 - question.alpha) if shown else None,
             by_round=np.exp(pair.d).tolist(),
             rounds=pair.rounds,
-            sign_flip_p=p[at] if len(pair.d) else None,
+            sign_flip_p=p[index] if len(pair.d) else None,
             method=shown.method if shown else "t",
             delta=question.delta,
-            negligible=found.negligible,
-            verdict=found.verdict,
-            why=found.why,
+            negligible=ruling.negligible,
+            verdict=ruling.verdict,
+            why=ruling.why,
             worst_case=worst_case if evidence.biased else None,
             biases=evidence.biases,
-            tipping=said if evidence.biased else None,
+            tipping=tipping_point if evidence.biased else None,
             sampling_verdict=sampling_verdict,
-            rules_out=rules_out(worst_case) if found.verdict in WITHOUT_DIFFERENCE else None,
+            rules_out=rules_out(worst_case) if ruling.verdict in WITHOUT_DIFFERENCE else None,
             one_sided=one_sided(pair.d, evidence, measure, rule),
             limited_by=evidence.limited_by,
             later=later_words(data, variant, baseline, rule),
-            more_rounds=found.more_rounds,
-            more_minutes=found.more_rounds and found.more_rounds * data.round_s / 60,
+            more_rounds=ruling.more_rounds,
+            more_minutes=ruling.more_rounds and ruling.more_rounds * data.round_s / 60,
         )
-    return [compared[at] for at in range(len(asked))]
+    return [compared[index] for index in range(len(questions))]
 
 
 def one_sided(
@@ -282,8 +286,8 @@ def is_large_and_known(d: Logs, confidence: float) -> bool:
     return abs(estimate(d, confidence).centre) >= LARGE and not too_noisy(d, confidence)
 
 
-def _is_known(found: Estimate) -> bool:
-    return found.half_width <= max(log1p(KNOWN_TO), KNOWN_TO_SHARE * abs(found.centre))
+def _is_known(ratio: Estimate) -> bool:
+    return ratio.half_width <= max(log1p(KNOWN_TO), KNOWN_TO_SHARE * abs(ratio.centre))
 
 
 def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantValue:
@@ -291,13 +295,13 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
     later = shift(data, variant, rule)
     values = {n: value * exp(later.centre) for n, value in data.values(variant, rule).items()}
     logs = np.log(list(values.values()))
-    told = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
+    interval = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
     return VariantValue(
         variant=variant,
         metric=rule.name,
         by_round=list(values.values()),
         rounds=list(values),
-        interval=widened_by(told, later).ratio(1 - ALPHA) if told else None,
+        interval=widened_by(interval, later).ratio(1 - ALPHA) if interval else None,
         within_rounds=_within_rounds(data, variant, rule.quantile, rule.times_of)
         if rule.quantile
         else [],
@@ -307,8 +311,8 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
 def _within_rounds(
     data: PointData, variant: str, quantile: float, of: TimesOf
 ) -> list[QuantileRange]:
-    found = (quantile_interval(times, quantile) for times in data.times(variant, of).values())
-    return [QuantileRange(low=each.low, high=each.high) for each in found if each]
+    ranges = (quantile_interval(times, quantile) for times in data.times(variant, of).values())
+    return [QuantileRange(low=each.low, high=each.high) for each in ranges if each]
 
 
 def inverted(comparison: Comparison) -> Comparison:

@@ -33,9 +33,9 @@ class DatabaseWork:
 def database_work(data: PointData) -> Iterator[DatabaseWork]:
     """Give the work of each database of each variant, where it was counted."""
     for variant in data.experiment.variants:
-        told = [slot for slot in data.of_variant(variant) if slot.readings]
-        answered = sum(map(responses, told))
-        readings = [slot.readings for slot in told if slot.readings]
+        counted = [slot for slot in data.of_variant(variant) if slot.readings]
+        answered = sum(map(responses, counted))
+        readings = [slot.readings for slot in counted if slot.readings]
         roles = dict.fromkeys(role for reading in readings for role in reading.databases)
         for role in roles if answered else ():
             uses = [reading.databases[role] for reading in readings if role in reading.databases]
@@ -51,7 +51,7 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
                 cpu_us=sum(service.cpu_user_s + service.cpu_sys_s for service in services)
                 * 1e6
                 / answered,
-                of_cpu_us=sum(slot.servers.cpu_s for slot in told) * 1e6 / answered,
+                of_cpu_us=sum(slot.servers.cpu_s for slot in counted) * 1e6 / answered,
                 statements=sum(use.calls for use in uses) / answered,
                 calls=calls,
                 time_us=time_us,
@@ -107,8 +107,8 @@ def cpu_apart(data: PointData) -> Iterator[str]:
     """Say how much of the CPU time of a request is that of each database."""
     by_role: dict[str, list[str]] = {}
     for work in database_work(data):
-        said = f"{text.latency(work.cpu_us)} of {text.latency(work.of_cpu_us)} ({work.variant})"
-        by_role.setdefault(work.role, []).append(said)
+        costs = f"{text.latency(work.cpu_us)} of {text.latency(work.of_cpu_us)} ({work.variant})"
+        by_role.setdefault(work.role, []).append(costs)
     yield from (f"CPU per request in {role}: {', '.join(value)}" for role, value in by_role.items())
 
 

@@ -40,8 +40,8 @@ def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
     by_variant = [_names(data.of_variant(variant)) for variant in data.experiment.variants]
     names = [name for name in by_variant[0] if all(name in each for each in by_variant[1:])]
     rules = {name: _rule(name) for name in names}
-    asked = [(variant, baseline, rules[name]) for name in names for variant in others]
-    compared = compare_family(data, asked, data.measure)
+    questions = [(variant, baseline, rules[name]) for name in names for variant in others]
+    compared = compare_family(data, questions, data.measure)
     return [
         EndpointJudgement(
             endpoint=name,
@@ -53,9 +53,9 @@ def judge_endpoints(data: PointData) -> list[EndpointJudgement]:
             variants=[
                 variant_value(data, variant, rules[name]) for variant in data.experiment.variants
             ],
-            comparisons=compared[at * len(others) : (at + 1) * len(others)],
+            comparisons=compared[index * len(others) : (index + 1) * len(others)],
         )
-        for at, name in enumerate(names)
+        for index, name in enumerate(names)
     ]
 
 
@@ -88,14 +88,16 @@ def _rule(name: str) -> MetricRule:
 def _figures(slots: Sequence[SlotRecord], variant: str, name: str) -> EndpointFigures:
     from webdyno.model.histogram import merge_encoded
 
-    found = _of(slots, name)
-    times = merge_encoded(request.response_time_us.histogram for request in found)
-    completed = sum(request.completed for request in found)
-    counted_s = sum(request.completed / request.rate_rps for request in found if request.rate_rps)
+    requests = _of(slots, name)
+    times = merge_encoded(request.response_time_us.histogram for request in requests)
+    completed = sum(request.completed for request in requests)
+    counted_s = sum(
+        request.completed / request.rate_rps for request in requests if request.rate_rps
+    )
     return EndpointFigures(
         variant=variant,
         completed=completed,
-        failed=sum(request.failed for request in found),
+        failed=sum(request.failed for request in requests),
         throughput_rps=completed / counted_s if counted_s else 0.0,
         p50_us=times.quantile(0.5),
         p99_us=times.quantile(0.99),

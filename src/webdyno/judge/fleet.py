@@ -59,9 +59,9 @@ class JudgedMachine(NamedTuple):
 def judge_machine(run: RunData) -> JudgedMachine:
     """Judge each point that a machine has measured."""
     points = [
-        JudgedPoint(at.point.levels, question_of(at.experiment).compare(at))
-        for at in run.points
-        if any(record.round for record in at.records)
+        JudgedPoint(point.point.levels, question_of(point.experiment).compare(point))
+        for point in run.points
+        if any(record.round for record in point.records)
     ]
     return JudgedMachine(run.head, points)
 
@@ -74,19 +74,21 @@ def judge_fleet(machines: Mapping[str, JudgedMachine]) -> FleetJudgement:
     heads = {name: machine.head for name, machine in machines.items()}
     _check(heads)
     first = next(iter(heads.values()))
-    unlike = {name: found for name, head in heads.items() if (found := _mismatches(first, head))}
+    unlike = {
+        name: differs for name, head in heads.items() if (differs := _mismatches(first, head))
+    }
     points, excluded = [], []
     for plan in () if unlike else plan_points(first.experiment):
         levels = plan.point.levels
-        there = {
-            name: at.compared
+        comparisons = {
+            name: judged.compared
             for name, machine in machines.items()
-            for at in machine.points
-            if at.levels == levels
+            for judged in machine.points
+            if judged.levels == levels
         }
-        if len(there) == len(machines):
-            points.append(_judge_point(plan, there))
-        elif there:
+        if len(comparisons) == len(machines):
+            points.append(_judge_point(plan, comparisons))
+        elif comparisons:
             excluded.append(levels)
     return FleetJudgement(
         verdict=min((point.verdict for point in points), key=WEIGHT.index, default=Verdict.INVALID),
@@ -121,7 +123,7 @@ def _mismatches(first: RunHead, other: RunHead) -> list[Difference]:
 
 def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) -> FleetPoint:
     _, *variants = plan.experiment.variants
-    found = [
+    across = [
         _across(
             {name: _of_variant(value, variant) for name, value in compared.items()},
             confidence=1 - ALPHA / len(variants),
@@ -130,9 +132,9 @@ def _judge_point(plan: PointPlan, compared: Mapping[str, Sequence[Comparison]]) 
     ]
     return FleetPoint(
         levels=plan.point.levels,
-        verdict=min((replicate.verdict for replicate in found), key=WEIGHT.index),
-        headline="; ".join(map(machines_sentence, found)),
-        comparisons=found,
+        verdict=min((replicate.verdict for replicate in across), key=WEIGHT.index),
+        headline="; ".join(map(machines_sentence, across)),
+        comparisons=across,
     )
 
 
@@ -140,14 +142,14 @@ def _of_variant(compared: Sequence[Comparison], variant: str) -> Comparison:
     return next(comparison for comparison in compared if comparison.a == variant)
 
 
-def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
+def _across(comparisons: Mapping[str, Comparison], confidence: float) -> AcrossMachines:
     """Compare two variants over machines, of which the invalid ones are named and excluded."""
     valid = [
         comparison
-        for comparison in found.values()
+        for comparison in comparisons.values()
         if comparison.verdict is not Verdict.INVALID and comparison.ratio
     ]
-    some = next(iter(found.values()))
+    some = next(iter(comparisons.values()))
     logs = [within_floats(np.log(comparison.by_round)) for comparison in valid]
     delta = max((comparison.delta for comparison in valid), default=DELTA)
     mean = another = None
@@ -166,7 +168,7 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
         a=some.a,
         b=some.b,
         delta=delta,
-        replicates=[_replicate(name, value) for name, value in found.items()],
+        replicates=[_replicate(name, value) for name, value in comparisons.items()],
         mean=mean.ratio(confidence) if mean else None,
         another=another.ratio(confidence) if another else None,
         machines_differ=machines_differ(logs),
@@ -175,14 +177,14 @@ def _across(found: Mapping[str, Comparison], confidence: float) -> AcrossMachine
     )
 
 
-def _replicate(machine: str, found: Comparison) -> Replicate:
-    invalid = found.verdict is Verdict.INVALID
+def _replicate(machine: str, comparison: Comparison) -> Replicate:
+    invalid = comparison.verdict is Verdict.INVALID
     return Replicate(
         machine=machine,
-        verdict=found.verdict,
-        ratio=None if invalid else found.decisive,
-        rounds=len(found.by_round),
-        why=found.why if invalid else None,
+        verdict=comparison.verdict,
+        ratio=None if invalid else comparison.decisive,
+        rounds=len(comparison.by_round),
+        why=comparison.why if invalid else None,
     )
 
 
@@ -236,27 +238,28 @@ def machines_differ(logs: Sequence[Logs]) -> bool:
     return bool(fdtrc(k - 1, (k**2 - 1) / (3 * unevenness), f) < ALPHA)
 
 
-def machines_sentence(found: AcrossMachines) -> str:
+def machines_sentence(across: AcrossMachines) -> str:
     """Say what the machines say together, on how many of them, and what another would."""
-    if found.mean is None or found.another is None:
-        return f"{found.a} against {found.b}: {text.lower_first(found.why[:-1])}"
-    by_verdict = Counter(replicate.verdict for replicate in found.valid)
+    if across.mean is None or across.another is None:
+        return f"{across.a} against {across.b}: {text.lower_first(across.why[:-1])}"
+    by_verdict = Counter(replicate.verdict for replicate in across.valid)
     counted = ", ".join(f"{verdict} on {n}" for verdict, n in by_verdict.most_common())
     return (
-        f"{found.a} has {text.times(found.mean)} the {METRICS[found.metric].short} of {found.b} on "
-        f"average ({text.ratio_range(found.mean)}): {found.verdict}; machine by machine {counted} "
-        f"of {len(found.valid)}; expected on another such machine: {text.between(found.another)}"
+        f"{across.a} has {text.times(across.mean)} the {METRICS[across.metric].short} of "
+        f"{across.b} on average ({text.ratio_range(across.mean)}): {across.verdict}; machine by "
+        f"machine {counted} of {len(across.valid)}; expected on another such machine: "
+        f"{text.between(across.another)}"
     )
 
 
 def _varieties(heads: Mapping[str, RunHead]) -> list[Variety]:
     """Give what isn't the same on all machines: of them, of the servers, of the load generator."""
     first, *others = heads
-    found: dict[str, dict[str, str]] = {}
+    versions: dict[str, dict[str, str]] = {}
     for other in others:
         for difference in surroundings(heads[first], heads[other]):
             if difference.what != "machine.identity":  # which no two machines share
-                found.setdefault(difference.what, dict.fromkeys(heads, difference.before))[
+                versions.setdefault(difference.what, dict.fromkeys(heads, difference.before))[
                     other
                 ] = difference.after
-    return [Variety(what=what, values=values) for what, values in found.items()]
+    return [Variety(what=what, values=values) for what, values in versions.items()]

@@ -83,8 +83,8 @@ def functions_apart(profile: PointData) -> tuple[Explanation | None, int]:
     apart = list(_worth_a_part(both))
     parts = {name: partial(_in_functions, names={name}) for name in apart}
     parts[ALL_ELSE] = partial(_in_others, names=frozenset(apart))
-    found = taken_apart(HEAD, BASELINE, both, parts, _sampled_s)
-    return (found and found.replace(by_samples=True)), len(both)
+    explanation = taken_apart(HEAD, BASELINE, both, parts, _sampled_s)
+    return (explanation and explanation.replace(by_samples=True)), len(both)
 
 
 def _has_functions(slots: Sequence[SlotRecord]) -> bool:
@@ -116,13 +116,17 @@ def _in_others(slot: SlotRecord, names: frozenset[str]) -> float:
     return sum(time_s for name, time_s in (slot.functions or {}).items() if name not in names)
 
 
-def grown_parts(found: Explanation, least_share: float) -> list[CpuPart]:
+def grown_parts(explanation: Explanation, least_share: float) -> list[CpuPart]:
     """Give the parts that head surely has more of, the largest first.
 
     Each by so much of the whole difference at least.
     """
-    least = least_share * abs(found.whole.more_us.estimate)
-    more = [part for part in found.parts if part.more_us.low > 0 and part.more_us.estimate >= least]
+    least = least_share * abs(explanation.whole.more_us.estimate)
+    more = [
+        part
+        for part in explanation.parts
+        if part.more_us.low > 0 and part.more_us.estimate >= least
+    ]
     return sorted(more, key=lambda part: -part.more_us.estimate)
 
 
@@ -137,8 +141,8 @@ def _without_names(sampled: Explanation) -> str:
 def _other_counts(data: PointData) -> Iterator[OtherCount]:
     """Give what else is counted per request, where it differs for sure and by enough."""
     for name in COUNTED:
-        if (found := _other_count(data, METRICS[name])) is not None:
-            yield found
+        if (count := _other_count(data, METRICS[name])) is not None:
+            yield count
 
 
 def _other_count(data: PointData, rule: MetricRule) -> OtherCount | None:
@@ -146,8 +150,8 @@ def _other_count(data: PointData, rule: MetricRule) -> OtherCount | None:
     (pair,) = log_ratios({BASELINE: baseline, HEAD: head})
     if len(pair.d) < 2:
         return None
-    found = estimate(pair.d, CONFIDENCE)
-    if not found.excludes_zero() or abs(found.centre) < log1p(DIFFERENT):
+    interval = estimate(pair.d, CONFIDENCE)
+    if not interval.excludes_zero() or abs(interval.centre) < log1p(DIFFERENT):
         return None
     means = (sum(values.values()) / len(values) for values in (baseline, head))
     return OtherCount(what=rule.metric.label, baseline=next(means), head=next(means))

@@ -39,14 +39,14 @@ def curves_of(history: Sequence[PastGate]) -> list[Curve]:
 
     Raise OperationError where the extra is missing that finds them.
     """
-    found: dict[tuple[str, str], dict[int, Interval]] = {}
+    levels: dict[tuple[str, str], dict[int, Interval]] = {}
     for place, gate in enumerate(history):
         for past in gate.ratios:
-            found.setdefault((past.endpoint, past.metric), {})[place] = past.ratio
-    risk = RISK / len(found)
+            levels.setdefault((past.endpoint, past.metric), {})[place] = past.ratio
+    risk = RISK / len(levels)
     return [
         Curve(endpoint=endpoint, metric=metric, levels=list(_levels(ratios, risk)))
-        for (endpoint, metric), ratios in found.items()
+        for (endpoint, metric), ratios in levels.items()
     ]
 
 

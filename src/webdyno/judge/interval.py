@@ -89,8 +89,10 @@ def estimate(d: Logs, confidence: float) -> Estimate:
 
 def mean_interval(values: Logs, confidence: float) -> Interval:
     """Give the interval of the mean of values that are no logarithms."""
-    found = estimate(values, confidence)
-    return Interval(low=found.low, estimate=found.centre, high=found.high, confidence=confidence)
+    interval = estimate(values, confidence)
+    return Interval(
+        low=interval.low, estimate=interval.centre, high=interval.high, confidence=confidence
+    )
 
 
 def t_quantile(n: int, confidence: float) -> float:

@@ -68,15 +68,15 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
     comparisons = [
         _with_clear_one(comparison, comparisons, decide_on) for comparison in comparisons
     ]
-    asked = decisive(comparisons, decide_on)
+    deciding = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
     return Judgement(
         verdict=min(
-            (comparison.verdict for comparison in asked),
+            (comparison.verdict for comparison in deciding),
             key=WEIGHT.index,
             default=Verdict.INCOMPLETE,
         ),
-        headline=headline(asked),
+        headline=headline(deciding),
         metrics=[rule.metric for rule in metrics],
         variants=variants,
         comparisons=comparisons,
@@ -176,8 +176,8 @@ def _with_clear_one(
         and METRICS[other.metric].kind in WORK
         and other.verdict in CLEAR
     )
-    said = next(map(plainly, clear), None)
-    return comparison.replace(clear_beside=said and f"clear is that {said}")
+    plain = next(map(plainly, clear), None)
+    return comparison.replace(clear_beside=plain and f"clear is that {plain}")
 
 
 def ratios_so_far(data: PointData) -> list[Comparison]:
@@ -242,14 +242,14 @@ def _facts(data: PointData, variant: str) -> VariantFacts:
         if variant in this_round.record.ready_s
     ]
     hits: dict[str, int] = {}
-    asked: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for slot in data.of_variant(variant):
         for role, status in (slot.readings.status if slot.readings else {}).items():
             if status.hits is not None and status.misses is not None:
                 hits[role] = hits.get(role, 0) + status.hits
-                asked[role] = asked.get(role, 0) + status.hits + status.misses
+                counts[role] = counts.get(role, 0) + status.hits + status.misses
     return VariantFacts(
         variant=variant,
         ready_s=median(ready_s) if ready_s else None,
-        hit_share={role: hits[role] / total for role, total in asked.items() if total},
+        hit_share={role: hits[role] / total for role, total in counts.items() if total},
     )

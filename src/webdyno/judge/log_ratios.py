@@ -55,9 +55,9 @@ def pair_of(data: PointData, variant: str, baseline: str, rule: MetricRule) -> P
     What happens later is counted in, by the estimate of what it comes to.
     """
     a, b = data.values(variant, rule), data.values(baseline, rule)
-    found = _pair(variant, a, b)
+    pair = _pair(variant, a, b)
     later = shift(data, variant, rule).centre - shift(data, baseline, rule).centre
-    return Pair(variant, found.rounds, within_floats(found.d + later), a, b)
+    return Pair(variant, pair.rounds, within_floats(pair.d + later), a, b)
 
 
 def _pair(variant: str, a: Values, b: Values) -> LogRatios:
@@ -78,28 +78,28 @@ NONE = Shift()
 
 
 def widened_by_later(
-    found: Estimate, data: PointData, a: str, b: str, rule: MetricRule
+    ratio: Estimate, data: PointData, a: str, b: str, rule: MetricRule
 ) -> Estimate:
     """Widen the interval of ln(a / b) by how well it is known what comes later."""
     mine, theirs = shift(data, a, rule), shift(data, b, rule)
     turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
-    return widened_by(widened_by(found, mine), turned)
+    return widened_by(widened_by(ratio, mine), turned)
 
 
-def widened_by(found: Estimate, later: Shift) -> Estimate:
+def widened_by(ratio: Estimate, later: Shift) -> Estimate:
     """Widen an interval whose centre has a shift in it already.
 
     The two uncertainties are independent of each other, so they add up in quadrature.
     """
     if later == NONE:
-        return found
-    down = hypot(found.centre - found.low, later.centre - later.low)
-    up = hypot(found.high - found.centre, later.high - later.centre)
+        return ratio
+    down = hypot(ratio.centre - ratio.low, later.centre - later.low)
+    up = hypot(ratio.high - ratio.centre, later.high - later.centre)
     return Estimate(
-        low=max(found.centre - down, -LARGEST_LOG),
-        centre=found.centre,
-        high=min(found.centre + up, LARGEST_LOG),
-        method=found.method,
+        low=max(ratio.centre - down, -LARGEST_LOG),
+        centre=ratio.centre,
+        high=min(ratio.centre + up, LARGEST_LOG),
+        method=ratio.method,
     )
 
 
@@ -158,8 +158,8 @@ def _percentile_shift(data: PointData, look: LongLook, rule: MetricRule) -> Shif
     share, above = look.stalls.share, 1 - rule.quantile
     ends = []
     for assumed in (share.low, share.estimate, share.high):
-        wanted = 1 - above * share.estimate / assumed if assumed > 0 else 0.0
-        value = times.quantile(wanted) if wanted > 0 else None
+        wanted_share = 1 - above * share.estimate / assumed if assumed > 0 else 0.0
+        value = times.quantile(wanted_share) if wanted_share > 0 else None
         ends.append(max(log(value) - usual, 0.0) if value else 0.0)
     return Shift(*ends)
 
@@ -195,9 +195,9 @@ def _bound(drift: Drift) -> Bound:
 
 def later_words(data: PointData, a: str, b: str, rule: MetricRule) -> str | None:
     """Say what of a ratio comes from what only happens later; None where nothing does."""
-    said = [
+    words = [
         f"with {stall_words(look)} of {variant} counted in"
         for variant in (a, b)
         if shift(data, variant, rule) != NONE and (look := look_of(data, variant))
     ]
-    return " and ".join(said) or None
+    return " and ".join(words) or None

@@ -73,16 +73,18 @@ def ask_by_sampling(d: Logs, question: OneSided) -> OneSidedAnswer | None:
     reach = float(stdtrit(n - 1, 1 - level)) * sd / n**0.5
     low, high = mean - reach, mean + reach
     p = 1 - float(stdtr(n - 1, (mean - question.margin) / (sd / n**0.5)))
-    asked = f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
+    question_text = (
+        f"a gain above {percent(exp(question.margin) - 1)}" if question.tolerance else "a gain"
+    )
     answer: Literal["yes", "no", "inconclusive"] = "inconclusive"
     why = (
-        f"{asked} is neither certain nor ruled out after {n} rounds "
+        f"{question_text} is neither certain nor ruled out after {n} rounds "
         f"(p = {p:.2g}, {level:.2g} required)"
     )
     if low > question.margin:
-        answer, why = "yes", f"{asked} is certain: at least {percent(expm1(low))}"
+        answer, why = "yes", f"{question_text} is certain: at least {percent(expm1(low))}"
     elif high < question.margin:
-        answer, why = "no", f"{asked} is ruled out: at most {percent(expm1(high))}"
+        answer, why = "no", f"{question_text} is ruled out: at most {percent(expm1(high))}"
     return OneSidedAnswer(
         question=question.words, answer=answer, at_least=exp(low), at_most=exp(high), why=why
     )

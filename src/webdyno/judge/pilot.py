@@ -93,7 +93,7 @@ def latest_onset(after_start: Sequence[Series]) -> Onset:
     """Tell from when on all that was seen after a fresh start is steady."""
     onsets = [onset(series) for series in after_start]
     doubtful = max(onsets, key=lambda found: (found.doubt, found.at_s))
-    return replace(doubtful, at_s=max(found.at_s for found in onsets))
+    return replace(doubtful, at_s=max(begins.at_s for begins in onsets))
 
 
 def steady_from(
@@ -108,24 +108,24 @@ def steady_from(
     more so than its swings make it.
     """
     looks = [(latest_onset(each), each) for each in fresh_starts]
-    told, seen = min(looks, key=_worth)
+    begins, seen = min(looks, key=_worth)
     kinds = _by_kind(fresh_starts, load_starts)
-    if told.at_s or not told.steady:
+    if begins.at_s or not begins.steady:
         length_s = len(seen[0].logs) * seen[0].window_s
-        begins_s = [told.at_s] if told.at_s else [share * length_s for share in BEGINNINGS]
+        begins_s = [begins.at_s] if begins.at_s else [share * length_s for share in BEGINNINGS]
         unlike_s = [
             begin_s
             for begin_s in begins_s
             if not all(_is_so_again(begin_s, *kind) for kind in kinds)
-            and (told.at_s or any(_is_beyond_swings(begin_s, series) for series in seen))
+            and (begins.at_s or any(_is_beyond_swings(begin_s, series) for series in seen))
         ]
         if not unlike_s:
             why = f"no warm-up needed: the first {begins_s[-1]:.2g} s look like the rest"
-            told = Onset(0.0, steady=True, why=why)
-        elif not told.at_s:
+            begins = Onset(0.0, steady=True, why=why)
+        elif not begins.at_s:
             why = f"warm-up {unlike_s[-1]:.2g} s: throughput differs at the start and never again"
-            told = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
-    return told, seen
+            begins = Onset(unlike_s[-1], steady=False, why=why, may_begin_later=True)
+    return begins, seen
 
 
 def _by_kind(
@@ -138,9 +138,9 @@ def _by_kind(
 
 def _worth(look: tuple[Onset, Sequence[Series]]) -> tuple[float, ...]:
     """Order looks: those that show a steady state, the earliest first, then the longest ones."""
-    told, seen = look
+    begins, seen = look
     length = len(seen[0].logs)
-    return (0, told.at_s, -length) if told.steady else (1, -length, told.doubt, told.at_s)
+    return (0, begins.at_s, -length) if begins.steady else (1, -length, begins.doubt, begins.at_s)
 
 
 def _is_so_again(
@@ -198,10 +198,10 @@ def next_step(
     A change that is seen late is what the variant does at each start, or came from elsewhere:
     another start tells, where there may be one, unless some starts of load after this one do.
     """
-    told, _ = steady_from(fresh_starts, load_starts)
-    if told.at_s > EARLY_S and not is_last_start:
+    begins, _ = steady_from(fresh_starts, load_starts)
+    if begins.at_s > EARLY_S and not is_last_start:
         return "again"
-    return "enough" if told.steady else "longer"
+    return "enough" if begins.steady else "longer"
 
 
 def settle(
@@ -231,17 +231,17 @@ def settle(
     ramp_up_s = max(begins_s, RAMP_UP_RESPONSES * needs.latency_s)
     least_s = min(ramp_up_s + SHORTEST_WINDOW_S, LEAST_SLOT_S)
     cut = _fitted(ramp_up_s, window_s, period_s, max(needs.most_slot_s, least_s))
-    said = [latest.why, f"{window_s:.2g} s per measurement for {reason}"]
+    reasons = [latest.why, f"{window_s:.2g} s per measurement for {reason}"]
     if period_s is not None:
-        said.append(f"throughput oscillates with a period of {period_s:.2g} s")
+        reasons.append(f"throughput oscillates with a period of {period_s:.2g} s")
     if cut != (ramp_up_s, window_s):
         shorter = f" (ideal: {duration(ramp_up_s)})" if cut[0] < ramp_up_s else ""
-        said.append(
+        reasons.append(
             f"the time limit allows {duration(cut[1])} after a ramp-up of "
             f"{duration(cut[0])}{shorter}"
         )
     if latest.at_s > needs.most_warmup_s:
-        said.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
+        reasons.append(f"the warm-up is cut to {needs.most_warmup_s:.2g} s")
     return Pilot(
         warmup_s=needs.most_warmup_s
         if latest.may_begin_later
@@ -250,7 +250,7 @@ def settle(
         window_s=cut[1],
         period_s=period_s,
         steady=latest.steady and latest.at_s <= needs.most_warmup_s and cut[0] >= ramp_up_s,
-        why="; ".join(said),
+        why="; ".join(reasons),
     )
 
 

@@ -185,11 +185,11 @@ class PointData:
     @property
     def round_trips_s(self) -> dict[str, float]:
         """Give the network's round trip to each variant on another machine: the rounds' median."""
-        found: dict[str, list[float]] = {}
+        round_trips: dict[str, list[float]] = {}
         for preflight in self.preflights:
             for variant, trip_s in preflight.round_trips_s.items():
-                found.setdefault(variant, []).append(trip_s)
-        return {variant: median(trips_s) for variant, trips_s in found.items()}
+                round_trips.setdefault(variant, []).append(trip_s)
+        return {variant: median(trips_s) for variant, trips_s in round_trips.items()}
 
     @property
     def round_s(self) -> float:
@@ -227,21 +227,21 @@ class PointData:
 
     def times(self, variant: str, of: TimesOf = latency_of) -> dict[int, Histogram]:
         """Give a variant's latency, or other times, in each round that has any, by round number."""
-        found = {}
+        by_round = {}
         for this_round in self.rounds:
             times = merge_encoded(of(slot.load).histogram for slot in this_round.of(variant))
             if times.total:
-                found[this_round.record.round] = times
-        return found
+                by_round[this_round.record.round] = times
+        return by_round
 
     def slot_logs(self, variant: str, rule: MetricRule) -> dict[int, NDArray[np.float64]]:
         """Give ln(value) of each of a variant's slots, by number of those rounds that have any."""
         logs = {}
         for this_round in self.rounds:
             values = [rule.round_value([slot]) for slot in this_round.of(variant)]
-            told = [value for value in values if value is not None]
-            if told:
-                logs[this_round.record.round] = np.log(told)
+            known = [value for value in values if value is not None]
+            if known:
+                logs[this_round.record.round] = np.log(known)
         return logs
 
 
@@ -294,7 +294,7 @@ def derived(
         key = (compute, args, *kwargs.items())
         if key not in data.known:
             data.known[key] = compute(data, *args, **kwargs)
-        told: Told = data.known[key]
-        return told
+        value: Told = data.known[key]
+        return value
 
     return once

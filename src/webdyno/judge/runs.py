@@ -65,7 +65,7 @@ def compare_sweeps(before: RunData, after: RunData) -> SweepComparison:
         )
         for a, b in shared
     ]
-    verdicts = [at.comparison.verdict for at in compared]
+    verdicts = [point.comparison.verdict for point in compared]
     return SweepComparison(
         verdict=min(verdicts, key=WORST_FIRST.index, default=Verdict.INVALID),
         points=compared,
@@ -126,23 +126,23 @@ def _change(
 ) -> Change:
     before, after = (_logs(judgement, metric.name, subject) for judgement in (first, second))
     fewest = min(len(before), len(after))
-    found = welch(after, before, confidence) if fewest > 1 else None
+    difference = welch(after, before, confidence) if fewest > 1 else None
     floor = _floor(first, second, metric, subject)
     invalidating = _invalidating(first, metric, subject) or _invalidating(second, metric, subject)
     if invalidating is not None:
         verdict, why = Verdict.INVALID, f"{upper_first(invalidating.what)}."
-    elif found is None or fewest < enough:
+    elif difference is None or fewest < enough:
         verdict, why = Verdict.INCONCLUSIVE, f"Both runs need {enough} rounds; one has {fewest}."
     else:
         limit = max(DELTA, floor)
-        verdict = by_interval(found, log1p(limit), metric.better)
+        verdict = by_interval(difference, log1p(limit), metric.better)
         within = floor_text(metric) if floor > DELTA else percent(DELTA)
         why = f"By the interval of the change and ±{within}."
     return Change(
         metric=metric.name,
         subject=subject.name,
         of=subject.of,
-        change=found.ratio(confidence) if found else None,
+        change=difference.ratio(confidence) if difference else None,
         delta=DELTA,
         verdict=verdict,
         why=why,
@@ -173,9 +173,9 @@ def _values(judgement: Judgement, metric: str, variant: str) -> dict[int, float]
     """Give a variant's values by round; none where the metric wasn't told."""
     return {
         round_number: value
-        for found in judgement.variants
-        if (found.metric, found.variant) == (metric, variant)
-        for round_number, value in zip(found.rounds, found.by_round, strict=True)
+        for measured in judgement.variants
+        if (measured.metric, measured.variant) == (metric, variant)
+        for round_number, value in zip(measured.rounds, measured.by_round, strict=True)
     }
 
 
@@ -190,11 +190,11 @@ def _invalidating(judgement: Judgement, metric: Metric, subject: Subject) -> Val
 
 def _headline(deciding: Sequence[Change], unlike: Sequence[Difference]) -> str:
     if unlike:
-        told = "; ".join(
+        differences_text = "; ".join(
             f"{difference.what} was {difference.before}, now {difference.after}"
             for difference in unlike
         )
-        return f"no verdict: these are different experiments ({told})"
+        return f"no verdict: these are different experiments ({differences_text})"
     if not deciding:
         return "no verdict: the runs have no variant in common"
     return "; ".join(map(_sentence, deciding))

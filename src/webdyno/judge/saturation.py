@@ -33,8 +33,8 @@ AT_THE_LIMIT = "What was saturated just below each capacity"
 @derived
 def saturation(data: PointData) -> list[Saturation]:
     """Tell what variants used near their capacities, where there are trials near these."""
-    found = (_saturation_of(data, variant) for variant in data.experiment.variants)
-    return [each for each in found if each]
+    saturations = (_saturation_of(data, variant) for variant in data.experiment.variants)
+    return [each for each in saturations if each]
 
 
 def _saturation_of(data: PointData, variant: str) -> Saturation | None:
@@ -53,7 +53,7 @@ def _saturation_of(data: PointData, variant: str) -> Saturation | None:
     at_once = load.connections * load.streams
     quota_cpus = data.experiment.variants[variant].cpus
     client_limits = client_was_the_limit(data, variant)
-    told = [
+    uses = [
         use
         for slot in near
         for use in (
@@ -62,7 +62,7 @@ def _saturation_of(data: PointData, variant: str) -> Saturation | None:
             *_of_client(slot.load, limits=client_limits),
         )
     ]
-    return Saturation(variant=variant, trials=len(near), uses=list(_together(told)))
+    return Saturation(variant=variant, trials=len(near), uses=list(_together(uses)))
 
 
 def _is_near(trial: Trial, capacity_rps: float) -> bool:
@@ -70,10 +70,10 @@ def _is_near(trial: Trial, capacity_rps: float) -> bool:
     return at_or_below and trial.purpose == "search"
 
 
-def _together(told: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
+def _together(uses: Sequence[ResourceUse]) -> Iterator[ResourceUse]:
     """Give one line for each thing, of all trials that tell of it."""
-    for resource, role in dict.fromkeys((use.resource, use.role) for use in told):
-        same = [use for use in told if (use.resource, use.role) == (resource, role)]
+    for resource, role in dict.fromkeys((use.resource, use.role) for use in uses):
+        same = [use for use in uses if (use.resource, use.role) == (resource, role)]
         yield ResourceUse(
             resource=resource,
             role=role,
@@ -165,12 +165,12 @@ def _use(
     )
 
 
-def what_was_full(found: Sequence[Saturation]) -> Iterator[str]:
+def what_was_full(saturations: Sequence[Saturation]) -> Iterator[str]:
     """Say of each variant what there was no more of.
 
     Of what there was least where that is nothing.
     """
-    for each in found:
+    for each in saturations:
         if each.limits:
             used_up = " and ".join(WORDS[use.resource](use) for use in each.limits)
             yield f"{each.variant}: {used_up}{_lower_bound(each)}."
@@ -182,11 +182,11 @@ def what_was_full(found: Sequence[Saturation]) -> Iterator[str]:
             )
 
 
-def _lower_bound(found: Saturation) -> str:
+def _lower_bound(full: Saturation) -> str:
     """Say what follows where only the load was used up; more connections may show more."""
-    if not found.is_lower_bound:
+    if not full.is_lower_bound:
         return ""
-    limits = {use.resource: use for use in found.limits}
+    limits = {use.resource: use for use in full.limits}
     connections = limits.get("connections")
     more = f"; try -c {2 * connections.whole:.0f}" if connections and connections.whole else ""
     return f", so its capacity is a lower bound{more}"

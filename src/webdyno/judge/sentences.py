@@ -85,8 +85,8 @@ def with_verdict(comparison: Comparison) -> str:
         return f"invalid: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
         return _inside(comparison.why)
-    said = f"{_named(comparison)}: {sentence(comparison)}"
-    return "; ".join([said, *map(_inside, further(comparison))])
+    opening = f"{_named(comparison)}: {sentence(comparison)}"
+    return "; ".join([opening, *map(_inside, further(comparison))])
 
 
 def _inside(sentence: str) -> str:
@@ -145,8 +145,8 @@ def plainly(comparison: Comparison) -> str:
 def further(comparison: Comparison) -> Iterator[str]:
     """Say what verdict and ratio leave open: how equal, at least how much, what is needed."""
     parts = [*_certainty(comparison), _asked(comparison), comparison.reason, comparison.later]
-    said = filter(None, (*parts, comparison.clear_beside))
-    yield from (f"{upper_first(part).rstrip('.')}." for part in said)
+    sentences = filter(None, (*parts, comparison.clear_beside))
+    yield from (f"{upper_first(part).rstrip('.')}." for part in sentences)
 
 
 def _certainty(comparison: Comparison) -> Iterator[str | None]:
@@ -182,8 +182,8 @@ def what_may_be(comparison: Comparison) -> str:
 
 def _asked(comparison: Comparison) -> str | None:
     """Give the answer to a question in one direction."""
-    asked = comparison.one_sided
-    return f"{asked.question}? {asked.answer}: {asked.why.rstrip('.')}" if asked else None
+    answer = comparison.one_sided
+    return f"{answer.question}? {answer.answer}: {answer.why.rstrip('.')}" if answer else None
 
 
 def _needed(comparison: Comparison) -> Iterator[str]:

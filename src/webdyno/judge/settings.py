@@ -92,9 +92,11 @@ def _found_settings(data: PointData) -> SlotSettings:
     the same for all, so that interference with each variant is alike.
     """
     measure = data.measure
-    found, question = pilots(data), question_of(data.experiment)
+    pilot_of, question = pilots(data), question_of(data.experiment)
     by_variant = {
-        variant: [found[other] for other in question.measured_alike(variant) if other in found][:1]
+        variant: [
+            pilot_of[other] for other in question.measured_alike(variant) if other in pilot_of
+        ][:1]
         for variant in data.experiment.variants
     }
     return SlotSettings(
@@ -111,7 +113,7 @@ def _found_settings(data: PointData) -> SlotSettings:
             for variant, of_variant in by_variant.items()
             if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
         ],
-        window_s=_given(measure.slot_s, [pilot.window_s for pilot in found.values()], WINDOW_S),
+        window_s=_given(measure.slot_s, [pilot.window_s for pilot in pilot_of.values()], WINDOW_S),
         phase_s=_phases(data) if measure.ramp_up_s is None else {},
         slots_per_variant=measure.slots_per_variant,
     )

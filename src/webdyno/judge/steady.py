@@ -172,15 +172,15 @@ def change_points(values: Logs, penalty: float) -> list[int]:
         total = sums[end] - sums[candidates]
         cost = squares[end] - squares[candidates] - total**2 / (end - candidates)
         whole = best[candidates] + cost
-        at = int(np.argmin(whole))
-        best[end], came_from[end] = whole[at] + penalty, candidates[at]
+        last = int(np.argmin(whole))
+        best[end], came_from[end] = whole[last] + penalty, candidates[last]
         candidates = np.append(candidates[whole <= best[end]], end)
-    found: list[int] = []
-    at = int(came_from[n])
-    while at > 0:
-        found.append(at)
-        at = int(came_from[at])
-    return found[::-1]
+    points: list[int] = []
+    last = int(came_from[n])
+    while last > 0:
+        points.append(last)
+        last = int(came_from[last])
+    return points[::-1]
 
 
 def _significant_change(levels: Logs) -> float:
@@ -230,13 +230,13 @@ def cycle(series: Series) -> float | None:
     if rho is None or n < 4 * FEWEST_PERIODS:
         return None
     power = np.abs(np.fft.rfft(values)) ** 2 / n / values.var()
-    at = np.arange(FEWEST_PERIODS, n // 2)
-    standing_out = power[at] / _red_noise(rho, at / n)
+    lags = np.arange(FEWEST_PERIODS, n // 2)
+    standing_out = power[lags] / _red_noise(rho, lags / n)
     highest = int(np.argmax(standing_out))
-    if standing_out[highest] < -log(1 - (1 - CYCLE_ALPHA) ** (1 / len(at))):
+    if standing_out[highest] < -log(1 - (1 - CYCLE_ALPHA) ** (1 / len(lags))):
         return None
     finer = np.abs(np.fft.rfft(values, FINER * n))
-    near = np.arange((at[highest] - 1) * FINER, (at[highest] + 1) * FINER)
+    near = np.arange((lags[highest] - 1) * FINER, (lags[highest] + 1) * FINER)
     return FINER * n / int(near[np.argmax(finer[near])]) * series.window_s
 
 

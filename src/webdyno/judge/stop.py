@@ -208,13 +208,13 @@ def foresight(data: PointData, valid: PointData, fewest: int) -> Foresight | Non
 
 
 def _foresight_of(pair: LogRatios, measure: Measure, confidence: float, fewest: int) -> Foresight:
-    found, seen = estimate(pair.d, confidence), len(pair.d)
-    wanted = wanted_half_width(found.centre, measure)
-    spread = found.half_width * seen**0.5 / t_quantile(seen, confidence)
+    ratio, seen = estimate(pair.d, confidence), len(pair.d)
+    half_width = wanted_half_width(ratio.centre, measure)
+    spread = ratio.half_width * seen**0.5 / t_quantile(seen, confidence)
     rounds = max(seen, fewest)
     while rounds < measure.max_rounds:
         wider = SEQUENTIAL_FACTOR if rounds > measure.min_rounds else 1.0
-        if wider * t_quantile(rounds, confidence) * spread / rounds**0.5 <= wanted:
+        if wider * t_quantile(rounds, confidence) * spread / rounds**0.5 <= half_width:
             break
         rounds += 1
-    return Foresight(pair.variant, found, wanted, rounds)
+    return Foresight(pair.variant, ratio, half_width, rounds)

@@ -33,7 +33,7 @@ def judge_sweep(run: RunData) -> SweepJudgement:
 def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) -> list[str]:
     """Say of each variant but the baseline what it is at which points."""
     if not question_of(experiment).has_baseline:
-        return [f"{at.point.label}: {at.judgement.headline}" for at in judged]
+        return [f"{point.point.label}: {point.judgement.headline}" for point in judged]
     variants, decide_on = list(experiment.variants), experiment.measure.decide_on
     return [_sentence(variant, variants[0], decide_on, judged) for variant in variants[1:]]
 
@@ -43,7 +43,7 @@ def _beside_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgemen
 
     Where other things are varied as well, each point is held against its like.
     """
-    verdicts = [(at.point, _comparison(variant, decide_on, at).verdict) for at in judged]
+    verdicts = [(point.point, _comparison(variant, decide_on, point).verdict) for point in judged]
     of_log = {_but_arrivals(levels): verdict for levels, verdict in verdicts if _is_replay(levels)}
     pairs = [
         (of_log[_but_arrivals(levels)], verdict)
@@ -53,13 +53,13 @@ def _beside_the_log(variant: str, decide_on: str, judged: Sequence[PointJudgemen
     differ = list(dict.fromkeys(pair for pair in pairs if pair[0] is not pair[1]))
     if not differ:
         return f"{variant}: the log replayed gives the verdict that the load made of it gives"
-    found = ", ".join(f"{replayed} and {made}" for replayed, made in differ)
-    said = (
-        f"{variant}: the log replayed and the load made of it give different verdicts ({found}); "
+    unlike = ", ".join(f"{replayed} and {made}" for replayed, made in differ)
+    sentence = (
+        f"{variant}: the log replayed and the load made of it give different verdicts ({unlike}); "
     )
     if any(replayed in WITHOUT_ANSWER for replayed, _ in differ):
-        return said + "the replay has the log's bursts and order, and no answer yet"
-    return said + "the replay has the log's bursts and order, and is the one to go by"
+        return sentence + "the replay has the log's bursts and order, and no answer yet"
+    return sentence + "the replay has the log's bursts and order, and is the one to go by"
 
 
 def _is_replay(point: Point) -> bool:
@@ -73,9 +73,9 @@ def _but_arrivals(point: Point) -> str:
 def _sentence(variant: str, baseline: str, decide_on: str, judged: Sequence[PointJudgement]) -> str:
     """Say at which points a variant is what, most frequent verdict first."""
     places: dict[Verdict, list[str]] = {}
-    for at in judged:
-        found = _comparison(variant, decide_on, at)
-        places.setdefault(found.verdict, []).append(at.point.label)
+    for point in judged:
+        comparisons = _comparison(variant, decide_on, point)
+        places.setdefault(comparisons.verdict, []).append(point.point.label)
     ordered = sorted(places.items(), key=lambda item: -len(item[1]))
     if len(ordered) == 1:
         verdict, points = ordered[0]
@@ -94,5 +94,5 @@ def _named(points: Sequence[str], total: int) -> str:
     return f"{share} ({'; '.join(points)})" if len(points) <= SHOWN_POINTS else share
 
 
-def _comparison(variant: str, decide_on: str, at: PointJudgement) -> Comparison:
-    return next(c for c in at.judgement.comparisons if c.a == variant and c.metric == decide_on)
+def _comparison(variant: str, decide_on: str, point: PointJudgement) -> Comparison:
+    return next(c for c in point.judgement.comparisons if c.a == variant and c.metric == decide_on)

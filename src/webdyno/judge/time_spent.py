@@ -62,11 +62,11 @@ def explanations(data: PointData, comparisons: Sequence[Comparison]) -> Iterator
             and comparison.ratio
             and comparison.verdict is not Verdict.INVALID
         ):
-            told = (
+            candidates = (
                 explain(valid, comparison.a, comparison.b),
                 _explain_by_samples(valid, comparison.a, comparison.b),
             )
-            yield from filter(None, told)
+            yield from filter(None, candidates)
 
 
 def explain(valid: PointData, variant: str, baseline: str) -> Explanation | None:
@@ -84,8 +84,8 @@ def _explain_by_samples(valid: PointData, variant: str, baseline: str) -> Explan
     done = {what for slot in valid.slots for what in slot.profile or {}}
     parts = {what: partial(_sampled, what=what) for what in sorted(done)}
     both = slots_of_both(valid, variant, baseline)
-    found = taken_apart(variant, baseline, both, parts, _sampled) if parts else None
-    return found and found.replace(by_samples=True)
+    explanation = taken_apart(variant, baseline, both, parts, _sampled) if parts else None
+    return explanation and explanation.replace(by_samples=True)
 
 
 def _sampled(slot: SlotRecord, what: str | None = None) -> float:
@@ -112,17 +112,17 @@ def taken_apart(
     """Take the difference of CPU per request apart; None with fewer than two rounds."""
     if len(both) < FEWEST_ROUNDS:
         return None
-    there = {
+    counters = {
         what: tell
         for what, tell in parts.items()
         if any(tell(slot) for a, b in both for slot in (*a, *b))
     }
-    confidence = 1 - ALPHA / max(len(there), 1)
+    confidence = 1 - ALPHA / max(len(counters), 1)
     return Explanation(
         a=variant,
         b=baseline,
         whole=_part(WHOLE, whole, both, 1 - ALPHA),
-        parts=[_part(what, tell, both, confidence) for what, tell in there.items()],
+        parts=[_part(what, tell, both, confidence) for what, tell in counters.items()],
     )
 
 
@@ -148,20 +148,22 @@ def _answered(slots: Sequence[SlotRecord]) -> int:
     return sum(map(responses, slots))
 
 
-def explanation_sentence(found: Explanation) -> str | None:
+def explanation_sentence(explanation: Explanation) -> str | None:
     """Say the difference and its parts; None where there surely is none."""
-    if not found.whole.is_sure:
+    if not explanation.whole.is_sure:
         return None
-    whole = abs(found.whole.more_us.estimate)
-    told = [
-        part for part in found.parts if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
+    whole = abs(explanation.whole.more_us.estimate)
+    sure_parts = [
+        part
+        for part in explanation.parts
+        if part.is_sure and abs(part.more_us.estimate) >= SMALL * whole
     ]
-    by = "for " if found.by_samples else ""
-    largest = sorted(told, key=lambda part: -abs(part.more_us.estimate))
+    by = "for " if explanation.by_samples else ""
+    largest = sorted(sure_parts, key=lambda part: -abs(part.more_us.estimate))
     parts = ", ".join(f"{_more(part)} {by}{part.what}" for part in largest)
-    begins = "As sampled, a request" if found.by_samples else "A request"
+    begins = "As sampled, a request" if explanation.by_samples else "A request"
     return (
-        f"{begins} costs {found.a} {_more(found.whole)} CPU time than {found.b}"
+        f"{begins} costs {explanation.a} {_more(explanation.whole)} CPU time than {explanation.b}"
         f"{f': {parts}' if parts else ''}."
     )
 
@@ -170,20 +172,20 @@ IN_SHORT = {"in the programs": "own code", "in the kernel": "kernel", "in interr
 """Parts of CPU time that the kernel counts, as one line has room for them."""
 
 
-def explanation_in_short(found: Explanation) -> str | None:
+def explanation_in_short(explanation: Explanation) -> str | None:
     """Say the same in one line, without intervals; None where there surely is no difference."""
-    if not found.whole.is_sure or found.by_samples:
+    if not explanation.whole.is_sure or explanation.by_samples:
         return None
-    whole = found.whole.more_us.estimate
+    whole = explanation.whole.more_us.estimate
     parts = [
         f"{text.significant(abs(part.more_us.estimate), 2)} µs {IN_SHORT[part.what]}"
-        for part in sorted(found.parts, key=lambda part: -abs(part.more_us.estimate))
+        for part in sorted(explanation.parts, key=lambda part: -abs(part.more_us.estimate))
         if part.is_sure and (part.more_us.estimate > 0) == (whole > 0)
     ]
     verb = "costs" if whole > 0 else "saves"
     more = "more " if whole > 0 else ""
-    said = f"{found.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
-    return f"{said} ({', '.join(parts)})." if parts else f"{said}."
+    saving = f"{explanation.a} {verb} {text.significant(abs(whole), 2)} µs {more}CPU per request"
+    return f"{saving} ({', '.join(parts)})." if parts else f"{saving}."
 
 
 def _more(part: CpuPart) -> str:
@@ -212,14 +214,14 @@ def _waiting_of(valid: PointData, variant: str) -> Waiting | None:
     if load.loop == "open" or load.think_s or valid.experiment.generator != OWN_GENERATOR:
         return None
     crowd = _crowded(valid.of_variant(variant), load.connections)
-    found = [
+    by_round = [
         parts
         for this_round in valid.rounds
         if (parts := _parts(this_round.of(variant), load.connections, crowd)) is not None
     ]
-    if len(found) < FEWEST_ROUNDS:
+    if len(by_round) < FEWEST_ROUNDS:
         return None
-    whole, work, cpu, queue = (np.array(part) for part in zip(*found, strict=True))
+    whole, work, cpu, queue = (np.array(part) for part in zip(*by_round, strict=True))
     return Waiting(
         variant=variant,
         connections=load.connections,
@@ -276,9 +278,9 @@ def _parts(
     )
 
 
-def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
+def where_time_goes(waitings: Sequence[Waiting]) -> Iterator[str]:
     """Say of each variant how long a response takes, is worked on, and waits for what."""
-    for took in found:
+    for took in waitings:
         parts = [
             f"{_time(took.work_us)} of work on the servers' CPUs",
             f"{_time(took.cpu_us)} of waiting for a CPU",
@@ -298,12 +300,20 @@ def where_time_goes(found: Sequence[Waiting]) -> Iterator[str]:
 def what_waits(judged: Judgement) -> Iterator[str]:
     """Say where a difference of throughput is one of waiting, not of work on the servers' CPUs."""
     by_variant = {part.variant: part for part in judged.waiting}
-    for found in judged.comparisons:
-        is_told = found.metric == THROUGHPUT and found.verdict in {Verdict.FASTER, Verdict.SLOWER}
-        if not is_told or found.limited_by or not {found.a, found.b} <= by_variant.keys():
+    for comparison in judged.comparisons:
+        is_told = comparison.metric == THROUGHPUT and comparison.verdict in {
+            Verdict.FASTER,
+            Verdict.SLOWER,
+        }
+        if (
+            not is_told
+            or comparison.limited_by
+            or not {comparison.a, comparison.b} <= by_variant.keys()
+        ):
             continue
         slow, fast = sorted(
-            (by_variant[found.a], by_variant[found.b]), key=lambda part: -part.whole_us.estimate
+            (by_variant[comparison.a], by_variant[comparison.b]),
+            key=lambda part: -part.whole_us.estimate,
         )
         longer_us = slow.rest_us.estimate - fast.rest_us.estimate
         work_us = abs(slow.work_us.estimate - fast.work_us.estimate)
@@ -316,9 +326,9 @@ def what_waits(judged: Judgement) -> Iterator[str]:
         )
 
 
-def _busy(found: Waiting) -> float:
+def _busy(times: Waiting) -> float:
     """Give how many CPUs its servers keep busy: requests under way times the share of work."""
-    return found.connections * found.work_us.estimate / found.whole_us.estimate
+    return times.connections * times.work_us.estimate / times.whole_us.estimate
 
 
 def _nagle(longer_us: float) -> str:

@@ -142,10 +142,10 @@ def _costs_s(data: PointData, variants: int) -> tuple[float, float]:
 
     From one slot's beginning to the next one's: with its ramp-up, its drain and its probes.
     """
-    found = [slot_s for this_round in data.rounds if (slot_s := _slot_s(this_round.slots))]
-    if not found:
+    costs_s = [slot_s for this_round in data.rounds if (slot_s := _slot_s(this_round.slots))]
+    if not costs_s:
         return 0.0, 0.0
-    slot_s = fmean(found)
+    slot_s = fmean(costs_s)
     starts_s = [
         this_round.record.took_s - len(this_round.record.order) * slot_s
         for this_round in data.rounds

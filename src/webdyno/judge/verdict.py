@@ -54,12 +54,12 @@ class Ruling:
     negligible: bool = False
 
 
-def different(found: Estimate | None, p: float, question: VerdictRule) -> bool:
+def different(ratio: Estimate | None, p: float, question: VerdictRule) -> bool:
     """Tell whether both the interval and the exact test exclude "no difference"."""
-    return found is not None and found.excludes_zero() and p <= question.alpha
+    return ratio is not None and ratio.excludes_zero() and p <= question.alpha
 
 
-def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule) -> Ruling:
+def answer(ratio: Estimate | None, p: float, rounds: int, question: VerdictRule) -> Ruling:
     """Give the verdict.
 
     `equivalent`: the whole interval lies within ±delta (or the metric's floor), unless delta says
@@ -73,21 +73,21 @@ def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule)
         fewest = question.fewest_rounds
         why = f"No round was finished with valid figures; a verdict needs at least {fewest}."
         return Ruling(Verdict.INCOMPLETE, why, fewest)
-    if found is None or rounds < question.fewest_rounds:
+    if ratio is None or rounds < question.fewest_rounds:
         return Ruling(
             Verdict.INCONCLUSIVE,
             f"A verdict needs at least {question.fewest_rounds} rounds; there are {rounds}.",
             question.fewest_rounds - rounds,
         )
-    verdict = by_interval(found, question.limit, question.better)
-    if verdict is Verdict.EQUIVALENT and not _within(found, log1p(question.delta)):
+    verdict = by_interval(ratio, question.limit, question.better)
+    if verdict is Verdict.EQUIVALENT and not _within(ratio, log1p(question.delta)):
         return Ruling(
             verdict,
             f"The whole {interval} is a difference of less than {limit}: below the practical "
             "threshold, whatever the ratio.",
             negligible=True,
         )
-    if question.is_too_noisy and abs(found.centre) <= question.limit:
+    if question.is_too_noisy and abs(ratio.centre) <= question.limit:
         return Ruling(Verdict.INCONCLUSIVE, f"Too noisy: copies of one variant differ by {limit}.")
     if verdict is Verdict.EQUIVALENT:
         delta = percent(question.delta)
@@ -98,7 +98,7 @@ def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule)
             f"Significant: the {interval} excludes 1, an exact permutation test agrees "
             f"({_p(p, rounds)}), and the estimate lies outside ±{limit}.",
         )
-    if not found.excludes_zero():
+    if not ratio.excludes_zero():
         why = f"The {interval} includes both no difference and differences of more than {limit}."
     elif p > question.alpha:
         why = (
@@ -107,13 +107,13 @@ def answer(found: Estimate | None, p: float, rounds: int, question: VerdictRule)
         )
     else:
         why = f"There is a difference, probably below {limit}, but the {interval} reaches further."
-    return Ruling(Verdict.INCONCLUSIVE, why, more_rounds_needed(found, rounds, question))
+    return Ruling(Verdict.INCONCLUSIVE, why, more_rounds_needed(ratio, rounds, question))
 
 
 def _p(p: float, rounds: int) -> str:
     """Give a p-value; say so where so few rounds can give no smaller one, however they differ."""
-    said = probability(p)
-    return f"{said}, the minimum for {rounds} rounds" if p <= 2.0 ** (1 - rounds) else said
+    shown = probability(p)
+    return f"{shown}, the minimum for {rounds} rounds" if p <= 2.0 ** (1 - rounds) else shown
 
 
 def answer_within(
@@ -133,38 +133,38 @@ def answer_within(
     )
 
 
-def by_interval(found: Estimate, limit: float, better: str) -> Verdict:
+def by_interval(ratio: Estimate, limit: float, better: str) -> Verdict:
     """Give the verdict that an interval of a log ratio allows, whatever else is requested.
 
     Log ratios of up to `limit` to either side count as equivalent.
     """
-    if _within(found, limit):
+    if _within(ratio, limit):
         return Verdict.EQUIVALENT
-    if not found.excludes_zero() or abs(found.centre) <= limit:
+    if not ratio.excludes_zero() or abs(ratio.centre) <= limit:
         return Verdict.INCONCLUSIVE
-    return Verdict.FASTER if (found.centre > 0) == (better == "higher") else Verdict.SLOWER
+    return Verdict.FASTER if (ratio.centre > 0) == (better == "higher") else Verdict.SLOWER
 
 
-def _within(found: Estimate, limit: float) -> bool:
-    return -limit <= found.low and found.high <= limit
+def _within(ratio: Estimate, limit: float) -> bool:
+    return -limit <= ratio.low and ratio.high <= limit
 
 
 def more_rounds_needed(
-    found: Estimate, rounds: int, question: VerdictRule, bound: Bound = UNBIASED
+    ratio: Estimate, rounds: int, question: VerdictRule, bound: Bound = UNBIASED
 ) -> int | None:
     """How many more rounds would bring a verdict if estimate, spread and bound stayed as they are.
 
     `found` is the sampling CI: rounds narrow it, but not the possible effect of interference. None
     when it would take more rounds than anybody would wait for, or none would help.
     """
-    limit, centre = question.limit, found.centre
+    limit, centre = question.limit, ratio.centre
     if abs(centre) > limit:
-        wanted = abs(centre) - (bound.up if centre > 0 else bound.down)
+        half_width = abs(centre) - (bound.up if centre > 0 else bound.down)
     else:
-        wanted = limit - max(centre + bound.down, bound.up - centre)
+        half_width = limit - max(centre + bound.down, bound.up - centre)
     level = 1 - question.alpha
-    spread = found.half_width * rounds**0.5 / t_quantile(rounds, level)
+    spread = ratio.half_width * rounds**0.5 / t_quantile(rounds, level)
     for n in range(rounds + 1, rounds + MOST_ROUNDS_FORESEEN + 1):
-        if t_quantile(n, level) * spread / n**0.5 <= wanted:
+        if t_quantile(n, level) * spread / n**0.5 <= half_width:
             return n - rounds
     return None

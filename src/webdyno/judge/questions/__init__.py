@@ -35,9 +35,9 @@ IN_SLOTS = Loading()
 
 def question_of(experiment: Experiment) -> Question:
     """Find out what an experiment asks."""
-    asked = next(question for question in QUESTIONS if question.is_asked(experiment))
+    asked_one = next(question for question in QUESTIONS if question.is_asked(experiment))
     searched = experiment.capacity
-    return asked(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
+    return asked_one(experiment, CapacitySearch(searched) if searched else IN_SLOTS)
 
 
 def judge(data: PointData) -> Judgement:

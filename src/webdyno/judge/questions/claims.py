@@ -77,8 +77,8 @@ class MeasuredClaim:
 
     def baseline_differs(self, risk: float) -> float:
         """How far the baseline differs from itself at most, in ln; 0 unless it surely does."""
-        found = self.same_again(risk)
-        return found.noise if found and found.excludes_zero() else 0.0
+        noise = self.same_again(risk)
+        return noise.noise if noise and noise.excludes_zero() else 0.0
 
     def ask(self, measure: Measure, risk: float, claims: int) -> OneSidedAnswer | None:
         """Ask with 95% confidence whether it is so; None while there are too few rounds.
@@ -106,12 +106,14 @@ def answer_claims(claims: Sequence[MeasuredClaim], measure: Measure, among: int)
     """Answer claims, some or all of the `among` that share the risk of a wrong "worse"."""
     worse: dict[int, OneSidedAnswer] = {}
     left = among
-    while found := _next_worse(claims, measure, RISK / left, among, worse):
-        worse |= found
-        left = max(left - len(found), 1)
+    while answers := _next_worse(claims, measure, RISK / left, among, worse):
+        worse |= answers
+        left = max(left - len(answers), 1)
     return [
-        Answered(claim, "worse", worse[at]) if at in worse else _unless_worse(claim, measure, among)
-        for at, claim in enumerate(claims)
+        Answered(claim, "worse", worse[index])
+        if index in worse
+        else _unless_worse(claim, measure, among)
+        for index, claim in enumerate(claims)
     ]
 
 
@@ -123,31 +125,31 @@ def _next_worse(
     known: dict[int, OneSidedAnswer],
 ) -> dict[int, OneSidedAnswer]:
     """Give those not yet known that are surely wrong at this step of Holm's."""
-    asked = (
-        (at, claim.ask(measure, risk, among))
-        for at, claim in enumerate(claims)
-        if at not in known and not claim.limited
+    answers = (
+        (index, claim.ask(measure, risk, among))
+        for index, claim in enumerate(claims)
+        if index not in known and not claim.limited
     )
-    return {at: found for at, found in asked if found and found.answer == "no"}
+    return {index: answer for index, answer in answers if answer and answer.answer == "no"}
 
 
 def _unless_worse(claim: MeasuredClaim, measure: Measure, among: int) -> Answered:
-    found = claim.ask(measure, RISK, among)
+    answer = claim.ask(measure, RISK, among)
     if claim.limited:
-        return Answered(claim, "not asked", found)
+        return Answered(claim, "not asked", answer)
     return Answered(
-        claim, "not worse" if found and found.answer == "yes" else "inconclusive", found
+        claim, "not worse" if answer and answer.answer == "yes" else "inconclusive", answer
     )
 
 
 def gate_answer(answers: Sequence[ClaimAnswer]) -> GateAnswer:
     """Put the answers together: one worse fails; all not worse pass (95% confidence)."""
-    asked = [answer for answer in answers if answer != "not asked"]
-    if "worse" in asked:
+    answered = [answer for answer in answers if answer != "not asked"]
+    if "worse" in answered:
         return GateAnswer.FAIL
-    if "invalid" in asked:
+    if "invalid" in answered:
         return GateAnswer.INVALID
-    passes = asked and all(answer == "not worse" for answer in asked)
+    passes = answered and all(answer == "not worse" for answer in answered)
     return GateAnswer.PASS if passes else GateAnswer.INCONCLUSIVE
 
 
@@ -227,18 +229,18 @@ def gate_headline(answer: GateAnswer, claims: Sequence[GateClaim]) -> str:
     if answer is GateAnswer.INVALID:
         invalidated = next(claim for claim in claims if claim.answer == "invalid")
         return f"{invalidated.endpoint}: {first_line(invalidated.why)}"
-    asked = [claim for claim in claims if claim.answer != "not asked"]
+    counted = [claim for claim in claims if claim.answer != "not asked"]
     if answer is GateAnswer.FAIL:
         worse = sorted(
-            (claim for claim in asked if claim.answer == "worse"), key=_least_worse, reverse=True
+            (claim for claim in counted if claim.answer == "worse"), key=_least_worse, reverse=True
         )
-        return f"{len(worse)} of {count(len(asked), 'check')} worse: {_listed(worse)}"
-    known = [claim for claim in asked if claim.worse]
+        return f"{len(worse)} of {count(len(counted), 'check')} worse: {_listed(worse)}"
+    known = [claim for claim in counted if claim.worse]
     if not known:
         return "not enough valid data for an answer"
     if answer is GateAnswer.INCONCLUSIVE:
-        open_ = [claim for claim in asked if claim.answer == "inconclusive"]
-        return f"{len(open_)} of {count(len(asked), 'check')} inconclusive: {_listed(open_)}"
+        open_ = [claim for claim in counted if claim.answer == "inconclusive"]
+        return f"{len(open_)} of {count(len(counted), 'check')} inconclusive: {_listed(open_)}"
     tightest = min(claim.tolerance for claim in known)
     nearest = max(
         (claim for claim in known if claim.tolerance == tightest),

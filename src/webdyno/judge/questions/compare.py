@@ -318,10 +318,10 @@ class OneSidedQuestion(Question):
         return experiment.measure.question is not None
 
     def _answered(self, data: PointData, valid: PointData, elapsed_s: float) -> Stop | None:
-        asked = compare_as_asked(valid)
+        comparisons = compare_as_asked(valid)
         answered = all(
             comparison.one_sided and comparison.one_sided.answer != "inconclusive"
-            for comparison in asked
+            for comparison in comparisons
         )
         why = f"the question is answered: {data.measure.question}"
         return Stop("question", why) if answered else None

@@ -25,15 +25,15 @@ def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgeme
     both = [claim for claim in claims if claim.answer == "worse"]
     took_s = first.took_s + (second.took_s if second else 0.0)
     if both:
-        said = "; ".join(map(_said, second.of("worse") if second else []))
-        note = f"measured again from fresh builds: {said}"
+        answers = "; ".join(map(_said, second.of("worse") if second else []))
+        note = f"measured again from fresh builds: {answers}"
         return first.replace(claims=claims, notes=[note, *first.notes], took_s=took_s)
-    found = f"measured again from fresh builds: {second.headline}" if second else DUE
+    outcome = f"measured again from fresh builds: {second.headline}" if second else DUE
     return first.replace(
         answer=GateAnswer.INCONCLUSIVE,
         headline=f"not confirmed: {first.headline}",
         claims=claims,
-        notes=[found, *first.notes, *(second.notes if second else [])],
+        notes=[outcome, *first.notes, *(second.notes if second else [])],
         grew=[],
         took_s=took_s,
     )
@@ -43,9 +43,9 @@ def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
     """Give a claim of an endpoint that failed once: it is open."""
     if claim.answer != "worse":
         return claim
-    told = f"{change_range(again)} when measured again" if again else DUE
+    outcome = f"{change_range(again)} when measured again" if again else DUE
     still_open: ClaimAnswer = "inconclusive"
-    return claim.replace(answer=still_open, why=f"worse at first, {told}")
+    return claim.replace(answer=still_open, why=f"worse at first, {outcome}")
 
 
 def _said(claim: GateClaim) -> str:

@@ -207,27 +207,29 @@ class GateQuestion(Question):
             if not data.rounds and only_in(data.preflights):
                 continue
             endpoint = endpoint_of(data)
-            found = [FoundAt(endpoint, warning) for warning in self.warnings(data)]
+            noticed = [FoundAt(endpoint, warning) for warning in self.warnings(data)]
             mine = at_point._claims(data, endpoint)
-            warnings += found
+            warnings += noticed
             claims += mine
             invalidated += [
                 None
                 if claim.limited
-                else invalidating(found, claim.rule.name, list(data.experiment.variants))
+                else invalidating(noticed, claim.rule.name, list(data.experiment.variants))
                 for claim in mine
             ]
         answered = answer_claims(claims, run.head.experiment.measure, among)
-        told = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
-        answer = gate_answer([claim.answer for claim in told])
+        gate_claims = [_told(*each, among) for each in zip(answered, invalidated, strict=True)]
+        answer = gate_answer([claim.answer for claim in gate_claims])
         causes = list(filter(None, invalidated))
         in_headline = causes[0] if answer is GateAnswer.INVALID else None
         return GateJudgement(
             answer=answer,
-            headline=gate_headline(answer, told) if told else "no endpoint is in both revisions",
+            headline=gate_headline(answer, gate_claims)
+            if gate_claims
+            else "no endpoint is in both revisions",
             baseline=self._settings.baseline,
             head=self._settings.head,
-            claims=told,
+            claims=gate_claims,
             notes=[
                 *differing(claims, among),
                 *notes_on(causes, warnings, in_headline),
@@ -242,11 +244,11 @@ class GateQuestion(Question):
                     for data in run.points
                     for note in response_notes(data.preflights, endpoint_of(data))
                 ),
-                *(at_point._lacking_time(run.points) if _is_open(answer, told) else []),
+                *(at_point._lacking_time(run.points) if _is_open(answer, gate_claims) else []),
             ],
-            grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, told)),
+            grew=[] if answer is not GateAnswer.FAIL else list(_growths(run, gate_claims)),
             commits=self._settings.commits,
-            repeat=_repeat(run.head.experiment, told),
+            repeat=_repeat(run.head.experiment, gate_claims),
             took_s=used_s(run),
             machine=run.head.machine,
         )
@@ -260,8 +262,8 @@ class GateQuestion(Question):
 
 def _is_open(answer: GateAnswer, claims: Sequence[GateClaim]) -> bool:
     """Whether noise left an answer open, and not want of valid rounds."""
-    told = bool(claims) and all(claim.worse for claim in claims)
-    return answer is GateAnswer.INCONCLUSIVE and told
+    is_worse = bool(claims) and all(claim.worse for claim in claims)
+    return answer is GateAnswer.INCONCLUSIVE and is_worse
 
 
 def short_window_s(window_s: float, data: PointData) -> float:
@@ -306,12 +308,12 @@ def _repeat(experiment: Experiment, claims: Sequence[GateClaim]) -> str:
     named = failing or dict.fromkeys(claim.endpoint for claim in claims)
     flag = "--endpoint" if experiment.requests else "--path"
     several = not experiment.requests or bool(experiment.factors)
-    asked = [shlex.quote(f"{flag}={name}") for name in named if several]
-    return " ".join([experiment.gate.repeat, *asked])
+    flags = [shlex.quote(f"{flag}={name}") for name in named if several]
+    return " ".join([experiment.gate.repeat, *flags])
 
 
 def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateClaim:
-    claim, found = answered.claim, answered.found
+    claim, one_sided = answered.claim, answered.found
     same = claim.same_again(RISK)
     answer: ClaimAnswer = "invalid" if invalidated else answered.answer
     return GateClaim(
@@ -320,7 +322,7 @@ def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateCl
         tolerance=claim.tolerance,
         answer=answer,
         why=_why(answered, among) if invalidated is None else invalidated.warning.what,
-        worse=_worse(claim, found) if found else None,
+        worse=_worse(claim, one_sided) if one_sided else None,
         noise=expm1(same.noise) if same else None,
         baseline=claim.baseline,
         head=claim.head,
@@ -328,15 +330,15 @@ def _told(answered: Answered, invalidated: FoundAt | None, among: int) -> GateCl
     )
 
 
-def _worse(claim: MeasuredClaim, found: OneSidedAnswer) -> Interval:
+def _worse(claim: MeasuredClaim, answer: OneSidedAnswer) -> Interval:
     mean = float(claim.d.mean())
     centre = float(np.exp(mean if claim.rule.metric.better == "lower" else -mean))
-    return Interval(low=1 / found.at_most, estimate=centre, high=1 / found.at_least)
+    return Interval(low=1 / answer.at_most, estimate=centre, high=1 / answer.at_least)
 
 
 def _why(answered: Answered, among: int) -> str:
-    claim, found = answered.claim, answered.found
-    if found is None:
+    claim, answer = answered.claim, answered.found
+    if answer is None:
         cause = f"; most slots broke the rule {claim.excluded_by}" if claim.excluded_by else ""
         return f"{count(len(claim.d), 'valid round')}, too few{cause}"
     if answered.answer == "not asked":

@@ -24,8 +24,8 @@ class FoundAt:
 def endpoint_of(data: PointData) -> str:
     """Name what was asked there: the point's levels, or else all that the load asks for."""
     named = [level(value) for value in data.point.levels.values()]
-    asked = [request.label for request in data.experiment.asked]
-    return ", ".join(named or asked or data.experiment.load.paths)
+    labels = [request.label for request in data.experiment.asked]
+    return ", ".join(named or labels or data.experiment.load.paths)
 
 
 def notes_on_starts(warnings: Sequence[FoundAt]) -> list[str]:
@@ -47,7 +47,9 @@ def notes_on_starts(warnings: Sequence[FoundAt]) -> list[str]:
 def statement_notes(run: RunData) -> list[str]:
     """Tell where a request of head takes other statements: what made it worse, perhaps."""
     return [
-        f"{endpoint_of(point)}: {said}" for point in run.points for said in other_statements(point)
+        f"{endpoint_of(point)}: {sentence}"
+        for point in run.points
+        for sentence in other_statements(point)
     ]
 
 
@@ -61,45 +63,47 @@ def differing(claims: Sequence[MeasuredClaim], among: int) -> list[str]:
     ]
 
 
-def invalidating(found: Sequence[FoundAt], metric: str, variants: Sequence[str]) -> FoundAt | None:
+def invalidating(
+    warnings: Sequence[FoundAt], metric: str, variants: Sequence[str]
+) -> FoundAt | None:
     """Give the first that invalidates a metric of some variants."""
     return next(
-        (warning for warning in found if warning.warning.invalidates(metric, variants)), None
+        (warning for warning in warnings if warning.warning.invalidates(metric, variants)), None
     )
 
 
 def notes_on(
-    invalidated: Sequence[FoundAt], found: Sequence[FoundAt], headline: FoundAt | None
+    invalidated: Sequence[FoundAt], warnings: Sequence[FoundAt], headline: FoundAt | None
 ) -> list[str]:
     """Give a note for each rule that invalidated a claim, with all places where it fired.
 
     The headline's cause isn't told again, nor is what merely follows from a cause.
     """
     rules = dict.fromkeys(warning.warning.rule for warning in invalidated)
-    broken = [warning for warning in found if warning.warning.severity == "invalid"]
+    broken = [warning for warning in warnings if warning.warning.severity == "invalid"]
     return [
         _note([warning for warning in broken if warning.warning.rule == rule], headline)
         for rule in rules
     ]
 
 
-def fixes(rules: Collection[str], found: Sequence[FoundAt]) -> list[str]:
+def fixes(rules: Collection[str], warnings: Sequence[FoundAt]) -> list[str]:
     """Give a note for each rule that left too few rounds: what it found, and what to do."""
     by_rule = {
         warning.warning.rule: warning.warning
-        for warning in reversed(found)
+        for warning in reversed(warnings)
         if warning.warning.rule in rules
     }
     return [f"{_sentence(first_line(warning.what))} {warning.fix}" for warning in by_rule.values()]
 
 
 def _note(those: Sequence[FoundAt], headline: FoundAt | None) -> str:
-    told = headline if headline in those else None
-    first = told or those[0]
+    said_before = headline if headline in those else None
+    first = said_before or those[0]
     what = first.warning.what
-    said = what if told is None or what != first_line(what) else ""
-    parts = [_sentence(said), _elsewhere(first, those), first.warning.fix]
-    return ("\n" if "\n" in said else " ").join(filter(None, parts))
+    words = what if said_before is None or what != first_line(what) else ""
+    parts = [_sentence(words), _elsewhere(first, those), first.warning.fix]
+    return ("\n" if "\n" in words else " ").join(filter(None, parts))
 
 
 def _sentence(text: str) -> str:

@@ -60,14 +60,14 @@ def other_responses(preflights: Sequence[PreflightRecord], endpoint: str) -> Ite
     if not whole:
         return
     first = whole[0].responses
-    for at, (before, after) in enumerate(zip(first[BASELINE], first[HEAD], strict=False)):
-        told = {
+    for index, (before, after) in enumerate(zip(first[BASELINE], first[HEAD], strict=False)):
+        bodies = {
             response.body_sha256
             for record in whole
             for name in (BASELINE, BASELINE_AGAIN)
-            for response in record.responses.get(name, [])[at : at + 1]
+            for response in record.responses.get(name, [])[index : index + 1]
         }
-        is_other = len(told) == 1 and after.body_sha256 not in told
+        is_other = len(bodies) == 1 and after.body_sha256 not in bodies
         if is_other and _is_right(before) and _is_right(after):
             place = "" if before.path == endpoint else f" to {before.path}"
             yield f"responses{place} differ: {_differs(before, after)}; head may do other work"
@@ -90,4 +90,4 @@ def response_notes(preflights: Sequence[PreflightRecord], endpoint: str) -> list
     """Say what a reader should know of the responses at an endpoint."""
     if only := only_in(preflights):
         return [f"{endpoint}: {absent_words(only, preflights)}"]
-    return [f"{endpoint}: {said}" for said in other_responses(preflights, endpoint)]
+    return [f"{endpoint}: {sentence}" for sentence in other_responses(preflights, endpoint)]

@@ -79,9 +79,9 @@ def _elasticity(ratio: Interval, share: float) -> Interval:
     return ratio.mapped(lambda times_the_throughput: log(times_the_throughput) / log(share))
 
 
-def what_limits(found: Sequence[Elasticity]) -> Iterator[str]:
+def what_limits(by_variant: Sequence[Elasticity]) -> Iterator[str]:
     """Say for each baseline what limits it, the strongest first."""
-    for variant, of_variant in groupby(found, key=lambda elasticity: elasticity.variant):
+    for variant, of_variant in groupby(by_variant, key=lambda elasticity: elasticity.variant):
         ordered = sorted(of_variant, key=lambda effect: -effect.found.estimate)
         yield f"{variant}: {'; '.join(map(_clause, ordered))}."
 
@@ -129,9 +129,9 @@ def effects(data: PointData) -> list[Effect]:
     logs = np.log([[value[round_number] for value in values] for round_number in rounds])
     contrasts = list(_contrasts(design))
     confidence = 1 - ALPHA / len(contrasts)
-    found = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
+    measured = [_effect(names, logs @ signs, confidence) for names, signs in contrasts]
     return sorted(
-        found, key=lambda effect: (len(effect.settings), -abs(np.log(effect.ratio.estimate)))
+        measured, key=lambda effect: (len(effect.settings), -abs(np.log(effect.ratio.estimate)))
     )
 
 
@@ -148,22 +148,22 @@ def _contrasts(design: Design) -> Iterator[tuple[list[str], Logs]]:
 
 
 def _effect(settings: Sequence[str], by_round: Logs, confidence: float) -> Effect:
-    found = estimate(by_round, confidence)
+    interval = estimate(by_round, confidence)
     return Effect(
         settings=list(settings),
-        ratio=found.ratio(confidence),
-        is_sure=found.excludes_zero(),
+        ratio=interval.ratio(confidence),
+        is_sure=interval.excludes_zero(),
     )
 
 
-def what_settings_do(found: Sequence[Effect]) -> Iterator[str]:
+def what_settings_do(measured: Sequence[Effect]) -> Iterator[str]:
     """Say what each setting does that surely does something, then which of them do nothing."""
-    for effect in found:
+    for effect in measured:
         if effect.is_sure:
             words = " together with ".join(effect.settings)
             beyond = ", beyond what each does alone" if len(effect.settings) > 1 else ""
             yield f"{words}: {text.times(effect.ratio)} ({text.ratio_range(effect.ratio)}){beyond}"
-    unsure = [effect for effect in found if not effect.is_sure and len(effect.settings) == 1]
+    unsure = [effect for effect in measured if not effect.is_sure and len(effect.settings) == 1]
     for effect in unsure:
         yield f"{effect.settings[0]}: no difference is sure ({text.ratio_range(effect.ratio)})"
 
@@ -223,14 +223,14 @@ def gains_of(data: PointData, comparisons: Sequence[Comparison]) -> Iterator[Gai
             )
 
 
-def _fixed_rounds(advice: Advice, found: Comparison, data: PointData) -> int:
+def _fixed_rounds(advice: Advice, comparison: Comparison, data: PointData) -> int:
     """Count the rounds in which the variant broke a rule, if with the advice none did."""
     rule = SLOT_RULES.get(advice.fixes or "")
     if rule is None:
         return 0
     broken, still_broken = (
         {slot.round for slot in data.of_variant(variant) if rule.broken(slot)}
-        for variant in (found.b, found.a)
+        for variant in (comparison.b, comparison.a)
     )
     return 0 if still_broken else len(broken)
 
@@ -242,12 +242,12 @@ def _of_goodness(ratio: Interval, metric: str) -> Interval:
     return ratio.inverse()
 
 
-def what_settings_are_worth(found: Sequence[Gain]) -> Iterator[str]:
+def what_settings_are_worth(gains: Sequence[Gain]) -> Iterator[str]:
     """Say of each variant which settings surely make it better, the best first.
 
     Then which don't.
     """
-    for variant, of_variant in groupby(found, key=lambda gain: gain.variant):
+    for variant, of_variant in groupby(gains, key=lambda gain: gain.variant):
         ordered = sorted(
             of_variant, key=lambda effect: (-effect.fixed_rounds, -effect.ratio.estimate)
         )
@@ -325,8 +325,8 @@ class LimitsQuestion(FormsQuestion):
     def judge(self, data: PointData) -> Judgement:
         """Give elasticities as well."""
         judged = super().judge(data)
-        found = elasticities(data, judged.comparisons)
-        return judged.replace(elasticities=list(found))
+        limits = elasticities(data, judged.comparisons)
+        return judged.replace(elasticities=list(limits))
 
 
 class AdviceQuestion(FormsQuestion):
@@ -340,8 +340,8 @@ class AdviceQuestion(FormsQuestion):
     def judge(self, data: PointData) -> Judgement:
         """Give what each piece of advice is worth as well."""
         judged = super().judge(data)
-        found = gains_of(data, judged.comparisons)
-        return judged.replace(gains=list(found))
+        gains = gains_of(data, judged.comparisons)
+        return judged.replace(gains=list(gains))
 
 
 class SettingsQuestion(Question):

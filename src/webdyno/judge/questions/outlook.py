@@ -46,22 +46,22 @@ def needed_rounds(
     claims: Iterable[MeasuredClaim], measure: Measure, given_rounds: int
 ) -> list[Needed]:
     """Foresee the rounds that claims take by their metrics, and what the given rounds can tell."""
-    found: dict[str, Needed] = {}
+    needs: dict[str, Needed] = {}
     for claim in claims:
         if claim.limited or (sd := _noise(claim)) is None:
             continue
         bias = max(claim.bound.up, claim.bound.down)
-        wanted = log1p(claim.worse_share) - bias
+        wanted_half_width = log1p(claim.worse_share) - bias
         new = Needed(
             claim.rule.name,
             claim.tolerance,
-            _rounds(sd, wanted, claim, measure),
+            _rounds(sd, wanted_half_width, claim, measure),
             expm1(_reach(sd, max(given_rounds, measure.min_rounds), claim, measure) + bias),
         )
-        known = found.get(new.metric)
+        known = needs.get(new.metric)
         if known is None or (new.rounds, new.within) > (known.rounds, known.within):
-            found[new.metric] = new
-    return list(found.values())
+            needs[new.metric] = new
+    return list(needs.values())
 
 
 def _noise(claim: MeasuredClaim) -> float | None:
@@ -80,13 +80,13 @@ def _reach(sd: float, rounds: int, claim: MeasuredClaim, measure: Measure) -> fl
     return float(stdtrit(rounds - 1, 1 - level) * sd / rounds**0.5)
 
 
-def _rounds(sd: float, wanted: float, claim: MeasuredClaim, measure: Measure) -> float:
-    if wanted <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > wanted:
+def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure) -> float:
+    if half_width <= 0 or _reach(sd, MOST_ROUNDS, claim, measure) > half_width:
         return inf
     low, high = measure.min_rounds - 1, MOST_ROUNDS
     while high - low > 1:
         middle = (low + high) // 2
-        if _reach(sd, middle, claim, measure) <= wanted:
+        if _reach(sd, middle, claim, measure) <= half_width:
             high = middle
         else:
             low = middle
@@ -110,6 +110,6 @@ def noisy_words(needed: Sequence[Needed], round_s: float, given_rounds: int) -> 
     if cpu and cpu.rounds < longest:
         takes += f", CPU per request alone about {minutes(cpu.rounds * round_s)}"
     telling = [need for need in needed if need.within < WITHIN]
-    told = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in telling)
+    widths = listed(f"±{percent(need.within)} in {METRICS[need.metric].short}" for need in telling)
     given = f"{count(given_rounds, 'round')} ({minutes(given_rounds * round_s)})"
-    return f"this machine is noisy: {takes}; {given} show {told or 'no change'}"
+    return f"this machine is noisy: {takes}; {given} show {widths or 'no change'}"

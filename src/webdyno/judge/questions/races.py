@@ -80,8 +80,8 @@ class Standings:
 
     def against(self, variant: str, other: str) -> Comparison:
         """Give the comparison of two variants as one of the first of them with the second."""
-        found = self.pairs.get((variant, other))
-        return found if found is not None else _turned(self.pairs[other, variant])
+        comparison = self.pairs.get((variant, other))
+        return comparison if comparison is not None else _turned(self.pairs[other, variant])
 
     def rank(self, variant: str) -> Rank:
         """Give the ranks that a variant may have."""
@@ -129,13 +129,13 @@ def standings(
     known: dict[Pair, Comparison] = {}
     for number, rounds in enumerate(looks, start=1):
         valid = _valid(data, rounds, rule)
-        asked = [(variant, other, rule) for variant, other in left]
-        compared = compare_family(valid, asked, data.measure, alpha=ALPHA / 2**number)
-        for pair, found in zip(left, compared, strict=True):
+        questions = [(variant, other, rule) for variant, other in left]
+        compared = compare_family(valid, questions, data.measure, alpha=ALPHA / 2**number)
+        for pair, comparison in zip(left, compared, strict=True):
             # Those found to be equal may have left since, but are asked about as often as others.
             was_even = pair in known and known[pair].verdict is Verdict.EQUIVALENT
-            if not was_even or found.verdict in APART:
-                known[pair] = found
+            if not was_even or comparison.verdict in APART:
+                known[pair] = comparison
         left = [pair for pair in left if known[pair].verdict not in APART]
     return Standings(variants, out, known, len(looks))
 
@@ -152,8 +152,8 @@ def _looks(rounds: int, fewest: int, *, to_the_end: bool) -> list[int]:
 
 
 def _valid(data: PointData, rounds: int, rule: MetricRule) -> PointData:
-    there = data.first(rounds)
-    return valid_for(there, rule.name)
+    first_rounds = data.first(rounds)
+    return valid_for(first_rounds, rule.name)
 
 
 def judge_ranking(
@@ -167,22 +167,22 @@ def judge_ranking(
         for warning in reversed(warnings)
         if warning.invalidates(metric, [variant])
     }
-    found = standings(data, invalidated, to_the_end=True)
+    final = standings(data, invalidated, to_the_end=True)
     typical = _typical_gains(data)
     ranks = sorted(
-        (found.rank(variant) for variant in found.variants),
+        (final.rank(variant) for variant in final.variants),
         key=lambda rank: (rank.best + rank.worst, -typical.get(rank.variant, 0.0)),
     )
-    pairs = [found.against(variant, other) for variant, other in permutations(found.variants, 2)]
-    ranking = Ranking(ranks=ranks, out=found.out, pairs=pairs, looks=found.looks)
+    pairs = [final.against(variant, other) for variant, other in permutations(final.variants, 2)]
+    ranking = Ranking(ranks=ranks, out=final.out, pairs=pairs, looks=final.looks)
     if not ranks:
         first, *others = data.experiment.variants
         return ranking, [
-            _without_rank(metric, variant, first, found.out[variant]) for variant in others
+            _without_rank(metric, variant, first, final.out[variant]) for variant in others
         ]
     first, *others = (rank.variant for rank in ranks)
-    compared = [found.against(variant, first) for variant in others]
-    without = [_without_rank(metric, variant, first, why) for variant, why in found.out.items()]
+    compared = [final.against(variant, first) for variant in others]
+    without = [_without_rank(metric, variant, first, why) for variant, why in final.out.items()]
     return ranking, compared + without
 
 
@@ -224,13 +224,13 @@ def _without_rank(metric: str, variant: str, first: str, why: str) -> Comparison
     )
 
 
-def _turned(found: Comparison) -> Comparison:
+def _turned(comparison: Comparison) -> Comparison:
     """Give a comparison as seen from its other variant."""
-    sampling_verdict = found.sampling_verdict
-    return inverted(found).replace(
-        a=found.b,
-        b=found.a,
-        verdict=OPPOSITE.get(found.verdict, found.verdict),
+    sampling_verdict = comparison.sampling_verdict
+    return inverted(comparison).replace(
+        a=comparison.b,
+        b=comparison.a,
+        verdict=OPPOSITE.get(comparison.verdict, comparison.verdict),
         sampling_verdict=sampling_verdict and OPPOSITE.get(sampling_verdict, sampling_verdict),
     )
 
@@ -386,7 +386,7 @@ def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
     sign = 1 if rule.metric.better == "higher" else -1
     baseline, *others = data.experiment.variants
     known = valid.values(baseline, rule)
-    found = {
+    logs = {
         variant: [
             sign * log(value / known[round_number])
             for round_number, value in valid.values(variant, rule).items()
@@ -394,4 +394,4 @@ def gains_on_baseline(data: PointData) -> dict[str, list[float]]:
         ]
         for variant in others
     }
-    return {variant: gains for variant, gains in found.items() if gains}
+    return {variant: gains for variant, gains in logs.items() if gains}

@@ -87,8 +87,8 @@ def all_rules() -> tuple[Rule, ...]:
 @derived
 def warnings_of(data: PointData, rules: tuple[Rule, ...] | None = None) -> list[ValidityWarning]:
     """Apply rules to what was measured, and give causes; what makes it invalid comes first."""
-    found = [warning for rule in rules or all_rules() for warning in rule.warnings(data)]
-    causes = without_consequences(found, data.measure.decide_on)
+    warnings = [warning for rule in rules or all_rules() for warning in rule.warnings(data)]
+    causes = without_consequences(warnings, data.measure.decide_on)
     return sorted(causes, key=lambda warning: warning.severity != "invalid")
 
 
@@ -103,7 +103,7 @@ def without_consequences(
     causes = {
         (warning.rule, warning.variant) for warning in warnings if warning.severity == "invalid"
     }
-    told = {(warning.rule, warning.variant) for warning in warnings}
+    warned = {(warning.rule, warning.variant) for warning in warnings}
     invalidated = any(_invalidates(warning, decide_on) for warning in warnings)
     return [
         warning
@@ -112,7 +112,7 @@ def without_consequences(
         and not any(
             (cause, warning.variant) in causes for cause in FOLLOWS_FROM.get(warning.rule, ())
         )
-        and (SAME_WITH_CAUSE.get(warning.rule), warning.variant) not in told
+        and (SAME_WITH_CAUSE.get(warning.rule), warning.variant) not in warned
     ]
 
 
@@ -196,8 +196,8 @@ def counting_share(points: Iterable[PointData]) -> float | None:
     return counted_s / took_s if took_s else None
 
 
-def used_s(found: PointData | RunData) -> float:
+def used_s(data: PointData | RunData) -> float:
     """Give how much of its time is used up: what pilots and finished rounds took."""
     return sum(
-        record.took_s for record in found.records if isinstance(record, RoundRecord | PilotRecord)
+        record.took_s for record in data.records if isinstance(record, RoundRecord | PilotRecord)
     )

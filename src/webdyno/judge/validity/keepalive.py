@@ -139,8 +139,8 @@ class _KeptAlike(SlotRule):
             )
             for variant in shares
         ]
-        told = [warning for warning in super().warnings(data) if warning.variant in closing]
-        return [*told, *notes]
+        warnings = [warning for warning in super().warnings(data) if warning.variant in closing]
+        return [*warnings, *notes]
 
     def _alike(self, variants: Sequence[Sequence[SlotRecord]]) -> ValidityWarning:
         shares = sorted({_one_in(_closed_share(slots)) for slots in variants})

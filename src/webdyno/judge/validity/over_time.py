@@ -74,10 +74,10 @@ class Trend:
         Each round gives one change; their t interval tells whether they have a direction in common.
         """
         variants = list(data.experiment.variants)
-        found = (
+        trends = (
             self._of_variant(data, variant, TREND_ALPHA / len(variants)) for variant in variants
         )
-        return [warning for warning in found if warning is not None]
+        return [warning for warning in trends if warning is not None]
 
     def sure_change(
         self, data: PointData, variant: str, alpha: float = TREND_ALPHA
@@ -299,7 +299,7 @@ def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
             "connections, so that says nothing of the servers, and nothing after it is counted",
             "Use keep-alive, or widen net.ipv4.ip_local_port_range.",
         )
-    found = note(
+    failures = note(
         "fails-later",
         look.variant,
         f"{failing_words(worst)}{more}",
@@ -307,7 +307,7 @@ def _of_failures(look: LongLook, worst: Failing) -> ValidityWarning:
         "files, ports, memory, connections to others.",
     )
     invalidates = worst.to_the_end and worst.share >= FAILS_SHARE
-    return found.replace(severity="invalid") if invalidates else found
+    return failures.replace(severity="invalid") if invalidates else failures
 
 
 LATER_RULES = (

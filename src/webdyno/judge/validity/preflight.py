@@ -44,13 +44,13 @@ next."""
 def _preflight(data: PointData) -> list[ValidityWarning]:
     """Give what the checks show; what several rounds show is told once."""
     experiment = data.experiment
-    found: dict[tuple[str, str | None, str], ValidityWarning] = {}
+    warnings: dict[tuple[str, str | None, str], ValidityWarning] = {}
     for preflight in data.preflights:
         for warning in response_differences(preflight, experiment):
-            found.setdefault((warning.rule, warning.variant, warning.what), warning)
+            warnings.setdefault((warning.rule, warning.variant, warning.what), warning)
     alike = asked_alike(experiment)
     return [
-        *found.values(),
+        *warnings.values(),
         *_unlike_but_allowed(data.preflights, alike, experiment),
         *_asked_differences(experiment),
         *_unlike_tls(data.preflights, experiment),
@@ -104,12 +104,12 @@ def _asked_differences(experiment: Experiment) -> Iterator[ValidityWarning]:
     for variant in others:
         if variant in experiment.interventions:
             continue
-        if told := declared_differences(experiment, variant, baseline):
+        if declared := declared_differences(experiment, variant, baseline):
             yield note(
                 "asked-difference",
                 variant,
                 f"it differs from {baseline} not by its servers alone, as the experiment asks: "
-                f"{'; '.join(told)}",
+                f"{'; '.join(declared)}",
                 "Read the verdict as one about all of that together.",
             )
 
@@ -196,7 +196,7 @@ def _shown(value: object) -> str:
 
 def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[ValidityWarning]:
     for variant, responses in by_variant.items():
-        for at, response in enumerate(responses):
+        for index, response in enumerate(responses):
             if response.is_login:
                 yield uncomparable(
                     "login-failed",
@@ -213,18 +213,18 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     NO_RESPONSE,
                 )
             elif not response.has_right_status:
-                wanted = response.expected_status or "a status from 200 to 299"
+                right = response.expected_status or "a status from 200 to 299"
                 yield uncomparable(
                     "wrong-status",
                     variant,
-                    f"variant {variant} answered {response.status} to {response.path}, {wanted} "
+                    f"variant {variant} answered {response.status} to {response.path}, {right} "
                     f"was expected{leads_to(response) or _begins(response)}",
                     fix_of_status(
                         response,
                         {
-                            responses[at].status
+                            responses[index].status
                             for responses in by_variant.values()
-                            if at < len(responses)
+                            if index < len(responses)
                         },
                     ),
                 )
@@ -325,7 +325,7 @@ def _unlike_but_allowed(
         sums: dict[tuple[str, int], str] = {}
         for preflight in preflights:
             both = (preflight.responses.get(name, []) for name in (baseline, variant))
-            for at, (ours, theirs) in enumerate(zip(*both, strict=False)):
+            for index, (ours, theirs) in enumerate(zip(*both, strict=False)):
                 paths = " and ".join(dict.fromkeys((ours.path, theirs.path)))
                 free = ours.expected_sha256 is None and theirs.expected_sha256 is None
                 free = free and not theirs.has_rules
@@ -334,12 +334,12 @@ def _unlike_but_allowed(
                     sizes = f"{number(ours.body_bytes)} and {count(theirs.body_bytes, 'byte')}"
                     unlike.setdefault(paths, sizes + _diff(baseline, ours, variant, theirs))
                 for name, response in ((baseline, ours), (variant, theirs)):
-                    if sums.setdefault((name, at), response.body_sha256) != response.body_sha256:
+                    if sums.setdefault((name, index), response.body_sha256) != response.body_sha256:
                         varying.add(paths)
-        told = {paths: sizes for paths, sizes in unlike.items() if paths not in varying}
-        if told:
-            paths, sizes = next(iter(told.items()))
-            more = f", and {count(len(told) - 1, 'other path')}" if len(told) > 1 else ""
+        differing = {paths: sizes for paths, sizes in unlike.items() if paths not in varying}
+        if differing:
+            paths, sizes = next(iter(differing.items()))
+            more = f", and {count(len(differing) - 1, 'other path')}" if len(differing) > 1 else ""
             yield note(
                 "unlike-bodies",
                 variant,

@@ -51,8 +51,8 @@ def _unexpected_status(slots: Sequence[SlotRecord]) -> str:
 
 def _refusal(slots: Sequence[SlotRecord]) -> str:
     """Give the server's own words on a limit of its own."""
-    said = next((slot.refusal for slot in slots if slot.refusal), "")
-    return f"; its log says: {said:.200}" if said else ""
+    refusal = next((slot.refusal for slot in slots if slot.refusal), "")
+    return f"; its log says: {refusal:.200}" if refusal else ""
 
 
 def _limit_or_overload(slots: Sequence[SlotRecord]) -> str:

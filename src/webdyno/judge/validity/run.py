@@ -34,14 +34,14 @@ GAP_SDS = 6.0
 
 def _sessions(data: PointData) -> Iterator[ValidityWarning]:
     """Find what changed between the starts of measuring: figures across it can't be compared."""
-    told = {
+    differences = {
         difference.what: f"{difference.what} was {difference.before}, then {difference.after}"
         for session in data.sessions
         for difference in surroundings(data.head, session)
     }
-    if told:
-        more = len(told) - SHOWN_DIFFERENCES
-        shown = "; ".join(list(told.values())[:SHOWN_DIFFERENCES])
+    if differences:
+        more = len(differences) - SHOWN_DIFFERENCES
+        shown = "; ".join(list(differences.values())[:SHOWN_DIFFERENCES])
         yield ValidityWarning(
             rule=SESSIONS.name,
             severity="invalid",
@@ -108,16 +108,16 @@ def _few_samples(data: PointData) -> Iterator[ValidityWarning]:
     """Find variants whose percentiles stand on too few requests in some round."""
     if not any(slot.load.response_time_us.histogram for slot in data.slots):
         return  # the load generator gave no distribution of times
-    told = [rule for rule in metrics_told_by(data.slots, THROUGHPUT) if rule.quantile]
+    rules = [rule for rule in metrics_told_by(data.slots, THROUGHPUT) if rule.quantile]
     for variant in data.experiment.variants:
         by_round = [slots for this_round in data.rounds if (slots := this_round.of(variant))]
         if not by_round:
             continue
         yield from _too_few(
-            variant, by_round, [metric for metric in told if metric.needs != "events"]
+            variant, by_round, [metric for metric in rules if metric.needs != "events"]
         )
         yield from _too_few(
-            variant, by_round, [metric for metric in told if metric.needs == "events"]
+            variant, by_round, [metric for metric in rules if metric.needs == "events"]
         )
 
 
@@ -220,8 +220,8 @@ def _beside(groups: Mapping[int, Logs], other: Mapping[int, Logs]) -> float:
 def _two_states(means: Logs, within: float) -> tuple[float, float] | None:
     """Split starts at their largest gap, if both sides have two and are close to each other."""
     ordered = np.sort(means)
-    at = int(np.argmax(np.diff(ordered))) + 1
-    low, high = ordered[:at], ordered[at:]
+    index = int(np.argmax(np.diff(ordered))) + 1
+    low, high = ordered[:index], ordered[index:]
     if min(len(low), len(high)) < 2:
         return None
     spread = max(float(low.std(ddof=1)), float(high.std(ddof=1)), within)
@@ -236,21 +236,21 @@ def variants_whose_starts_differ(data: PointData) -> Iterator[tuple[str, MetricR
     for variant in data.experiment.variants:
         rules = (METRICS[name] for name in names)
         seen = ((rule, starts_that_differ(data, variant, rule)) for rule in rules)
-        if told := next(((rule, found) for rule, found in seen if found), None):
-            yield variant, *told
+        if telling := next(((rule, starts) for rule, starts in seen if starts), None):
+            yield variant, *telling
 
 
 def _starts(data: PointData) -> Iterator[ValidityWarning]:
-    for variant, rule, found in variants_whose_starts_differ(data):
-        yield note("starts-differ", variant, _words_of_starts(found, rule), MORE_STARTS_HELP)
+    for variant, rule, starts in variants_whose_starts_differ(data):
+        yield note("starts-differ", variant, _words_of_starts(starts, rule), MORE_STARTS_HELP)
 
 
-def _words_of_starts(found: Starts, rule: MetricRule) -> str:
+def _words_of_starts(starts: Starts, rule: MetricRule) -> str:
     label = rule.metric.label
-    within = f"within a start its {label} varies by {percent(found.within)}"
-    if found.states is None:
-        return f"its starts differ: {within}, from start to start by {percent(found.between)}"
-    low, high = found.states
+    within = f"within a start its {label} varies by {percent(starts.within)}"
+    if starts.states is None:
+        return f"its starts differ: {within}, from start to start by {percent(starts.between)}"
+    low, high = starts.states
     return (
         f"each of its starts is in one of two states, 1.00 and {number(high / low, 2)} times the "
         f"{label}: {within}"

@@ -35,8 +35,8 @@ def broken_rules(preflight: PreflightRecord, experiment: Experiment) -> Iterator
 def _few_reads(data: PointData) -> Iterator[ValidityWarning]:
     """Find variants whose database was asked for fewer rows than their responses hold."""
     for variant in data.experiment.variants:
-        told = [slot for slot in data.of_variant(variant) if slot.readings]
-        counted = [slot for slot in told if slot.readings and slot.readings.databases]
+        slots = [slot for slot in data.of_variant(variant) if slot.readings]
+        counted = [slot for slot in slots if slot.readings and slot.readings.databases]
         answered, expected = sum(map(responses, counted)), _expected_reads(data, variant)
         reads = sum(map(_reads, counted))
         if answered and reads < ENOUGH * expected * answered:
@@ -52,8 +52,8 @@ def _few_reads(data: PointData) -> Iterator[ValidityWarning]:
 
 def _expected_reads(data: PointData, variant: str) -> int:
     """Give the fewest rows that a response to any of the load's requests takes."""
-    asked = (preflight.responses.get(variant, []) for preflight in data.preflights)
-    return min((response.expected_reads for its in asked for response in its), default=0)
+    answers = (preflight.responses.get(variant, []) for preflight in data.preflights)
+    return min((response.expected_reads for its in answers for response in its), default=0)
 
 
 def _reads(slot: SlotRecord) -> int:
