@@ -28,7 +28,7 @@ from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.own import command, layouts
-from webdyno.own.layouts.found import FoundApp, Layout
+from webdyno.own.layouts.app import FoundApp, Layout
 from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
 from webdyno.own.variants import KINDS, resolve
 from webdyno.report import document as doc

@@ -17,7 +17,7 @@ from webdyno.report.console import tell
 
 if TYPE_CHECKING:
     from webdyno.lab.first_try import FirstTry
-    from webdyno.own.layouts.found import FoundApp
+    from webdyno.own.layouts.app import FoundApp
     from webdyno.revisions.repository import Repository
 
 FILE = "webdyno.toml"
@@ -141,7 +141,7 @@ def _tried(
     """Start it once; None where that can't be done here. Raise OperationError if it fails."""
     from webdyno.cli.progress import at_terminal
     from webdyno.lab.first_try import try_out
-    from webdyno.own.layouts.tools import missing_tools
+    from webdyno.own.layouts.remedies import missing_tools
 
     if missing := missing_tools(app):
         tell(f"    not tried: {', '.join(missing)} isn't installed here")
@@ -212,7 +212,7 @@ def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
 
 def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
     """Keep of what was found how it is built and asked."""
-    from webdyno.own.layouts.found import FoundApp
+    from webdyno.own.layouts.app import FoundApp
 
     kept = found or FoundApp(by)
     if key == "start":

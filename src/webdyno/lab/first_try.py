@@ -14,7 +14,7 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
 from webdyno.model.service import OK
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import Login, is_login, login_by_form, login_by_json
 from webdyno.own.layouts.routes import (
     NEEDS_LOGIN,

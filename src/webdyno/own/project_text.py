@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import tomli_w
 
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import Login
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from webdyno.own.layouts import find_app
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 
 Files = Mapping[str, str | Mapping[str, Any]]
 """By name; a table is written as JSON."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from own.layouts.laid_out import laid_out
 from webdyno.own.layouts import find_app
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import is_login, login_by_form, login_by_json
 from webdyno.own.layouts.routes import routes_of_sources
 from webdyno.own.project_text import project_text

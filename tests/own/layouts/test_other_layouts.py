@@ -6,7 +6,7 @@ import pytest
 
 from own.layouts.laid_out import Case, check, choices
 from webdyno.own.layouts import find_app
-from webdyno.own.layouts.found import FOR_MEASURING
+from webdyno.own.layouts.app import FOR_MEASURING
 
 GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
 BUNDLE = "bundle config set --local path .bundle && bundle install --quiet"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from own.layouts.laid_out import laid_out
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.routes import (
     known_routes,
     links_of,

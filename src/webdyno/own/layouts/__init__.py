@@ -22,8 +22,9 @@ from webdyno.own.layouts import (
     ruby,
     rust,
 )
+from webdyno.own.layouts.app import FoundApp, Layout
 from webdyno.own.layouts.databases import with_services
-from webdyno.own.layouts.found import FoundApp, Layout, is_of_interest
+from webdyno.own.layouts.files import is_of_interest
 from webdyno.own.layouts.ports import with_port
 from webdyno.own.layouts.secrets import with_values_for_secrets
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from webdyno.model.errors import UserError
 from webdyno.own.compose_file import USUAL_FILES, askable, read_compose
-from webdyno.own.layouts.found import FoundApp, first_of, read_text
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import first_of, read_text
 from webdyno.own.layouts.ports import given_port
 
 INSTRUCTION = re.compile(r"^\s*(FROM|ENTRYPOINT|CMD)\s+(.+?)\s*$", re.MULTILINE | re.IGNORECASE)

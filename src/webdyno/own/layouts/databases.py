@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.own.layouts.found import FoundApp, read_text, sources
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import read_text, sources
 
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),

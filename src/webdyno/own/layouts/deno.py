@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from webdyno.own.layouts.found import FoundApp, first_of, read_text, table
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import first_of, read_text, table
 
 TASKS = ("preview", "serve", "start", "prod", "production")
 DEVELOPS = re.compile(r"--watch|\bdev\b")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
 from webdyno.own.layouts.databases import NAMED
-from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
+from webdyno.own.layouts.files import read_text
 from webdyno.own.layouts.python_tools import Installing
 
 SETTINGS_MODULE = re.compile(r"""DJANGO_SETTINGS_MODULE["'],\s*["']([\w.]+)["']""")

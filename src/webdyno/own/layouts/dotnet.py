@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from webdyno.own.layouts.found import MOST_MEMBERS, FoundApp, read_text
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import MOST_MEMBERS, read_text
 
 WEB = re.compile(r'Sdk="Microsoft\.NET\.Sdk\.Web"')
 ASSEMBLY = re.compile(r"<AssemblyName>([\w.-]+)</AssemblyName>")

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
+from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.own.layouts.files import read_text
 
 APP = re.compile(r"\bapp:\s*:(\w+)")
 WANTS_DATABASE = re.compile(r"DATABASE_URL|DATABASE_PATH")

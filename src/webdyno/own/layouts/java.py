@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from webdyno.own.layouts.found import FoundApp, first_of, read_text
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import first_of, read_text
 
 OF_OTHERS = re.compile(
     r"<(parent|dependencies|dependencyManagement|build|profiles)>.*?</\1>", re.DOTALL

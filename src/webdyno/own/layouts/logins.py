@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from webdyno.own.layouts.found import FoundApp, read_text, sources
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import read_text, sources
 from webdyno.own.layouts.routes import Route
 
 NAME, PASSWORD = "LOGIN_NAME", "LOGIN_PASSWORD"

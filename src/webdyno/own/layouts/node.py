@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.node_packages import (
     PACKAGE,
     Manager,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webdyno.own.layouts.found import first_of, matching, read_text, table
+from webdyno.own.layouts.files import first_of, matching, read_text, table
 
 PACKAGE = "package.json"
 INSTALLS = {

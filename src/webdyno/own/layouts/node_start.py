@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from webdyno.own.layouts.found import read_text
+from webdyno.own.layouts.files import read_text
 from webdyno.own.layouts.node_packages import Package
 from webdyno.own.layouts.ports import given_port
 

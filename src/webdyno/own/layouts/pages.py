@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 
 PYTHON_QUEUE = 4
 """Connections that Python's own server takes at once without fail: it lets five wait."""

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, first_of, read_text, table
+from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.own.layouts.files import first_of, read_text, table
 
 INSTALL = "composer install --quiet --no-dev --no-interaction --optimize-autoloader"
 WORKERS = "PHP_CLI_SERVER_WORKERS=$(nproc)"

@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.own.layouts.found import FoundApp, read_text, sources
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import read_text, sources
 
 CONFIGURES = {".properties", ".yml", ".yaml", ".conf", ".toml", ".exs", ".json"}
 CONFIGURATION = re.compile(r"application|appsettings|Rocket|runtime|config\b")

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.own.layouts import go, java, node, php, ruby
-from webdyno.own.layouts.found import FoundApp, read_text
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import read_text
 from webdyno.own.layouts.node_start import for_production
 from webdyno.own.layouts.ports import given_port
 from webdyno.own.layouts.python import in_venv

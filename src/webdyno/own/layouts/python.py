@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.django import find_django
-from webdyno.own.layouts.found import FoundApp, first_of, read_text, sources
+from webdyno.own.layouts.files import first_of, read_text, sources
 from webdyno.own.layouts.python_tools import Installing, installing, only
 
 MADE = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from webdyno.own.layouts.found import first_of, read_text, read_toml, table
+from webdyno.own.layouts.files import first_of, read_text, read_toml, table
 
 VENV = "python3 -m venv .venv"
 PIP = ".venv/bin/python -m pip install --quiet"

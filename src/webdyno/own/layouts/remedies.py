@@ -1,10 +1,12 @@
-"""What to change where an application doesn't start, by what it said."""
+"""What an application lacks on this machine, and what to change where it doesn't start."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from webdyno.own.layouts.found import FoundApp, sources
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import sources
 from webdyno.own.layouts.ports import fixed_address
 
 VARIABLE = "[A-Z][A-Z0-9]*_[A-Z0-9_]+"
@@ -37,6 +39,12 @@ LISTEN_LINES = {
 """By language: a line that listens where it has to."""
 ELSEWHERE = "listens on "
 
+BETWEEN = re.compile(r"&&|\|\||[;|]")
+ASSIGNMENT = re.compile(r"\w+=(?:\$\(\([^)]*\)\)|\$\([^)]*\)|\S*)\s+")
+LEADING = {"exec", "env"}
+"""Words before the program."""
+OF_SHELL = {"cd", "export", "test", "true", ":", "["}
+
 
 def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
     """Give what to change, one line each."""
@@ -53,3 +61,22 @@ def remedies(output: str, app: FoundApp, folder: Path) -> Iterator[str]:
             yield f"have it listen on $PORT{where}: {line}"
         if any((inside / name).is_file() for name in ("Dockerfile", "Containerfile")):
             yield "a container has its ports to itself: --image ."
+
+
+def missing_tools(app: FoundApp) -> list[str]:
+    """Name the programs that aren't here; those of the application's own folder are made."""
+    lines = filter(None, (app.build, app.setup, app.prepare, app.start))
+    named = dict.fromkeys(program for line in lines for program in _programs(line))
+    if app.image:
+        named["podman"] = None
+    return [program for program in named if "/" not in program and not shutil.which(program)]
+
+
+def _programs(line: str) -> Iterator[str]:
+    """Give the programs that a line of shell calls."""
+    for part in BETWEEN.split(line):
+        words = ASSIGNMENT.sub("", part.strip()).split()
+        while words and words[0] in LEADING:
+            words = ASSIGNMENT.sub("", " ".join(words[1:])).split()
+        if words and words[0] not in OF_SHELL:
+            yield words[0]

@@ -10,7 +10,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import yaml
 
-from webdyno.own.layouts.found import FoundApp, first_of, read_text, sources, table
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import first_of, read_text, sources, table
 
 IN_SOURCES = re.compile(
     r"""(?:\.(?:get|route|map_?get)\(|HandleFunc\(|\.Handle\(|\b(?:get|post|put|patch|delete)\(?"""

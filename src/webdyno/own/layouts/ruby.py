@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text
+from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.own.layouts.files import read_text
 
 BUNDLED = "bundle config set --local path .bundle && bundle install --quiet"
 PATH = re.compile(r"""^\s*get\s*\(?["']/?([\w./-]+)["']""", re.MULTILINE)

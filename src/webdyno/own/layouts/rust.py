@@ -6,14 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webdyno.own.layouts.found import (
-    MOST_MEMBERS,
-    FoundApp,
-    matching,
-    read_text,
-    read_toml,
-    table,
-)
+from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import MOST_MEMBERS, matching, read_text, read_toml, table
 
 MANIFEST = "Cargo.toml"
 LISTENS = re.compile(

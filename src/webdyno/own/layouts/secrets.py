@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from webdyno.own.layouts.found import FOR_MEASURING, FoundApp, read_text, sources
+from webdyno.own.layouts.app import FOR_MEASURING, FoundApp
+from webdyno.own.layouts.files import read_text, sources
 from webdyno.own.layouts.ports import VARIABLE
 
 SIGNS = re.compile(

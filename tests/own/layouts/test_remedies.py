@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from own.layouts.laid_out import laid_out
-from webdyno.own.layouts.found import FoundApp
+from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.ports import given_port
-from webdyno.own.layouts.remedies import remedies
-from webdyno.own.layouts.tools import missing_tools
+from webdyno.own.layouts.remedies import missing_tools, remedies
 
 LINES = {
     "cd a && exec env A=b C=$((PORT + 1)) node x; POETRY=1 .tools/bin/uv sync": ["node"],
