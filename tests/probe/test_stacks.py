@@ -2,12 +2,14 @@
 
 import pytest
 
-from webdyno.probe.functions import MOST_LETTERS, Function, function_in
 from webdyno.probe.stacks import (
     MOST_FUNCTIONS,
+    MOST_LETTERS,
     OTHER_FUNCTIONS,
     SAMPLED_HZ,
     Frame,
+    Function,
+    function_in,
     function_of,
     profile_of,
     what_is_done,
