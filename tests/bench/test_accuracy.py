@@ -39,6 +39,7 @@ def test_answers_beyond_their_tolerance_are_counted(
     assert set(kept.late_us) == {"p50", "p99", "max"}
 
 
+@pytest.mark.long
 def test_one_short_round() -> None:
     done = run(
         *("--delays", "constant", "--clients", "loadgen", "--rounds", "1", "--duration", "1"),

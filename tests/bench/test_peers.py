@@ -32,6 +32,7 @@ def test_one_short_round(tmp_path: Path) -> None:
     assert all(each["problem"] is None and each["completed"] > 0 for each in samples)
 
 
+@pytest.mark.long
 def test_one_short_round_of_http2_over_tls(tmp_path: Path) -> None:
     file = tmp_path / "samples.jsonl"
     done = run(

@@ -149,6 +149,7 @@ def test_services_of_a_stack_have_hosts_of_their_own(tmp_path: Path) -> None:
     assert set(run.head.versions["one"]) == {"nginx", "phpfpm", "mariadb"}
 
 
+@pytest.mark.long
 def test_another_host_makes_load_for_one_that_is_lost(tmp_path: Path) -> None:
     lost = iter([False] * 5 + [True])
 
@@ -176,6 +177,7 @@ def test_servers_that_are_lost_end_the_run(tmp_path: Path) -> None:
         run_on(place, experiment({}), tmp_path / "run")
 
 
+@pytest.mark.long
 def test_a_round_in_which_the_network_was_cut_is_done_again(tmp_path: Path) -> None:
     cuts = iter([True])
 

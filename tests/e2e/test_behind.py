@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
+import pytest
+
 from e2e.commands import QUICK, run_rounds, webdyno
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Testbed
@@ -71,6 +73,7 @@ def commit(folder: Path) -> None:
         subprocess.run(["git", "-C", folder, *words], check=True)
 
 
+@pytest.mark.long
 def test_two_revisions_begin_with_the_same_data_in_every_round(tmp_path: Path) -> None:
     files = {"store.py": REDIS, "fill.py": FILL, "server.py": SERVER, "webdyno.toml": APP}
     for name, text in files.items():

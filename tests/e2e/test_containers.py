@@ -154,6 +154,7 @@ def images_end_with_the_tests() -> Iterator[None]:
         subprocess.run(["podman", "rmi", "--force", *made], check=False, capture_output=True)
 
 
+@pytest.mark.long
 def test_a_secret_reaches_a_container_and_no_file(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +188,7 @@ def test_a_container_is_measured_beside_a_process(home: Path) -> None:
     assert "Ethernet" in str(preflight.model_dump()), "how it is reached is told"
 
 
+@pytest.mark.long
 def test_each_revision_of_a_dockerfile_is_an_image_of_its_own(home: Path) -> None:
     (home / "webdyno.toml").write_text('[app]\nimage = "."\nenvironment.PORT = "81"\n')
     (home / ".gitignore").write_text("run\n.cache\nscratch*\n")
@@ -224,6 +226,7 @@ def test_services_find_each_other_by_name_and_may_listen_on_the_same_port(home: 
     assert statuses(home) == {"200"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached isn't installed")
 def test_a_service_of_the_catalog_stands_behind_what_is_asked(home: Path) -> None:
     (home / "compose.yaml").write_text(
@@ -263,7 +266,8 @@ services:
 """
 
 
-@pytest.mark.parametrize("by", ["compose file", further("image")])
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["compose file", "image"])
 def test_services_wait_for_those_that_end_or_become_healthy(home: Path, by: str) -> None:
     """With a volume that all of them have, which none may make a second time."""
     check = "    healthcheck: {test: [CMD, /server, is-there, /shared/done]}\n"
@@ -357,7 +361,7 @@ def test_a_port_of_this_machine_is_none_of_a_containers(home: Path) -> None:
             "image:.",
             "ended by itself with exit code 127",
         ),
-        (
+        further(
             DOCKERFILE.format(port=81, more=', "85"'),
             "image:.",
             r"listens on 0\.0\.0\.0:85 and not on port 81; --env PORT=N",

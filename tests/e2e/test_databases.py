@@ -22,6 +22,7 @@ from e2e.commands import (
     webdyno,
 )
 from e2e.own import CMD, commit, git
+from variants import further
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.host.this_machine import Testbed
 from webdyno.model.errors import UserError
@@ -145,7 +146,7 @@ def shared_memory() -> set[str]:
     return {it.name for it in Path("/dev/shm").glob("PostgreSQL.*")} | unused  # noqa: S108
 
 
-@pytest.mark.parametrize("ends_by", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("ends_by", [further(signal.SIGINT), signal.SIGKILL])
 def test_nothing_of_a_database_outlives_webdyno(tmp_path: Path, ends_by: signal.Signals) -> None:
     before = shared_memory()
     library_of(tmp_path)

@@ -260,6 +260,7 @@ def test_a_thousand_users_log_in_once_with_a_row_each() -> None:
     assert logins == dict.fromkeys(names, 1)
 
 
+@pytest.mark.long
 def test_a_login_may_take_longer_than_requests_may() -> None:
     with serving(SLOW="0.9") as url, Loadgen([0]) as engine:
         order = order_of_users(url, ["a", "b"], {"timeout_s": 0.6})

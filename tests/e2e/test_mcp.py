@@ -47,11 +47,20 @@ def answered(result: CallToolResult) -> dict[str, Any]:
 
 @pytest.mark.timeout(120)
 def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
+    """What can't be asked is said to it as to people."""
+    runs.decided().stored(tmp_path / "run")
     told: list[str] = []
 
     async def use(client: Client) -> None:
         tools = {it.name for it in (await client.list_tools()).tools}
         assert tools == {"compare", "gate", "capacity", "explain", "report"}
+        wrong = await client.call_tool("compare", {"system": "ngins", "baseline": "nginx"})
+        assert wrong.is_error
+        assert "did you mean nginx" in said(wrong)
+        lacking = await client.call_tool("report", {"run": "nowhere"})
+        assert lacking.is_error
+        assert "nowhere" in said(lacking)
+        assert answered(await client.call_tool("report", {"run": "run"}))["answer"] == "faster"
 
         async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
             told.append(message or "")
@@ -67,21 +76,6 @@ def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
 
     with_client(tmp_path, use)
     assert left_behind(tmp_path) == []
-
-
-def test_what_cannot_be_asked_is_said_as_to_people(tmp_path: Path) -> None:
-    runs.decided().stored(tmp_path / "run")
-
-    async def use(client: Client) -> None:
-        wrong = await client.call_tool("compare", {"system": "ngins", "baseline": "nginx"})
-        assert wrong.is_error
-        assert "did you mean nginx" in said(wrong)
-        lacking = await client.call_tool("report", {"run": "nowhere"})
-        assert lacking.is_error
-        assert "nowhere" in said(lacking)
-        assert answered(await client.call_tool("report", {"run": "run"}))["answer"] == "faster"
-
-    with_client(tmp_path, use)
 
 
 @pytest.mark.timeout(120)

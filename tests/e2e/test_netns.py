@@ -47,6 +47,7 @@ def test_a_link_that_is_too_small_is_named(tmp_path: Path) -> None:
     assert {a.status for c in preflights for own in c.responses.values() for a in own} == {200}
 
 
+@pytest.mark.long
 def test_a_killed_run_leaves_nothing_and_goes_on(tmp_path: Path) -> None:
     with started_webdyno(
         "compare",

@@ -60,6 +60,7 @@ def test_another_listener_of_it_is_named(home: Path) -> None:
     assert f"it listens on 127.0.0.1:{port} as well, which isn't measured" in "".join(told)
 
 
+@pytest.mark.long
 def test_two_commands_are_measured_like_stacks_killed_and_go_on_as_they_were(home: Path) -> None:
     (home / "inner").mkdir()
     (home / "two.toml").write_text(

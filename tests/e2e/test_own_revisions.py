@@ -131,6 +131,7 @@ environment.SAYS = "${{env:MINE}}"
     assert [it.read_text() for it in builds.glob("*/build.log")] == ["with …hidden…\n"]
 
 
+@pytest.mark.long
 def test_submodules_come_from_their_clones_and_what_is_ignored_from_the_build(
     repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from e2e import pausing
 from e2e.commands import environment
+from variants import further
 from webdyno.host.this_machine import Testbed
 from webdyno.judge.long_look import look_at
 from webdyno.judge.stalls import stalls_of
@@ -111,7 +112,9 @@ def starve(_: psutil.Process) -> None:
         pytest.skip("nobody may go before others here")
 
 
-@pytest.mark.parametrize("disturb", [stop_the_load_generator, stop_all, freeze, starve])
+@pytest.mark.parametrize(
+    "disturb", [stop_the_load_generator, further(stop_all), further(freeze), starve]
+)
 def test_a_pause_that_others_made_is_not_the_servers(open_folder: Path, disturb: Disturb) -> None:
     record, slot = looked(open_folder, disturb=disturb)
     assert not long_ones(stalls_of(record))

@@ -205,6 +205,7 @@ def test_an_engine_that_always_ends_is_told_with_what_is_kept(
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_folder(
     tmp_path: Path,
 ) -> None:
@@ -239,6 +240,7 @@ def test_a_run_with_a_catalogue_of_ones_own_goes_on_and_is_repeated_from_its_fol
     assert RunFolder.open(tmp_path / "again").head.experiment == folder.head.experiment
 
 
+@pytest.mark.long
 def test_a_finished_run_is_measured_further_when_asked(tmp_path: Path) -> None:
     # Two that are equal: a ratio far from 1 would be known well enough.
     equal = ("--set=variants.apache-event.stack=nginx", "--set=measure.precision=0.0001")

@@ -54,6 +54,7 @@ def test_a_server_that_is_killed_is_told_with_its_time_and_requests(open_folder:
     assert "signal 9" in warnings_words(look)
 
 
+@pytest.mark.long
 def test_descriptors_that_run_out_are_told_with_their_time_and_the_log(open_folder: Path) -> None:
     look = looked(open_folder, "--leak-every=1", "--files=400", SELDOM)
     (failing,) = look.failing
@@ -82,6 +83,7 @@ def test_ports_that_run_out_behind_a_server_are_the_servers_failures(open_folder
     assert "Cannot assign requested address" in failing.said
 
 
+@pytest.mark.long
 def test_a_client_whose_ports_run_out_is_blamed_itself(open_folder: Path) -> None:
     within = ("/usr/bin/unshare", "--net", "/bin/sh", "-c", FEW_PORTS, "sh")
     look = looked(open_folder, "--takes-ms=1", keepalive="never", within=within)
@@ -100,6 +102,7 @@ def test_a_log_that_is_packed_in_the_way_of_requests_is_a_stall_each_time(
     assert not look.failing
 
 
+@pytest.mark.long
 def test_nginx_takes_the_rotation_of_its_log_well(open_folder: Path) -> None:
     look = looked(open_folder, "nginx", look_s=7)
     assert len(list((open_folder / "logs").glob("[0-9]*.txt"))) >= 3

@@ -23,6 +23,8 @@ from webdyno.stack.speaking import Conversation
 
 CATALOGUE = Catalogue.load()
 TABLES = {"db": "world", "fortunes": "fortune", "crud": "item"}
+"""By site: the one that is filled for it."""
+FILLED_AS: dict[Rule, str] = {"queries": "db", "updates": "db"}
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,10 @@ def server() -> Iterator[Filled]:
 
 
 @pytest.fixture
-def filled(server: Filled) -> Filled:
-    """Fill it as the sites do, whatever an earlier program left."""
-    for site, table in TABLES.items():
+def filled(server: Filled, rule: Rule) -> Filled:
+    """Fill it as the rule's site does, whatever an earlier program left."""
+    site = FILLED_AS.get(rule, rule)
+    if table := TABLES.get(site):
         sql = (CATALOGUE.site(site).folder / "app" / f"{table}.sql").read_text()
         server.database.rows(f"SET ROLE site; DROP TABLE IF EXISTS {table}; {sql}")
     return server

@@ -89,11 +89,6 @@ def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
     return _spread(folder, head, asked.experiment)._replace(begin=begin)
 
 
-def is_dispatched(folder: Path) -> bool:
-    """Whether a folder is that of several hosts' runs."""
-    return any((folder / name).exists() for name in (FLEET_FILE, SPREAD_FILE))
-
-
 def begun_in(folder: Path) -> Dispatched:
     """Give what was begun in a folder, to go on with it."""
     if (folder / FLEET_FILE).exists():

@@ -16,8 +16,6 @@ from webdyno.model.errors import OperationError
 from webdyno.model.files import replaced, writing
 from webdyno.model.records import Record, SlotRecord
 
-PARQUET_FILE = "slots.parquet"
-
 COLUMN_TYPES: dict[type, str] = {
     bool: "BOOLEAN",
     int: "BIGINT",
