@@ -35,7 +35,7 @@ from rig.script import Script, progress
 from webdyno.cluster.dispatch import Dispatcher, Work, finished_runs, judged_machines
 from webdyno.judge.fleet import judge_fleet
 from webdyno.lab.dispatch import RoundNews
-from webdyno.model.cluster import Ended, Piece
+from webdyno.model.cluster import AgentExit, Piece
 from webdyno.model.machine import Machine
 from webdyno.model.run import RunHead
 from webdyno.report.fleet import fleet_page
@@ -110,7 +110,7 @@ class DrawnHost:
     template: Template
     rounds: int
 
-    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:  # noqa: ARG002
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:  # noqa: ARG002
         """Say a line at a time, as a host does whose slots take half a second or more."""
         machine = self.template.head.machine.model_copy(update={"identity": self.name})
         head = self.template.head.model_copy(update={"machine": machine})
@@ -119,7 +119,7 @@ class DrawnHost:
         for line in self._lines(machine):
             yield Piece(RECORDS, said, line + b"\n")
             said += len(line) + 1
-        yield Ended(0, "")
+        yield AgentExit(0, "")
 
     def _lines(self, machine: Machine) -> Iterator[bytes]:
         rng = Random(self.name)

@@ -11,7 +11,7 @@ from webdyno.cli.result import sweeps_afterwards
 from webdyno.definitions import Catalogue
 from webdyno.lab import measure as lab
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import Measured
+from webdyno.lab.measure import MeasuredRun
 from webdyno.model.exit_codes import Exit
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import StopRecord
@@ -39,7 +39,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What was to be measured again, by its folder; it is done at once."""
     found: Asked = {}
 
-    def measure(_: str, experiment: Experiment, __: Catalogue, out: Path, ___: Caller) -> Measured:
+    def measure(
+        _: str, experiment: Experiment, __: Catalogue, out: Path, ___: Caller
+    ) -> MeasuredRun:
         found[out.name] = experiment
         return finished(out)
 
@@ -47,7 +49,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return found
 
 
-def finished(path: Path) -> Measured:
+def finished(path: Path) -> MeasuredRun:
     """Put a run with its report there, too short for long looks."""
     run = simulated_run({"apache": SimulatedVariant(), "nginx": SimulatedVariant()})
     short = run.head.experiment.with_measure(budget_s=30.0)
@@ -55,7 +57,7 @@ def finished(path: Path) -> Measured:
     head = run.head.replace(experiment=short)
     SimulatedRun(head, [*run.records, ended]).stored(path)
     (path / "report.html").touch()
-    return Measured(RunFolder.open(path), "finished")
+    return MeasuredRun(RunFolder.open(path), "finished")
 
 
 def test_both_sweeps_are_measured_in_the_run_s_folder_and_linked(

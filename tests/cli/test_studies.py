@@ -12,7 +12,7 @@ from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
 from webdyno.lab import studies
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import Measured
+from webdyno.lab.measure import MeasuredRun
 from webdyno.model.study import Claim, Publication
 from webdyno.run.folder import RunFolder
 
@@ -39,14 +39,14 @@ def test_a_batch_that_brings_nothing_is_not_made_again(
     simulated.stored(tmp_path / "x")
     asked: list[Mapping[int, int]] = []
 
-    def measure_on(path: Path, _: Caller, more_s: None, rounds: Mapping[int, int]) -> Measured:
+    def measure_on(path: Path, _: Caller, more_s: None, rounds: Mapping[int, int]) -> MeasuredRun:
         assert (path, more_s) == (tmp_path / "x", None)
         asked.append(rounds)
-        return Measured(RunFolder.open(path), "finished")
+        return MeasuredRun(RunFolder.open(path), "finished")
 
     monkeypatch.setattr(studies, "measure_on", measure_on)
     ends = time.monotonic() + left_s
-    shown: list[Measured] = []
+    shown: list[MeasuredRun] = []
     caller = at_terminal(RunFlags(yes=True))
     repeated = studies.Repetition(tmp_path, Catalogue.load(), ends, caller, shown.append)
     assert repeated.decide_more([STUDY])

@@ -16,7 +16,7 @@ from webdyno.cluster.dispatch import (
     missing_runs,
     work_at_points,
 )
-from webdyno.model.cluster import Ended, Piece
+from webdyno.model.cluster import AgentExit, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.measure import Measure
 from webdyno.model.point import plan_points
@@ -29,7 +29,7 @@ RUN = simulated_run(VARIANTS, rounds=6, measure=Measure(seed=1, max_rounds=6))
 WRITTEN = RUN.head.experiment.model_dump(exclude_unset=True)
 VARIED = Experiment.model_validate({**WRITTEN, "factors": {"load.connections": [1, 2, 4, 8]}})
 POINTS = work_at_points(VARIED)
-CANNOT = Ended(3, "no")
+CANNOT = AgentExit(3, "no")
 PIECES = 3
 """In so many pieces each file comes."""
 
@@ -41,15 +41,15 @@ class StandInHost:
     name: str
     run: Path
     """What it measures whatever the work."""
-    happens: dict[str, Ended | None] = field(default_factory=dict)
+    happens: dict[str, AgentExit | None] = field(default_factory=dict)
     """By part: how it ends; None: the host is lost there."""
     parcels: list[str] = field(default_factory=list)
 
-    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
         """Give a whole run in pieces that are cut anywhere, or as much as comes of it."""
         assert not yes
         self.parcels.append(parcel.decode())
-        ends = self.happens.get(parcel.decode().partition(" ")[0], Ended(0, ""))
+        ends = self.happens.get(parcel.decode().partition(" ")[0], AgentExit(0, ""))
         whole = ends is not None and ends.code == 0
         for name in ("run.json", "slots.jsonl"):
             data = (self.run / name).read_bytes()
@@ -76,7 +76,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def lost_everywhere() -> dict[str, Ended | None]:
+def lost_everywhere() -> dict[str, AgentExit | None]:
     return dict.fromkeys(["", *(work.part for work in POINTS)])
 
 
@@ -110,8 +110,8 @@ def test_replicates_come_whole_and_another_host_takes_the_place_of_a_lost_one(
     assert done["lost"].lost == "lost is gone: pulled out"
     assert {name: it.ended for name, it in done.items()} == {
         "lost": None,
-        "whole": Ended(0, ""),
-        "spare": Ended(0, ""),
+        "whole": AgentExit(0, ""),
+        "spare": AgentExit(0, ""),
     }
     assert heard == {"lost", "whole", "spare"}
     assert [it.parcels for it in (lost, whole, spare)] == [[" again"]] * 3
@@ -220,7 +220,7 @@ def test_without_hosts_that_are_left_points_are_missing(there: Path, out: Path) 
 @pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../elsewhere"])
 def test_no_host_writes_outside_of_its_run(path: str, there: Path, out: Path) -> None:
     class Intruder(StandInHost):
-        def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:  # noqa: ARG002
+        def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:  # noqa: ARG002
             yield Piece(PurePosixPath(path), 0, b"x")
 
     dispatcher = dispatched(Intruder("host", there), works=[Work()], out=out)

@@ -14,7 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from webdyno.judge.bias import LEAST_MINDED
+from webdyno.judge.bias import MIN_SHARED_EFFECT
 from webdyno.judge.bounds import UNBIASED, Bound, of_ratio, throughput_when_slowed, widened
 from webdyno.judge.comparison import (
     ALPHA,
@@ -167,7 +167,7 @@ def _bound(taken: Sequence[Logs]) -> Bound:
     mine, theirs = np.concatenate(taken, axis=1).mean(axis=1)
     variant, baseline = (
         throughput_when_slowed("other-work", max(share, 0.0))
-        for share in (mine - LEAST_MINDED * theirs, theirs - LEAST_MINDED * mine)
+        for share in (mine - MIN_SHARED_EFFECT * theirs, theirs - MIN_SHARED_EFFECT * mine)
     )
     return of_ratio([variant], [baseline])
 

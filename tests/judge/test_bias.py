@@ -12,7 +12,7 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import load_with, quiet_readings, with_thirds
 from webdyno.judge import judge
-from webdyno.judge.bias import CAUSES, LEAST_MINDED
+from webdyno.judge.bias import CAUSES, MIN_SHARED_EFFECT
 from webdyno.judge.bounds import REFILL_S, SHORTEST_STEAL_S
 from webdyno.judge.point_data import PointData
 from webdyno.judge.sentences import with_verdict
@@ -371,7 +371,7 @@ def test_of_small_interference_that_both_variants_had_half_counts() -> None:
     rate = on(judged(run, waiting), "throughput_rps")
     assert {bias.cause for bias in rate.biases} == {"client-cpu-starved"}
     for bias in rate.biases:
-        assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - LEAST_MINDED)), rel=0.01)
+        assert bias.too_low == pytest.approx(1 / (1 - 0.02 * (1 - MIN_SHARED_EFFECT)), rel=0.01)
     assert rate.verdict is Verdict.EQUIVALENT
 
 

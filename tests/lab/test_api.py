@@ -11,7 +11,7 @@ import webdyno
 from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.definitions import Catalogue
 from webdyno.lab import api
-from webdyno.lab.measure import Measured
+from webdyno.lab.measure import MeasuredRun
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
 from webdyno.run.folder import RunFolder
@@ -22,12 +22,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Experiment]:
     """What would have been measured; a run of it is there at once."""
     found: list[Experiment] = []
 
-    def measure(_: str, experiment: Experiment, *__: object) -> Measured:
+    def measure(_: str, experiment: Experiment, *__: object) -> MeasuredRun:
         found.append(experiment)
         run = simulated_run({name: SimulatedVariant() for name in ("nginx", "apache-event")})
         head, path = run.head.replace(experiment=experiment), tmp_path / f"run-{len(found)}"
         SimulatedRun(head, run.records).stored(path)
-        return Measured(RunFolder.open(path), "finished")
+        return MeasuredRun(RunFolder.open(path), "finished")
 
     monkeypatch.setattr(api, "measure_anew", measure)
     return found
@@ -117,7 +117,7 @@ def test_ctrl_c_is_raised_once_it_is_told_what_is_kept(
 ) -> None:
     run = simulated_run({"nginx": SimulatedVariant(), "apache-event": SimulatedVariant()}, rounds=1)
     run.stored(tmp_path / "half")
-    half = Measured(RunFolder.open(tmp_path / "half"), "interrupted")
+    half = MeasuredRun(RunFolder.open(tmp_path / "half"), "interrupted")
     monkeypatch.setattr(api, "measure_anew", lambda *_: half)
     told: list[str] = []
     with pytest.raises(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
 from webdyno.lab.growth import measure_growth
-from webdyno.lab.measure import Measured
+from webdyno.lab.measure import MeasuredRun
 from webdyno.model.errors import OperationError
 from webdyno.model.gate import GateJudgement
 from webdyno.model.run import profile_run
@@ -20,7 +20,7 @@ from webdyno.run.folder import RunFolder
 
 CALLER = at_terminal(RunFlags())
 SLOWER = SimulatedVariant(server_cpu_us=26.0)
-Measures = Callable[..., Measured]
+Measures = Callable[..., MeasuredRun]
 
 
 @pytest.fixture
@@ -43,10 +43,10 @@ def measuring(rounds_s: list[int], end: str = "finished") -> Measures:
 
     def measure(
         _: str, __: object, ___: object, path: Path, ____: object, **asked: object
-    ) -> Measured:
+    ) -> MeasuredRun:
         rounds_s.append(asked["rounds"][0])  # type: ignore[index]
         profiled(BEFORE, AFTER).stored(path)
-        return Measured(RunFolder.open(path), end)  # type: ignore[arg-type]
+        return MeasuredRun(RunFolder.open(path), end)  # type: ignore[arg-type]
 
     return measure
 
@@ -58,9 +58,9 @@ def test_functions_of_a_gate_that_failed_are_found_and_kept(
     asked: list[int] = []
     monkeypatch.setattr("webdyno.lab.growth.measure_anew", measuring(asked))
 
-    def more(path: Path, _: object, rounds: dict[int, int]) -> Measured:
+    def more(path: Path, _: object, rounds: dict[int, int]) -> MeasuredRun:
         asked.append(rounds[0])
-        return Measured(RunFolder.open(path), "finished")
+        return MeasuredRun(RunFolder.open(path), "finished")
 
     monkeypatch.setattr("webdyno.lab.growth.measure_on", more)
     (grew,) = grown(tmp_path / "run").grew
@@ -103,7 +103,7 @@ def test_without_time_nothing_is_profiled(tmp_path: Path) -> None:
 def test_whatever_becomes_of_profile_rounds_the_answer_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, said: str
 ) -> None:
-    def fails(*_: object, **__: object) -> Measured:
+    def fails(*_: object, **__: object) -> MeasuredRun:
         raise error
 
     monkeypatch.setattr("webdyno.lab.growth.measure_anew", fails)

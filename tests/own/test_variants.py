@@ -12,7 +12,7 @@ from webdyno.model.experiment import Experiment
 from webdyno.own.variants import resolve
 from webdyno.run.explain import sampled_experiment
 from webdyno.stack.layout import filled_variables
-from webdyno.stack.render import Filled
+from webdyno.stack.render import RenderedJob
 from webdyno.stack.service_graph import resolve_stack
 
 CMD = "cmd:./server --port $PORT"
@@ -61,7 +61,7 @@ def _environment(experiment: Experiment, catalogue: Catalogue, variant: str) -> 
     site = catalogue.site(experiment.site_of(variant))
     roles = resolve_stack(stack, site, experiment.settings_of(variant), 1).roles
     (role,) = roles
-    filled = Filled({"environment": role.service.environment}, {})
+    filled = RenderedJob({"environment": role.service.environment}, {})
     return filled_variables(role, filled)
 
 

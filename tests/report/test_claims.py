@@ -9,7 +9,7 @@ from rich.console import Console
 
 from report import runs
 from webdyno.model.base import Interval
-from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
+from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
 from webdyno.report.claims import (
     claim_sentence,
     claims_digest,
@@ -25,8 +25,12 @@ ROWS = [
         study="deathmatch",
         claim=Claim(says="nginx is [red]twice[/] as fast", published="2×", **RATIO),
         told=[
-            Told(generator="loadgen", outcome=Outcome.HOLDS, found=[LOW, HIGH], why="it is so"),
-            Told(generator="ab", outcome=Outcome.NOT_JUDGED, found=[], why="the client was busy"),
+            GeneratorAnswer(
+                generator="loadgen", outcome=Outcome.HOLDS, found=[LOW, HIGH], why="it is so"
+            ),
+            GeneratorAnswer(
+                generator="ab", outcome=Outcome.NOT_JUDGED, found=[], why="the client was busy"
+            ),
         ],
     ),
     ClaimRow(

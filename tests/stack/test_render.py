@@ -8,10 +8,12 @@ import pytest
 from webdyno.host.users import server_user
 from webdyno.model.errors import UserError
 from webdyno.stack import render
-from webdyno.stack.render import Filled, Job, fill_in
+from webdyno.stack.render import Job, RenderedJob, fill_in
 
 
-def filled(folder: Path, texts: Mapping[str, object], *files: str, **context: object) -> Filled:
+def filled(
+    folder: Path, texts: Mapping[str, object], *files: str, **context: object
+) -> RenderedJob:
     job = Job(texts, folder / "service.toml", context, {name: name for name in files}, folder)
     return fill_in([job], server_user())[0]
 

@@ -11,12 +11,12 @@ from h2.events import RequestReceived
 
 from manners import HELLO, Manners, saying, serving
 from webdyno.stack import sockets
-from webdyno.stack.speaking import Conversation, NoResponse, Said
+from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 
 WITHIN_S = 5.0
 
 
-def ask(manners: Manners, protocol: str = "http", within_s: float = WITHIN_S) -> Said:
+def ask(manners: Manners, protocol: str = "http", within_s: float = WITHIN_S) -> ServerResponse:
     with (
         serving(manners) as port,
         Conversation(f"127.0.0.1:{port}", protocol, within_s) as conversation,

@@ -233,14 +233,14 @@ class ClientCpu:
 
 
 @dataclass(frozen=True)
-class Pipelined:
+class PipelineDepth:
     """A setting above figures that says how many requests were sent at once."""
 
     line: int
     depth: int
 
 
-def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | Pipelined]:
+def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | PipelineDepth]:
     """Give what a line of prose or of a program gives away."""
     small = line.text.lower()
     if not any(word in small for word in _WORDS):
@@ -248,7 +248,7 @@ def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | 
     for found in _LOOP.finditer(line.text):
         yield CountedLoop(line.number, found[1].lower(), int(found[2]))
     if (depth := _PIPELINED.match(line.text)) and int(depth[1]) > 1:
-        yield Pipelined(line.number, int(depth[1]))
+        yield PipelineDepth(line.number, int(depth[1]))
     if cache := _cache_in_use(line.text):
         yield PageCache(line.number, cache)
     for found in _CLIENT_CPU.finditer(line.text):

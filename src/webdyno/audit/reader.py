@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined, find_command, hints
+from webdyno.audit.prose import (
+    ClientCpu,
+    CountedLoop,
+    PageCache,
+    PipelineDepth,
+    find_command,
+    hints,
+)
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers.facts import Facts, Tool
@@ -18,7 +25,9 @@ from webdyno.readers.tools import after_all, opened_by
 from webdyno.readers.tools.ab import LABELS
 from webdyno.readers.tools.redis import redis_quiet
 
-Item = Output | TextTable | Command | CountedLoop | PageCache | ClientCpu | Pipelined | UnreadPart
+Item = (
+    Output | TextTable | Command | CountedLoop | PageCache | ClientCpu | PipelineDepth | UnreadPart
+)
 Kind = TypeVar("Kind")
 
 MOST_KEPT = 2000

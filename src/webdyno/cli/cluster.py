@@ -15,7 +15,7 @@ from webdyno.report.console import plain_console, print_table, tell
 
 if TYPE_CHECKING:
     from webdyno.cluster.host import CheckedHost
-    from webdyno.cluster.launch import Launched, SshHost
+    from webdyno.cluster.launch import LaunchResult, SshHost
 
 PORT = 6379
 TOKEN_BYTES = 32
@@ -133,7 +133,7 @@ def _down(hosts: Sequence["SshHost"]) -> Exit:
     return Exit.OK if all(ended) else Exit.FAILED
 
 
-def _told_of_end(it: "Launched") -> bool:
+def _told_of_end(it: "LaunchResult") -> bool:
     """Tell how a host's node ended; give whether it surely did."""
     if it.answer is None:
         tell(str(it.failure))

@@ -16,7 +16,7 @@ from webdyno.model.exit_codes import Exit
 
 if TYPE_CHECKING:  # pydantic and numpy take a while to import
     from webdyno.cli.result import Afterwards
-    from webdyno.lab.measure import Measured
+    from webdyno.lab.measure import MeasuredRun
     from webdyno.model.experiment import Experiment
     from webdyno.model.explain import Advice
     from webdyno.model.judgement import Judgement
@@ -108,7 +108,7 @@ def explain_afterwards(experiment: "Experiment", how: RunFlags) -> "Afterwards":
     return lambda run: explain(run, how=replace(how, report=False))
 
 
-def _shown(measured: "Iterable[Measured]", how: RunFlags) -> "Iterator[Judgement | None]":
+def _shown(measured: "Iterable[MeasuredRun]", how: RunFlags) -> "Iterator[Judgement | None]":
     """Show what is measured, run by run, and judge each; None where one was interrupted."""
     from webdyno.cli.result import show_measured, showing
     from webdyno.judge import judge

@@ -16,7 +16,7 @@ from webdyno.model.command import COMMANDS_FOR
 from webdyno.model.exit_codes import MEANINGS
 
 WIDTH = 80
-LEFT = 25
+FLAG_COLUMNS = 25
 """Columns of a flag, with what it wants."""
 ALL = "--help-all"
 OPTIONS = "Options"
@@ -130,7 +130,7 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
 
 def _lines_of(it: Argument) -> list[str]:
     line = shown(it)
-    return _filled(f"  {line.name:<{LEFT}}", line.does)
+    return _filled(f"  {line.name:<{FLAG_COLUMNS}}", line.does)
 
 
 def _parts(doc: str) -> tuple[list[str], list[str]]:
@@ -217,8 +217,8 @@ def _usage(it: Argument) -> str:
 def _filled(first: str, text: str, rest: str | None = None) -> list[str]:
     """Fill lines; one that is too long for its column begins on a line of its own."""
     indent = " " * len(first) if rest is None else rest
-    if rest is None and len(first.rstrip()) > LEFT + 1 and first.startswith("  -"):
-        indent = " " * (LEFT + 2)
+    if rest is None and len(first.rstrip()) > FLAG_COLUMNS + 1 and first.startswith("  -"):
+        indent = " " * (FLAG_COLUMNS + 2)
         return [first.rstrip(), *_filled(indent, text)]
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False

@@ -21,7 +21,7 @@ from webdyno.model.run import PAGE_FILE
 from webdyno.report.console import plain_console
 
 if TYPE_CHECKING:  # Ray is an extra, and takes a second to import
-    from webdyno.lab.dispatch import Dispatched
+    from webdyno.lab.dispatch import Dispatch
 
 FLEET_PAGE = "fleet.html"
 
@@ -91,7 +91,7 @@ def _named(runs: Sequence[Path]) -> dict[str, Path]:
     return {str(path) if alike else name: path for name, path in zip(names, runs, strict=True)}
 
 
-def measure_and_show_all(dispatched: "Dispatched", how: RunFlags) -> Exit:
+def measure_and_show_all(dispatched: "Dispatch", how: RunFlags) -> Exit:
     """Have hosts measure what is missing of an experiment; judge all together, and show that."""
     from webdyno.cluster.dispatch import finished_runs
     from webdyno.lab.dispatch import TOLD_APART, measure_on_hosts

@@ -9,7 +9,7 @@ from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
 from webdyno.lab.measure import (
-    Measured,
+    MeasuredRun,
     has_enough,
     measure_anew,
     measure_on,
@@ -63,7 +63,7 @@ def go_on_and_show(
     return show_measured(measured, showing(how), afterwards)
 
 
-def show_measured(measured: Measured, show: Show, afterwards: Afterwards | None = None) -> Exit:
+def show_measured(measured: MeasuredRun, show: Show, afterwards: Afterwards | None = None) -> Exit:
     """Show what was measured; where it didn't come to its end, how to go on."""
     folder = measured.folder
     if measured.interrupted:

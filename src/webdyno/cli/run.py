@@ -73,10 +73,10 @@ def run(
     if on_hosts:
         from webdyno.cli.machines import measure_and_show_all
         from webdyno.lab.dispatch import replicates_on_hosts, spread_over_hosts
-        from webdyno.lab.systems import Arranged
+        from webdyno.lab.systems import Arrangement
 
         _refuse_on_hosts(new, explain=explain, spread=spread, replicates=replicates)
-        asked = Arranged(name, wanted, catalogue)
+        asked = Arrangement(name, wanted, catalogue)
         if replicates is None:
             return measure_and_show_all(spread_over_hosts(asked, output), new.how)
         return measure_and_show_all(replicates_on_hosts(asked, output, replicates), new.how)

@@ -21,7 +21,7 @@ from statistics import median
 from webdyno.generator.loadgen import find_loadgen
 from webdyno.host.children import ending_with_us, interrupt
 from webdyno.host.netns import open_testbed
-from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.cluster import AgentExit, LinkFacts, Piece
 from webdyno.model.experiment import Experiment
 from webdyno.model.machine import Machine
 from webdyno.model.run import CATALOGUE_FOLDER, EXPERIMENT_FILE, ROUNDS_FOLDER
@@ -94,7 +94,7 @@ def unpack_parcel(parcel: bytes, place: Path) -> None:
         file.extractall(place)  # noqa: S202 (see the filter)
 
 
-def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
     """Run an experiment here; give what is measured as it comes, the rest at the end.
 
     With `yes` what the host lacks is installed, and servers of other people's catalogues start.
@@ -116,7 +116,9 @@ def replicate(parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
             )
         try:
             yield from _news(process, place / RUN, known)
-            yield Ended(process.wait(), log.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace"))
+            yield AgentExit(
+                process.wait(), log.read_bytes()[-SAID_BYTES:].decode("utf-8", "replace")
+            )
         finally:
             interrupt(process, ENDS_WITHIN_S)
 

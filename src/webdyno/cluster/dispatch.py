@@ -35,7 +35,7 @@ from webdyno.cluster.host import Runner
 from webdyno.host.children import end_with_parent
 from webdyno.judge.fleet import JudgedMachine, judge_machine
 from webdyno.judge.point_data import RunData
-from webdyno.model.cluster import Ended, Piece
+from webdyno.model.cluster import AgentExit, Piece
 from webdyno.model.errors import OperationError
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import only_at, plan_points
@@ -124,7 +124,7 @@ class HostRun:
     folder: Path
     label: str
     """What people are told of it by: the host, and at which point it measures if it isn't all."""
-    ended: Ended | None = None
+    ended: AgentExit | None = None
     """None while it goes on, and where it was lost or interrupted."""
     lost: str | None = None
     """What is known of a host that was lost."""
@@ -137,10 +137,10 @@ class HostRun:
     def came_to_nothing(self) -> bool:
         return self.ended is not None and not self.measured
 
-    def follow(self, says: Iterator[Piece | Ended], news: News) -> None:
+    def follow(self, says: Iterator[Piece | AgentExit], news: News) -> None:
         try:
             for told in says:
-                if isinstance(told, Ended):
+                if isinstance(told, AgentExit):
                     self.ended = told
                     return
                 _write(self.folder, told)

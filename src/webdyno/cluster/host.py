@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, cast
 
 from webdyno.judge.differences import machine_differences
-from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.cluster import AgentExit, LinkFacts, Piece
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
 from webdyno.model.several_runs import Difference
@@ -27,7 +27,7 @@ class Runner(Protocol):
     def name(self) -> str:
         """What people call it; no two of a cluster are called alike."""
 
-    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
         """Run an experiment there, as `agent.replicate`. Raises HostLost, whenever it is."""
 
     def interrupt(self) -> None:

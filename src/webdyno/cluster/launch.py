@@ -98,7 +98,7 @@ class SshHost:
 
 
 @dataclass(frozen=True)
-class Launched:
+class LaunchResult:
     """What became of one host."""
 
     host: SshHost
@@ -124,7 +124,9 @@ def addresses_of(hosts: Sequence[SshHost]) -> dict[SshHost, str]:
     return addresses
 
 
-def start_cluster(addresses: Mapping[SshHost, str], port: int, token: str) -> Iterator[Launched]:
+def start_cluster(
+    addresses: Mapping[SshHost, str], port: int, token: str
+) -> Iterator[LaunchResult]:
     """Start a head on the first host, then nodes on the others; tell of each when it is up.
 
     One after the other: together they take longer than Ray waits. Without a head nothing more is
@@ -136,15 +138,15 @@ def start_cluster(addresses: Mapping[SshHost, str], port: int, token: str) -> It
             webdyno=version("webdyno"), address=address, port=port, head=head, token=token
         )
         try:
-            yield Launched(host, host.carry_out(order))
+            yield LaunchResult(host, host.carry_out(order))
         except (UserError, OperationError) as failure:
-            yield Launched(host, failure=str(failure))
+            yield LaunchResult(host, failure=str(failure))
             if head is None:
                 return
         head = head or address
 
 
-def stop_cluster(addresses: Mapping[SshHost, str]) -> Iterator[Launched]:
+def stop_cluster(addresses: Mapping[SshHost, str]) -> Iterator[LaunchResult]:
     """End the nodes on all hosts at once, the head's after the others'."""
     head, *others = addresses.items()
     with ThreadPoolExecutor(len(addresses)) as pool:
@@ -152,9 +154,9 @@ def stop_cluster(addresses: Mapping[SshHost, str]) -> Iterator[Launched]:
     yield _stop(head)
 
 
-def _stop(placed: tuple[SshHost, str]) -> Launched:
+def _stop(placed: tuple[SshHost, str]) -> LaunchResult:
     host, address = placed
     try:
-        return Launched(host, host.carry_out(StopNode(address=address)))
+        return LaunchResult(host, host.carry_out(StopNode(address=address)))
     except (UserError, OperationError) as failure:
-        return Launched(host, failure=str(failure))
+        return LaunchResult(host, failure=str(failure))

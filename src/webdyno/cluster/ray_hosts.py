@@ -22,7 +22,7 @@ from webdyno.cluster import agent
 from webdyno.cluster.host import Order, RemoteAgent, Reply, remote_agent
 from webdyno.cluster.role_agent import AgentProcess
 from webdyno.generator.interface import GeneratorError
-from webdyno.model.cluster import Ended, LinkFacts, Piece
+from webdyno.model.cluster import AgentExit, LinkFacts, Piece
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
 from webdyno.run.backend import HostLost
@@ -55,7 +55,7 @@ class RayHost:
             )
         return self._ask(agent.look)
 
-    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | Ended]:
+    def replicate(self, parcel: bytes, *, yes: bool) -> Iterator[Piece | AgentExit]:
         running = self._order(agent.replicate)(parcel, yes=yes)
         self._running = running
         try:

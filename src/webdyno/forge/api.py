@@ -61,7 +61,7 @@ class Api:
         return f"{error.code} {said}"
 
 
-class Posted(NamedTuple):
+class PostedComment(NamedTuple):
     """A comment that is there already."""
 
     number: int
@@ -75,11 +75,11 @@ class Discussion(Protocol):
     def job_page(self) -> str:
         """Where the job of this measurement is shown."""
 
-    def own_comment(self, marker: str) -> Posted | None:
+    def own_comment(self, marker: str) -> PostedComment | None:
         """Find the comment of an earlier gate; nobody else's that begins alike."""
 
     def add(self, body: str) -> str:
         """Post a comment; give its address."""
 
-    def rewrite(self, earlier: Posted, body: str) -> str:
+    def rewrite(self, earlier: PostedComment, body: str) -> str:
         """Replace a comment; give its address."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from webdyno.forge.api import Api, Posted
+from webdyno.forge.api import Api, PostedComment
 from webdyno.model.errors import UserError
 from webdyno.model.files import read_named
 
@@ -62,12 +62,12 @@ class PullRequest:
     number: int
     job_page: str
 
-    def own_comment(self, marker: str) -> Posted | None:
+    def own_comment(self, marker: str) -> PostedComment | None:
         """Find an earlier comment of an app's, or of somebody who may write here."""
         for page in self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments"):
             trusted = page["user"]["type"] == "Bot" or page.get("author_association") in COLLEAGUES
             if trusted and page["body"].startswith(marker):
-                return Posted(page["id"], page["html_url"])
+                return PostedComment(page["id"], page["html_url"])
         return None
 
     def add(self, body: str) -> str:
@@ -75,7 +75,7 @@ class PullRequest:
         where = f"/repos/{self.repository}/issues/{self.number}/comments"
         return str(self.api.call("POST", where, {"body": body})["html_url"])
 
-    def rewrite(self, earlier: Posted, body: str) -> str:
+    def rewrite(self, earlier: PostedComment, body: str) -> str:
         """Replace a comment; give its address."""
         where = f"/repos/{self.repository}/issues/comments/{earlier.number}"
         return str(self.api.call("PATCH", where, {"body": body})["html_url"])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webdyno.forge.api import Api, Posted
+from webdyno.forge.api import Api, PostedComment
 
 TOKEN = "WEBDYNO_GITLAB_TOKEN"  # noqa: S105 (a variable's name)
 
@@ -34,18 +34,18 @@ class MergeRequest:
     """The token's user."""
     job_page: str
 
-    def own_comment(self, marker: str) -> Posted | None:
+    def own_comment(self, marker: str) -> PostedComment | None:
         """Find an earlier note by the same user."""
         for page in self.api.pages(self.where):
             if page["author"]["id"] == self.own and page["body"].startswith(marker):
-                return Posted(page["id"], self._address(page["id"]))
+                return PostedComment(page["id"], self._address(page["id"]))
         return None
 
     def add(self, body: str) -> str:
         """Post a note; give its address."""
         return self._address(self.api.call("POST", self.where, {"body": body})["id"])
 
-    def rewrite(self, earlier: Posted, body: str) -> str:
+    def rewrite(self, earlier: PostedComment, body: str) -> str:
         """Replace a note; give its address."""
         self.api.call("PUT", f"{self.where}/{earlier.number}", {"body": body})
         return earlier.page

@@ -16,7 +16,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.machine import CpuSplit, Machine
 
 
-class Place(Protocol):
+class ServerNamespace(Protocol):
     """Where servers are, if not where the client is: a network namespace."""
 
     def entry(self, user: ServerUser | None = None) -> list[str]:
@@ -47,7 +47,7 @@ class Testbed:
         self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.servers_cpu_time: float | None = None
         """How much of their CPUs' time servers get, in CPUs; None: all of it."""
-        self._place: Place | None = None
+        self._place: ServerNamespace | None = None
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 
@@ -97,7 +97,7 @@ class Testbed:
         other.user = user
         return other
 
-    def inside(self, place: Place) -> "Testbed":
+    def inside(self, place: ServerNamespace) -> "Testbed":
         """Give a testbed whose servers are in a place of their own."""
         other = copy.copy(self)
         other._place = place

@@ -62,7 +62,7 @@ from webdyno.model.records import SlotRecord
 
 Share = Callable[[SlotRecord], float]
 
-LEAST_MINDED = 0.5
+MIN_SHARED_EFFECT = 0.5
 """Of what both variants had of a cause, up to its limit, each minds at least this share. An
 assumption: docs/validation/method.md has what it costs and what it is worth."""
 
@@ -73,8 +73,8 @@ class Interference:
 
     name: str
     limit: float
-    """Share of the time up to which both variants are taken to mind alike, as far as `LEAST_MINDED`
-    says, what both had."""
+    """Share of the time up to which both variants are taken to mind alike what both had, as far as
+    `MIN_SHARED_EFFECT` says."""
     of_time: Share
     of_cpu: Share | None = None
     """What of the counted CPU time may not be the servers' own work."""
@@ -217,13 +217,14 @@ class VariantSlots:
     def _counted(self, cause: Interference, of: Share) -> float:
         """Give the share that counts: all of it beyond the limit, else what the other may not mind.
 
-        What the other variant had has moved its metric, too, and by `LEAST_MINDED` of it at least.
+        What the other variant had has moved its metric, too, and by `MIN_SHARED_EFFECT` of it at
+        least.
         """
         share = _mean(self.mine, of)
         of_time = max(_mean(self.mine, cause.of_time), _mean(self.theirs, cause.of_time))
         if of_time > cause.limit:
             return share
-        return max(share - LEAST_MINDED * _mean(self.theirs, of), 0.0)
+        return max(share - MIN_SHARED_EFFECT * _mean(self.theirs, of), 0.0)
 
     def _added_us(self, share: float, of: TimesOf) -> float:
         """Give the mean time that interference has added to what is timed."""

@@ -96,7 +96,7 @@ class _Parts(tuple[LongLookRecord, ...]):
 @lru_cache(maxsize=64)
 def _look_at(parts: _Parts) -> LongLook:
     whole = stretches(parts)
-    served = _Served.of(whole)
+    served = _LookStretches.of(whole)
     found, slow = served.stalls(), served.slow()
     theirs = own(found)
     excused = [stall for stall in found if stall.cause is not None]
@@ -130,17 +130,17 @@ def _look_at(parts: _Parts) -> LongLook:
 
 def seen_in(*parts: LongLookRecord) -> list[Stall]:
     """Give what a look goes on for, to see how often it comes: stalls, or slow stretches."""
-    served = _Served.of(stretches(parts))
+    served = _LookStretches.of(stretches(parts))
     return own(served.stalls()) or [stretch.as_stall() for stretch in served.slow()]
 
 
 def happened_in(part: LongLookRecord) -> list[Stall]:
     """Give when the load wasn't as usual in a part: all stalls, and slow stretches."""
-    served = _Served.of([part])
+    served = _LookStretches.of([part])
     return [*served.stalls(), *(stretch.as_stall() for stretch in served.slow())]
 
 
-class _Served(NamedTuple):
+class _LookStretches(NamedTuple):
     """The stretches of a look, each as long as the servers served, and what was found in each."""
 
     records: list[LongLookRecord]

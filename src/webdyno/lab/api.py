@@ -32,7 +32,7 @@ from webdyno.lab.gate import (
 from webdyno.lab.growth import measure_growth
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
-    Measured,
+    MeasuredRun,
     has_enough,
     measure_anew,
     measure_on,
@@ -44,7 +44,7 @@ from webdyno.lab.result import CapacityResult, GateResult, Result, result_in
 from webdyno.lab.systems import (
     NOTHING_MORE,
     USUAL_OBJECTIVES,
-    Arranged,
+    Arrangement,
     AskedSystems,
     arranged,
     checked_with_own,
@@ -115,7 +115,7 @@ def compare(system: str, baseline: str, **options: Unpack[Systems]) -> Result:
 
     A system is a stack of the catalogue, or one of your own, such as `cmd:COMMAND` or `conf:FILE`.
     """
-    given = _Given.of(options, Systems)
+    given = _CallOptions.of(options, Systems)
     return given.measured(given.arranged([baseline, system]))
 
 
@@ -130,7 +130,7 @@ def capacity(
 
     `slo`: each a percentile of latency, as `p99<50ms`, or `failures<0.1%`.
     """
-    given = _Given.of(options, Systems)
+    given = _CallOptions.of(options, Systems)
     more = CommandLine({"capacity": {"slo": list(slo)}}, {("capacity",): "slo"})
     systems = [system] if baseline is None else [baseline, system]
     result = given.measured(given.arranged(systems, more))
@@ -154,7 +154,7 @@ def gate(
     is given. `paths`: endpoints, each asked by itself; else what webdyno.toml says. `confirm`: it
     fails only if a second measurement, from fresh builds, fails as well.
     """
-    given = _Given.of(options, Options)
+    given = _CallOptions.of(options, Options)
     asked = AskedGate(
         base=base,
         head=head,
@@ -188,13 +188,13 @@ def run_experiment(
     `full`: at all levels of its factors, however long that takes; else at as many as fit into the
     budget.
     """
-    given = _Given.of(options, Options)
+    given = _CallOptions.of(options, Options)
     name, source = _source(experiment, given.catalogue)
     draft = Draft.of(source, given.overrides)
     asked, catalogue = checked_with_own(draft, given.catalogue, source.folder, given.caller)
     if not full and "vary" not in options:
         asked = within_budget(asked, catalogue, given.caller)
-    return given.measured(Arranged(name, asked, catalogue))
+    return given.measured(Arrangement(name, asked, catalogue))
 
 
 def tune(
@@ -209,7 +209,7 @@ def tune(
     `time` is for all of it: three parts for each search, one for the comparison. None where nothing
     better was found; `head.experiment.tuning` of the result has what was.
     """
-    given = _Given.of(options, Systems)
+    given = _CallOptions.of(options, Systems)
     output, asked = given.output, given.asked
     tuning = Tuning.of(system, baseline, slo, asked, given.catalogue, output, given.caller)
     times = tuning.times(given.time_s)
@@ -229,7 +229,7 @@ def explain(
 
     By variant; `judgement.elasticities` of each result has what the throughput hangs on.
     """
-    given = _Given.of(options, Options)
+    given = _CallOptions.of(options, Options)
     asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
     found = map(given.told, measure_limits(asked, given.caller))
     return dict(zip(asked.all_variants, found, strict=True))
@@ -242,7 +242,7 @@ def try_advice(
 
     By variant, of those for which there are any; `judgement.gains` of each result has their worth.
     """
-    given = _Given.of(options, Options)
+    given = _CallOptions.of(options, Options)
     asked = AskedExplanation.of(Path(folder), variants, given.time_s, given.output)
     suspected = suspected_settings(asked)
     found = map(given.told, measure_advice(asked, suspected, given.caller))
@@ -251,7 +251,7 @@ def try_advice(
 
 def resume(folder: str | Path, **options: Unpack[Options]) -> Result:
     """Go on with a run that was interrupted; with a `time` for so many seconds from now on."""
-    given = _Given.of(options, Options)
+    given = _CallOptions.of(options, Options)
     return given.told(measure_on(Path(folder), given.caller, given.time_s))
 
 
@@ -261,7 +261,7 @@ def open_run(folder: str | Path) -> Result:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _CallOptions:
     """What the options come to."""
 
     options: Mapping[str, Any]
@@ -272,7 +272,7 @@ class _Given:
     """How requests were given, if they were."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], known: type[Options]) -> "_Given":
+    def of(cls, options: Mapping[str, Any], known: type[Options]) -> "_CallOptions":
         """Read them; raise TypeError for one that there isn't, as Python does."""
         if unknown := options.keys() - known.__annotations__.keys():
             raise TypeError(f"there is no keyword {', '.join(sorted(unknown))}")
@@ -299,15 +299,15 @@ class _Given:
         output = self.options.get("output")
         return None if output is None else Path(output)
 
-    def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arranged:
+    def arranged(self, systems: Sequence[str], more: CommandLine = NOTHING_MORE) -> Arrangement:
         """Make the experiment of systems, the baseline first."""
         return arranged(systems, self.asked, self.catalogue, self.caller, more)
 
-    def measured(self, asked: Arranged) -> Result:
+    def measured(self, asked: Arrangement) -> Result:
         """Measure it."""
         return self.told(measure_anew(*asked, self.output, self.caller))
 
-    def told(self, measured: Measured) -> Result:
+    def told(self, measured: MeasuredRun) -> Result:
         """Give what came of it; tell where it didn't come to its end."""
         if measured.end != "finished":
             what = "interrupted" if measured.interrupted else "a server died"

@@ -27,7 +27,7 @@ AskGate = Callable[[str, str], GateJudgement]
 one can't be built or started, and KeyboardInterrupt."""
 
 
-class Tried(NamedTuple):
+class BisectionStep(NamedTuple):
     """A commit, and what its gate answered."""
 
     commit: Commit
@@ -41,7 +41,7 @@ class Bisection:
 
     good: str
     bad: Commit
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[BisectionStep] = field(default_factory=list)
     suspects: Sequence[Commit] = ()
     """The commits among which the first bad one is, the newest first; one where it was found."""
 
@@ -129,12 +129,12 @@ def bisect(between: str, repository: Repository, ask: AskGate, caller: Caller) -
                 left_out.add(possible[0])
 
 
-def _tried(commit: Commit, ask: Callable[[], GateJudgement]) -> Tried:
+def _tried(commit: Commit, ask: Callable[[], GateJudgement]) -> BisectionStep:
     try:
         judged = ask()
     except OperationError as error:  # it doesn't build or start, which says nothing of the others
-        return Tried(commit, GateAnswer.INVALID, str(error))
-    return Tried(commit, judged.answer, judged.headline)
+        return BisectionStep(commit, GateAnswer.INVALID, str(error))
+    return BisectionStep(commit, judged.answer, judged.headline)
 
 
 def _ends(between: str) -> tuple[str, str]:

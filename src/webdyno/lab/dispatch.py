@@ -24,7 +24,7 @@ from webdyno.definitions.toml_file import TomlFile
 from webdyno.definitions.validation import first_fault
 from webdyno.lab.caller import Caller
 from webdyno.lab.consent import refuse_other_machines, vouched_targets
-from webdyno.lab.systems import Arranged
+from webdyno.lab.systems import Arrangement
 from webdyno.model.cluster import FLEET_FILE, SPREAD_FILE, FleetHead, SpreadHead
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
@@ -48,7 +48,7 @@ ROUND = b'{"kind":"round"'
 """How the record of a finished round begins; see `run.redact.line_of`."""
 
 
-class Dispatched(NamedTuple):
+class Dispatch(NamedTuple):
     """An experiment that several hosts measure, in a folder of its own."""
 
     folder: Path
@@ -65,7 +65,7 @@ class Dispatched(NamedTuple):
         return sum(work.hosts for work in self.works)
 
 
-def replicates_on_hosts(asked: Arranged, out: Path | None, replicates: int) -> Dispatched:
+def replicates_on_hosts(asked: Arrangement, out: Path | None, replicates: int) -> Dispatch:
     """Have all of an experiment measured on several hosts."""
     if replicates < 2:
         raise UserError(f"--replicates {replicates}: two hosts or more say something of others")
@@ -74,7 +74,7 @@ def replicates_on_hosts(asked: Arranged, out: Path | None, replicates: int) -> D
     return _replicates(folder, head)._replace(begin=begin)
 
 
-def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
+def spread_over_hosts(asked: Arrangement, out: Path | None) -> Dispatch:
     """Have each point of an experiment measured on one host."""
     from webdyno.judge import question_of
 
@@ -89,7 +89,7 @@ def spread_over_hosts(asked: Arranged, out: Path | None) -> Dispatched:
     return _spread(folder, head, asked.experiment)._replace(begin=begin)
 
 
-def begun_in(folder: Path) -> Dispatched:
+def begun_in(folder: Path) -> Dispatch:
     """Give what was begun in a folder, to go on with it."""
     if (folder / FLEET_FILE).exists():
         return _replicates(folder, read_head(FleetHead, folder / FLEET_FILE))
@@ -103,26 +103,26 @@ def spread_in(folder: Path) -> Experiment:
     return read_experiment(TomlFile(folder / EXPERIMENT_FILE), [], kept_catalogue(folder))
 
 
-def _folder(asked: Arranged, out: Path | None) -> Path:
+def _folder(asked: Arrangement, out: Path | None) -> Path:
     from webdyno.model.run import folder_under_runs
 
     return out or folder_under_runs(asked.name, datetime.now().astimezone())
 
 
-def _replicates(folder: Path, head: FleetHead) -> Dispatched:
+def _replicates(folder: Path, head: FleetHead) -> Dispatch:
     from webdyno.cluster.dispatch import Work
 
     works = [Work(hosts=head.replicates)]
-    return Dispatched(folder, head.name, "all of the experiment", works)
+    return Dispatch(folder, head.name, "all of the experiment", works)
 
 
-def _spread(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatched:
+def _spread(folder: Path, head: SpreadHead, experiment: Experiment) -> Dispatch:
     from webdyno.cluster.dispatch import work_at_points
 
-    return Dispatched(folder, head.name, "one point", work_at_points(experiment))
+    return Dispatch(folder, head.name, "one point", work_at_points(experiment))
 
 
-def measure_on_hosts(dispatched: Dispatched, caller: Caller) -> bool:
+def measure_on_hosts(dispatched: Dispatch, caller: Caller) -> bool:
     """Have hosts measure what is missing; False when somebody interrupted it."""
     from webdyno.cluster.agent import parcel_of
     from webdyno.cluster.dispatch import Dispatcher, missing_runs
@@ -165,7 +165,7 @@ def _check_hosts(dispatcher: "Dispatcher", missing: "Counter[Work]") -> None:
             raise UserError(f"{wanted} are wanted, and {count(there, 'host')} can measure")
 
 
-def _tell_of_missing(dispatched: Dispatched, missing: "Counter[Work]", caller: Caller) -> None:
+def _tell_of_missing(dispatched: Dispatch, missing: "Counter[Work]", caller: Caller) -> None:
     if missing:
         runs = dispatched.runs
         caller.tell(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webdyno.definitions import Catalogue
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import Measured, measure_or_go_on
+from webdyno.lab.measure import MeasuredRun, measure_or_go_on
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
 from webdyno.model.explain import Advice
@@ -56,7 +56,7 @@ class AskedExplanation:
         return self.variants or list(self.run.head.experiment.variants)
 
 
-def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[Measured]:
+def measure_limits(asked: AskedExplanation, caller: Caller) -> Iterator[MeasuredRun]:
     """Measure each variant beside itself with less of one thing, in a folder of its own."""
     from webdyno.host.limits import CpuLimit
     from webdyno.run.explain import limits_experiment
@@ -96,7 +96,7 @@ def suspected_settings(asked: AskedExplanation) -> dict[str, list[Advice]]:
 
 def measure_advice(
     asked: AskedExplanation, suspected: Mapping[str, list[Advice]], caller: Caller
-) -> Iterator[Measured]:
+) -> Iterator[MeasuredRun]:
     """Measure each variant beside itself with the settings that are thought to be better."""
     from webdyno.run.explain import advice_experiment
 
@@ -109,7 +109,7 @@ def measure_advice(
             yield measure_or_go_on(title, better, asked.catalogue, path, caller)
 
 
-def measure_samples(asked: AskedExplanation, caller: Caller) -> Measured:
+def measure_samples(asked: AskedExplanation, caller: Caller) -> MeasuredRun:
     """Measure again while the servers' CPUs are sampled."""
     from webdyno.run.explain import sampled_experiment
 
@@ -118,7 +118,7 @@ def measure_samples(asked: AskedExplanation, caller: Caller) -> Measured:
     return measure_or_go_on(f"{EXPLAIN} --profile", sampled, asked.catalogue, path, caller)
 
 
-def measure_settings(asked: AskedExplanation, caller: Caller) -> Measured:
+def measure_settings(asked: AskedExplanation, caller: Caller) -> MeasuredRun:
     """Measure variants that have each setting as in the one of two variants, or as in the other."""
     from webdyno.run.factorial import factorial_experiment
 

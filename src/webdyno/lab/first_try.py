@@ -31,7 +31,7 @@ from webdyno.own.variants import OWN_SITE
 from webdyno.revisions.builds import REPOSITORY, Recipe, built
 from webdyno.revisions.repository import WORKING_TREE, Repository
 from webdyno.stack.ready import FirstRequest
-from webdyno.stack.speaking import Conversation, NoResponse, Said
+from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 from webdyno.stack.starting import start_stack
 
 KINDS = {"start": "cmd", "image": "image", "conf": "conf"}
@@ -48,7 +48,7 @@ OVER_TLS = {"X-Forwarded-Proto": "https"}
 """What a proxy says that speaks TLS: frameworks that want TLS believe it."""
 
 
-class Seen(NamedTuple):
+class PageResponse(NamedTuple):
     """A response, as far as it matters here."""
 
     path: str
@@ -93,7 +93,7 @@ class FirstTry:
     """Where its routes were found."""
     headers: dict[str, str] = field(default_factory=dict)
     """That requests need, beside those that were known."""
-    valid: list[Seen] = field(default_factory=list)
+    valid: list[PageResponse] = field(default_factory=list)
     excluded: dict[str, list[str]] = field(default_factory=dict)
     """By reason: what isn't requested."""
     login: Login | None = None
@@ -194,7 +194,7 @@ class _Asking:
     app: FoundApp
     files: Path
     trial: FirstTry
-    asked: dict[str, Seen] = field(default_factory=dict)
+    asked: dict[str, PageResponse] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     """Of those, the paths that were looked at, to be written or excluded."""
     closed: dict[str, str] = field(default_factory=dict)
@@ -283,25 +283,25 @@ class _Asking:
     def _exclude(self, why: str, what: str) -> None:
         self.trial.excluded.setdefault(why, []).append(what)
 
-    def _see(self, path: str) -> Seen:
+    def _see(self, path: str) -> PageResponse:
         if path not in self.asked:
             headers = {**self.app.headers, **self.trial.headers}
             self.asked[path] = _seen(self.conversation, path, headers)
         return self.asked[path]
 
 
-def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> Seen:
+def _seen(conversation: Conversation, path: str, headers: Mapping[str, str]) -> PageResponse:
     began = time.monotonic()
     try:
-        said: Said = conversation.ask("GET", path, headers)
+        said: ServerResponse = conversation.ask("GET", path, headers)
     except NoResponse as none:
         conversation.close()
-        return Seen(path, None, 0, time.monotonic() - began, "", "", str(none), b"")
+        return PageResponse(path, None, 0, time.monotonic() - began, "", "", str(none), b"")
     took_s = time.monotonic() - began
     fields = {name.lower(): value for name, value in said.headers}
     kind = fields.get("content-type", "").partition(";")[0]
     to = fields.get("location", "")
-    return Seen(path, said.status, len(said.body), took_s, kind, to, "", said.body)
+    return PageResponse(path, said.status, len(said.body), took_s, kind, to, "", said.body)
 
 
 def _within(target: str) -> str:

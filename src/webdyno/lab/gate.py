@@ -15,7 +15,7 @@ from webdyno.definitions.validation import build, nearest
 from webdyno.lab.caller import Caller
 from webdyno.lab.gate_again import commits_between, repeat_words
 from webdyno.lab.history import check_history
-from webdyno.lab.systems import Arranged, checked_with_own, common_site
+from webdyno.lab.systems import Arrangement, checked_with_own, common_site
 from webdyno.model.errors import UserError
 from webdyno.model.gate import (
     BASELINE,
@@ -31,7 +31,7 @@ from webdyno.model.request import Request, parts_of
 from webdyno.model.run import CONFIRMATION_FOLDER
 
 if TYPE_CHECKING:
-    from webdyno.lab.measure import Measured
+    from webdyno.lab.measure import MeasuredRun
     from webdyno.own.project import Project
     from webdyno.revisions.repository import Repository, Revision
 
@@ -67,7 +67,9 @@ class AskedGate:
     """The file that the ratios will be added to."""
 
 
-def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arranged | GateJudgement:
+def asked_gate(
+    asked: AskedGate, catalogue: Catalogue, caller: Caller
+) -> Arrangement | GateJudgement:
     """Make the experiment of a gate; or its answer where no change is left to be measured."""
     from webdyno.own.project import Project, ProjectSource
 
@@ -98,7 +100,7 @@ def asked_gate(asked: AskedGate, catalogue: Catalogue, caller: Caller) -> Arrang
     )
     if asked.confirm:
         experiment = experiment.with_measure(budget_s=experiment.measure.budget_s / 2)
-    return Arranged("gate", experiment, catalogue)
+    return Arrangement("gate", experiment, catalogue)
 
 
 def measured_gate(
@@ -122,8 +124,8 @@ def measured_gate(
 
 
 def measure_confirmation(
-    first: "Measured", asked: AskedGate, catalogue: Catalogue, caller: Caller
-) -> "Measured":
+    first: "MeasuredRun", asked: AskedGate, catalogue: Catalogue, caller: Caller
+) -> "MeasuredRun":
     """Measure what failed once more, in the folder of the first measurement, where that is due."""
     from webdyno.judge.questions.gate import GateQuestion, failing
     from webdyno.lab.measure import measure_or_go_on
@@ -142,7 +144,7 @@ def measure_confirmation(
     else:
         again = replace(again, paths=names if asked.paths else ())
     found = asked_gate(again, catalogue, caller)
-    assert isinstance(found, Arranged)  # noqa: S101 (there was a change)
+    assert isinstance(found, Arrangement)  # noqa: S101 (there was a change)
     left_s = 2 * run.head.experiment.measure.budget_s - answer.took_s
     experiment = found.experiment.with_measure(budget_s=left_s, seed=None)
     caller.tell(f"fails: {answer.headline}\nmeasuring that again, from fresh builds")

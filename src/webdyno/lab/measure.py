@@ -37,7 +37,7 @@ READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 """Methods that RFC 9110 (9.2.1) calls safe."""
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """What was measured, and how that ended."""
 
     folder: RunFolder
@@ -57,7 +57,7 @@ def measure_anew(
     out: Path | None,
     caller: Caller,
     rounds: Rounds | None = None,
-) -> Measured:
+) -> MeasuredRun:
     """Run an experiment from its first round on, in the folder `out` or one under runs/.
 
     With `rounds` until its points have so many, and without long looks.
@@ -81,7 +81,7 @@ def measure_anew(
 
 def measure_on(
     path: Path, caller: Caller, more_s: float | None = None, rounds: Rounds | None = None
-) -> Measured:
+) -> MeasuredRun:
     """Go on with a run where it was interrupted, or for so many seconds from now on.
 
     With `rounds` it goes on until its points have so many.
@@ -102,7 +102,7 @@ def measure_on(
 
 def measure_or_go_on(
     name: str, experiment: Experiment, catalogue: Catalogue, path: Path, caller: Caller
-) -> Measured:
+) -> MeasuredRun:
     """Measure an experiment in a folder, or go on with what is there."""
     if (path / HEAD_FILE).exists():
         return measure_on(path, caller)
@@ -124,7 +124,7 @@ def within_budget(experiment: Experiment, catalogue: Catalogue, caller: Caller) 
     return kept
 
 
-def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
+def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
     """Measure the sweeps beside a search, in its folder, or go on with them; give each.
 
     None where none was requested.
@@ -148,7 +148,7 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[Measured]:
             yield measured
 
 
-def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> Measured | None:
+def _sweep(path: Path, sweep: Experiment, run: Path, caller: Caller) -> MeasuredRun | None:
     """Measure a sweep at as many levels as fit into its time, or what is missing of it."""
     from webdyno.run.budget import reduce_levels
     from webdyno.run.repeat import kept_catalogue
@@ -289,7 +289,7 @@ def _measure_in(
     caller: Caller,
     more_s: float | None = None,
     rounds: Rounds | None = None,
-) -> Measured:
+) -> MeasuredRun:
     """Measure in a run's folder that is held for writing; whatever happens, say how to go on."""
     from webdyno.run.session import is_finished, measure_run, rounds_are_over
 
@@ -303,7 +303,7 @@ def _measure_in(
             with caller.progress(folder.head) as progress:
                 measure_run(folder, progress, more_s, rounds, backend)
         except KeyboardInterrupt:
-            return Measured(folder, "interrupted")
+            return MeasuredRun(folder, "interrupted")
         except OperationError as error:
             raise OperationError(f"{error}\n{what_is_kept(folder)}") from error
-        return Measured(folder, "finished" if is_over(folder.data()) else "died")
+        return MeasuredRun(folder, "finished" if is_over(folder.data()) else "died")

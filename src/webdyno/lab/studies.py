@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webdyno.definitions import Catalogue
 from webdyno.definitions.catalogue import levels_first
 from webdyno.lab.caller import Caller
-from webdyno.lab.measure import Measured, measure_anew, measure_on
+from webdyno.lab.measure import MeasuredRun, measure_anew, measure_on
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Level
 from webdyno.model.format import count, duration
@@ -74,7 +74,7 @@ class Repetition:
     ends: float
     """When the time is used up, by the monotonic clock."""
     caller: Caller
-    show: Callable[[Measured], object]
+    show: Callable[[MeasuredRun], object]
     """Is given each run as it was measured."""
     failures: dict[str, str] = field(default_factory=dict)
     """By experiment: why it failed."""
@@ -129,7 +129,7 @@ class Repetition:
             rows.append(row)
         return rows
 
-    def _went_on(self, name: str, measuring: Callable[[], Measured]) -> bool:
+    def _went_on(self, name: str, measuring: Callable[[], MeasuredRun]) -> bool:
         """Measure, and put on record what fails; False when somebody interrupted it."""
         try:
             measured = measuring()
@@ -142,7 +142,7 @@ class Repetition:
             return True
         return not measured.interrupted
 
-    def _measure(self, plan: Plan, share_s: float) -> Measured:
+    def _measure(self, plan: Plan, share_s: float) -> MeasuredRun:
         """Run an experiment at as many points as fit into its share of the time, or go on with it.
 
         Each gets the rounds of its plan, all others wait until it is known which claims want more.

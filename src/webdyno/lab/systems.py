@@ -29,7 +29,7 @@ USUAL_OBJECTIVES = ("p99<50ms",)
 TIME = ("measure", "budget_s")
 
 
-class Arranged(NamedTuple):
+class Arrangement(NamedTuple):
     """An experiment that can be measured."""
 
     name: str
@@ -169,7 +169,7 @@ def arranged(
     caller: Caller,
     more: CommandLine = NOTHING_MORE,
     names: Sequence[str] = (),
-) -> Arranged:
+) -> Arrangement:
     """Make the experiment of some systems, the baseline first.
 
     `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
@@ -202,7 +202,7 @@ def arranged(
     source = ProjectSource(spoken, project) if project else spoken
     draft = Draft.of(source, asked.overrides)
     experiment, catalogue = checked_with_own(draft, catalogue, Path.cwd(), caller)
-    return Arranged(_run_name(names, served), experiment, catalogue)
+    return Arrangement(_run_name(names, served), experiment, catalogue)
 
 
 def _refuse_twins(names: Sequence[str], systems: Sequence[NamedSystem]) -> None:

@@ -30,7 +30,7 @@ MAY_SAY = {
 """What an answer supports. A gate's other answers read like the verdicts of that name."""
 
 
-class Warned(BaseModel):
+class AnswerWarning(BaseModel):
     """What is wrong with a measurement, and what to do."""
 
     what: str
@@ -53,7 +53,7 @@ class Answer(BaseModel):
     """What was measured, and what the answer says nothing about."""
     rows: list[dict[str, Any]] = Field(default_factory=list)
     """Each metric's ratio to the baseline with its interval, or a gate's claims, or values."""
-    warnings: list[Warned] = Field(default_factory=list)
+    warnings: list[AnswerWarning] = Field(default_factory=list)
     text: str = ""
     """What a terminal shows of it."""
     run: str = ""
@@ -73,7 +73,7 @@ def answer_of(result: Result) -> Answer:
         may_say=_may_say(answer),
         not_tested=result.scope,
         rows=(gate.claims() if gate else result.ratios()) or result.values(),
-        warnings=[Warned(what=warning.what, fix=warning.fix) for warning in result.warnings],
+        warnings=[AnswerWarning(what=warning.what, fix=warning.fix) for warning in result.warnings],
         text=result.text(),
         run=str(result.path),
         report=str(page) if page.is_file() else "",

@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     data: bytes
 
 
-class Ended(NamedTuple):
+class AgentExit(NamedTuple):
     """How the run there ended."""
 
     code: int

@@ -41,7 +41,7 @@ COMMANDS_FOR = {
 """By what people want, each with what it does: what the list of commands shows, which imports none
 of them."""
 COMMANDS = tuple(name for names in COMMANDS_FOR.values() for name in names)
-TOLD = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
+COMMAND_IN_TEXT = re.compile(rf"(?<![\w./-]){NAME}(?= (?:{'|'.join(COMMANDS)})\b)")
 """Where a text tells one of webdyno's commands."""
 
 
@@ -56,7 +56,7 @@ def as_called(text: str) -> str:
     For what is printed; what is stored says `webdyno`, wherever it will be read.
     """
     called = shlex.quote(called_as())
-    return TOLD.sub(lambda _: called, text)
+    return COMMAND_IN_TEXT.sub(lambda _: called, text)
 
 
 def called_as() -> str:

@@ -66,7 +66,7 @@ class Outcome(StrEnum):
     """A figure of another machine, beside ours."""
 
 
-class Told(Model):
+class GeneratorAnswer(Model):
     """What one load generator's points say of a claim."""
 
     generator: GeneratorName
@@ -81,7 +81,7 @@ class ClaimRow(Model):
 
     study: str
     claim: Claim
-    told: list[Told]
+    told: list[GeneratorAnswer]
     """By webdyno's own generator first, then as published."""
     why: str = ""
     """Why nothing is told."""

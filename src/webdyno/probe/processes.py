@@ -169,7 +169,7 @@ NOTHING = ProcessReading(0, 0, 0, 0, 0, (0, 0), 0, 0)
 """A process that hadn't started yet."""
 
 
-class _Scheduled(NamedTuple):
+class _SchedulerCounts(NamedTuple):
     """Counts of the kernel's scheduler, of a thread or summed over several."""
 
     voluntary: int
@@ -177,26 +177,30 @@ class _Scheduled(NamedTuple):
     waited_for_cpu_ns: int
 
 
-def _of_thread(folder: str, status: bytes) -> _Scheduled:
+def _of_thread(folder: str, status: bytes) -> _SchedulerCounts:
     """Read a thread, or the first one of a process."""
     try:
         waited_ns = int(read_quickly(f"{folder}/schedstat").split()[1])
     except (OSError, IndexError):  # a kernel without these counts has no such file, or an empty one
         waited_ns = 0
-    return _Scheduled(
+    return _SchedulerCounts(
         number_after(b"\nvoluntary_ctxt_switches:", status),
         number_after(b"\nnonvoluntary_ctxt_switches:", status),
         waited_ns,
     )
 
 
-def _of_all_threads(folder: str) -> _Scheduled:
+def _of_all_threads(folder: str) -> _SchedulerCounts:
     """Sum over a process's living threads."""
     found = []
     for thread in os.scandir(f"{folder}/task"):
         with suppress(OSError):
             found.append(_of_thread(thread.path, read_quickly(f"{thread.path}/status")))
-    return _Scheduled(*map(sum, zip(*found, strict=True))) if found else _Scheduled(0, 0, 0)
+    return (
+        _SchedulerCounts(*map(sum, zip(*found, strict=True)))
+        if found
+        else _SchedulerCounts(0, 0, 0)
+    )
 
 
 def _disk_bytes(folder: str) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from webdyno.model.format import (
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.model.run import PAGE_FILE, RunHead
-from webdyno.model.study import Claim, ClaimRow, Outcome, Publication, Told
+from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome, Publication
 from webdyno.report import document as doc
 from webdyno.report.conditions import machine_facts, when
 from webdyno.report.markdown import table_lines
@@ -116,7 +116,7 @@ def _words(row: ClaimRow) -> ClaimWords:
     )
 
 
-def _measured(claim: Claim, told: Told | None) -> Iterator[str]:
+def _measured(claim: Claim, told: GeneratorAnswer | None) -> Iterator[str]:
     if told is None:
         yield MISSING
         return

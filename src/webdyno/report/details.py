@@ -40,7 +40,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _VariantSlots:
     """A variant's measured slots that have readings."""
 
     slots: Sequence[SlotRecord]
@@ -62,7 +62,7 @@ class _Seen:
         return self.each(lambda seen: sum(count(use) or 0 for use in seen.services.values()))
 
 
-Tell = Callable[[_Seen], float | None]
+Tell = Callable[[_VariantSlots], float | None]
 
 PER_REQUEST: tuple[tuple[str, Tell], ...] = (
     ("CPU time in programs, µs", lambda seen: 1e6 * seen.of_services(lambda use: use.cpu_user_s)),
@@ -160,7 +160,7 @@ def _calls(slots: Sequence[SlotRecord]) -> defaultdict[str, float]:
     return per_response
 
 
-def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _Seen]) -> Iterable[Cost]:
+def _known(wanted: Iterable[tuple[str, Tell]], seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
     for what, tell in wanted:
         figures = {variant: tell(value) for variant, value in seen.items()}
         if any(figures.values()):
@@ -187,14 +187,14 @@ def _percent(share: float | None) -> str:
     return _figure(None if share is None else 100 * share)
 
 
-def _seen(slots: Sequence[SlotRecord]) -> _Seen:
-    return _Seen(
+def _seen(slots: Sequence[SlotRecord]) -> _VariantSlots:
+    return _VariantSlots(
         [slot for slot in slots if slot.readings],
         [slot.readings for slot in slots if slot.readings],
     )
 
 
-def _by_service(seen: dict[str, _Seen]) -> Iterable[Cost]:
+def _by_service(seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
     """Split the CPU time where a variant has several services."""
     roles = dict.fromkeys(
         role for slot in seen.values() for use in slot.readings[:1] for role in use.services
@@ -216,21 +216,21 @@ def _cpu_us(readings: Readings, role: str) -> float:
     return 1e6 * (use.cpu_user_s + use.cpu_sys_s) if use else 0.0
 
 
-def _largest(it: _Seen, state: Callable[[ServiceUse], float]) -> float:
+def _largest(it: _VariantSlots, state: Callable[[ServiceUse], float]) -> float:
     return max(sum(map(state, use.services.values())) for use in it.readings)
 
 
-def _share(it: _Seen, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
+def _share(it: _VariantSlots, cpus: Callable[[Readings], CpuUse], kind: str) -> float:
     total_s = sum(cpus(use).total_s for use in it.readings)
     return 100 * sum(getattr(cpus(use), kind) for use in it.readings) / total_s if total_s else 0.0
 
 
-def _stolen(it: _Seen) -> float:
+def _stolen(it: _VariantSlots) -> float:
     sides: list[Callable[[Readings], CpuUse]] = [lambda r: r.host.servers, lambda r: r.host.client]
     return fmean(_share(it, side, "steal_s") for side in sides)
 
 
-def _pressure(it: _Seen, waited_s: Callable[[PressureUse], float]) -> float | None:
+def _pressure(it: _VariantSlots, waited_s: Callable[[PressureUse], float]) -> float | None:
     told = [(use.host.pressure, use.host.took_s) for use in it.readings if use.host.pressure]
     took_s = sum(seconds for _, seconds in told)
     return 100 * sum(waited_s(pressure) for pressure, _ in told) / took_s if took_s else None

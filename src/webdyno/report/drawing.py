@@ -168,7 +168,7 @@ def values(rows: Rows) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-TOLD = alt.Description("told:N")
+TOOLTIP = alt.Description("told:N")
 """What a mark says when it is pointed at."""
 
 

@@ -18,7 +18,7 @@ from webdyno.model.judgement import Metric
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     GROUPED,
-    TOLD,
+    TOOLTIP,
     Layers,
     Rows,
     css_variable,
@@ -275,7 +275,7 @@ def _along(variants: Sequence[str], rows: Rows, axis: Axis, upright: _Upright) -
             line.encode(y=upright.encode("value"), strokeDash=dash),
         ]
     points = base.mark_point(filled=True, size=75, opacity=1)
-    layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOLD))
+    layers.append(points.encode(y=upright.encode("value"), shape=shape, description=TOOLTIP))
     return alt.layer(*layers)
 
 

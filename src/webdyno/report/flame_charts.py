@@ -19,7 +19,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_given
 from webdyno.model.run import read_stacks, stacks_file
 from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import TOLD, WIDTH_PX, css_variable, drawn, values
+from webdyno.report.drawing import TOOLTIP, WIDTH_PX, css_variable, drawn, values
 from webdyno.report.view import PointView
 
 CALL_PX, LETTER_PX = 17, 6.6
@@ -71,7 +71,7 @@ def flame_figure(run: Path, point: PointView) -> Figure | None:
             number,
             variant,
             spent_us(stacks[variant], whole_us[variant]),
-            _Compared(by_name[variant], by_name.get(against[variant], {})),
+            _TimesOfBoth(by_name[variant], by_name.get(against[variant], {})),
             widest_us,
         )
         for number, variant in enumerate(stacks)
@@ -119,7 +119,7 @@ def spent_by_name_us(stacks: Mapping[str, int], whole_us: float) -> dict[str, fl
     return {name: count / samples * whole_us for name, count in found.items()}
 
 
-class _Compared(NamedTuple):
+class _TimesOfBoth(NamedTuple):
     """The times per request by name: here, and in the variant that it is compared with."""
 
     here: Mapping[str, float]
@@ -142,7 +142,7 @@ def _panel(
     number: int,
     variant: str,
     spent: Mapping[Call, float],
-    by_name: _Compared,
+    by_name: _TimesOfBoth,
     widest_us: float,
 ) -> Panel:
     placed = list(boxes(spent, NARROWEST * widest_us))
@@ -161,7 +161,7 @@ def _panel(
                 domain=list(COLOURS), range=list(COLOURS.values())
             ),
             fillOpacity=alt.value(0.35),
-            description=TOLD,
+            description=TOOLTIP,
         ),
         base.mark_text(align="left", baseline="middle", dx=3, dy=-CALL_PX / 2, fontSize=11).encode(
             x=x, text="label:N"
@@ -176,7 +176,7 @@ def _panel(
     )
 
 
-def _row(box: Box, by_name: _Compared, widest_us: float) -> dict[str, object]:
+def _row(box: Box, by_name: _TimesOfBoth, widest_us: float) -> dict[str, object]:
     name, row = box.call[-1], len(box.call) - 1
     here_us, there_us = by_name.here[name], by_name.there.get(name, 0.0)
     us, here, there = (text.significant(time_us, 3) for time_us in (box.us, here_us, there_us))

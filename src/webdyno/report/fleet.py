@@ -33,7 +33,7 @@ HOW_TO_READ = (
 )
 MOST_EXCLUDED = 5
 """Of many machines so many are named of those that were excluded."""
-APART = 20
+MOST_SHOWN = 20
 """Of so many machines each is shown."""
 AT_EACH_END = 5
 NAMED = 4
@@ -54,7 +54,7 @@ def fleet_document(head: RunHead, fleet: FleetJudgement) -> doc.Document:
 
 def fleet_page(head: RunHead, fleet: FleetJudgement, reports: Mapping[str, str], again: str) -> str:
     """Give the page; `reports` are the addresses of the machines' own, by machine."""
-    many = len(fleet.machines) > APART
+    many = len(fleet.machines) > MOST_SHOWN
 
     def compared(found: AcrossMachines, name: str) -> doc.Section:
         figure = _figure(name, found)
@@ -184,14 +184,14 @@ class Shown:
 
 def shown_machines(replicates: Sequence[Replicate]) -> list[Shown]:
     """Give what is shown of a fleet, by ratio where there are too many to show each."""
-    if len(replicates) <= APART:
+    if len(replicates) <= MOST_SHOWN:
         return [_apart(replicate) for replicate in replicates]
     told = sorted(
         (replicate for replicate in replicates if replicate.ratio),
         key=lambda replicate: replicate.ratio.estimate if replicate.ratio else 0.0,
     )
     shown = [_apart(replicate) for replicate in told]
-    if len(told) > APART:
+    if len(told) > MOST_SHOWN:
         shown = [*shown[:AT_EACH_END], _half_of(shown), *shown[-AT_EACH_END:]]
     without = [replicate for replicate in replicates if not replicate.ratio]
     verdicts = {replicate.verdict for replicate in without}

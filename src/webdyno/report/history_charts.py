@@ -9,7 +9,7 @@ from webdyno.model.history import Curve, PastGate, Plateau
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.report.document import Figure, Panel
-from webdyno.report.drawing import TOLD, Layers, Rows, css_variable, panel, values
+from webdyno.report.drawing import TOOLTIP, Layers, Rows, css_variable, panel, values
 from webdyno.report.ratio_charts import FACTOR, TONES
 from webdyno.report.words import metric_label
 
@@ -137,6 +137,6 @@ def _chart(gates: Rows, levels: Rows, moves: Rows) -> Layers:
             x=across("start"), x2="end:Q", y=up("level"), color=color
         ),
         dots.mark_point(filled=True, size=46, opacity=1, color=soft).encode(
-            x=across("gate"), y=up("ratio"), description=TOLD
+            x=across("gate"), y=up("ratio"), description=TOOLTIP
         ),
     )

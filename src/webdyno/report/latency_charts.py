@@ -16,7 +16,7 @@ from webdyno.model.records import SlotRecord
 from webdyno.report.document import Figure
 from webdyno.report.drawing import (
     GROUPED,
-    TOLD,
+    TOOLTIP,
     Layers,
     Rows,
     css_variable,
@@ -61,7 +61,7 @@ def latency_figure(point: PointView) -> Figure | None:
     named = base.transform_filter("isValid(datum.told)").mark_point(filled=True, size=60, opacity=1)
     chart = alt.layer(
         base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
-        named.encode(shape=shape, description=TOLD),
+        named.encode(shape=shape, description=TOOLTIP),
     )
     medians = [row["told"] for row in rows if row["beyond"] == 0.5]
     closed = point.data.experiment.load.loop == "closed"
@@ -190,7 +190,7 @@ def _capacity_chart(
         capacities.mark_rect(opacity=0.2, aria=False).encode(
             x=alt.X("low:Q"), x2="high:Q", fill=color
         ),
-        capacities.mark_rule(strokeWidth=2).encode(x="middle:Q", description=TOLD),
+        capacities.mark_rule(strokeWidth=2).encode(x="middle:Q", description=TOOLTIP),
         limit.mark_rule(strokeDash=[6, 4], color=css_variable("ink-soft")).encode(y="value:Q"),
         alt.Chart(values(rows))
         .mark_point(filled=True, size=40, opacity=0.8)
@@ -201,7 +201,7 @@ def _capacity_chart(
             y=_axis_of(objective),
             color=color,
             shape=shape,
-            description=TOLD,
+            description=TOOLTIP,
         ),
     )
 

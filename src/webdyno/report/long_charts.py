@@ -14,7 +14,7 @@ from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
     CROSS,
     GROUPED,
-    TOLD,
+    TOOLTIP,
     Layers,
     Rows,
     css_variable,
@@ -53,7 +53,7 @@ def tuning_figure(point: PointView) -> Figure | None:
     )
     chart = alt.layer(
         base.mark_line(interpolate="step-after", strokeWidth=2, aria=False).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=46, opacity=1).encode(shape=shape, description=TOLD),
+        base.mark_point(filled=True, size=46, opacity=1).encode(shape=shape, description=TOOLTIP),
     )
     return Figure(
         name="tuning",
@@ -169,7 +169,7 @@ def _course_chart(rows: Rows, breaks: Rows, axis: str, variants: Sequence[str]) 
             y=alt.Y("low:Q", title=axis), y2="high:Q"
         ),
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash, detail="line:N"),
-        base.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, description=TOLD),
+        base.mark_point(filled=True, size=50, opacity=1).encode(shape=shape, description=TOOLTIP),
         base.transform_filter("datum.stalled")
         .mark_point(shape=CROSS, size=STALL_SIZE, strokeWidth=2.5, aria=False)
         .encode(color=alt.value(css_variable("broken"))),

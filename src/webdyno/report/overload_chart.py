@@ -7,7 +7,7 @@ import altair as alt
 from webdyno.model import format as text
 from webdyno.model.explain import Overload
 from webdyno.report.document import Figure
-from webdyno.report.drawing import GROUPED, TOLD, Rows, panel, values, variant_encodings
+from webdyno.report.drawing import GROUPED, TOOLTIP, Rows, panel, values, variant_encodings
 from webdyno.report.view import PointView
 
 
@@ -26,7 +26,7 @@ def overload_figure(point: PointView) -> Figure | None:
     )
     chart = alt.layer(
         base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOLD),
+        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOOLTIP),
     )
     said = "; ".join(str(row["told"]) for row in rows if row["offered"] > 100)
     return Figure(

@@ -15,7 +15,7 @@ from webdyno.report.document import Figure
 from webdyno.report.drawing import (
     CROSS,
     GROUPED,
-    TOLD,
+    TOOLTIP,
     Rows,
     css_variable,
     panel,
@@ -54,7 +54,7 @@ def slots_figure(point: PointView) -> Figure | None:
         y=alt.Y("throughput:Q", title="Throughput, req/s")
         .scale(zero=False, nice=True, padding=8)
         .axis(labelExpr=GROUPED, tickCount=6),
-        description=TOLD,
+        description=TOOLTIP,
     )
     rounds = (
         alt.Chart(values(_round_spans(point.data)))
@@ -184,7 +184,7 @@ def cpu_figure(point: PointView) -> Figure | None:
     )
     chart = alt.layer(
         base.mark_line(strokeWidth=1.5, aria=False).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOLD),
+        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOOLTIP),
     )
     about = "Server CPU per request by round for each variant."
     return Figure(

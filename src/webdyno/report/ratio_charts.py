@@ -14,7 +14,7 @@ from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Verdict
 from webdyno.report.document import Figure, Panel
 from webdyno.report.drawing import (
-    TOLD,
+    TOOLTIP,
     Layers,
     Rows,
     css_variable,
@@ -143,7 +143,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
         .encode(x=across("one")),
         alt.Chart(values(_rounds(rows)))
         .mark_point(filled=True, size=26, opacity=0.6)
-        .encode(x=across("ratio"), y=down("rounds_px"), color=color, description=TOLD),
+        .encode(x=across("ratio"), y=down("rounds_px"), color=color, description=TOOLTIP),
         shown.mark_rule(strokeWidth=1, aria=False).encode(
             x=across("decisive_low"), x2="decisive_high:Q", y=down("bar_px")
         ),
@@ -151,7 +151,7 @@ def _chart(rows: Rows, against: str, height_px: int) -> Layers:
             x=across("low"), x2="high:Q", y=down("bar_px")
         ),
         shown.mark_point(filled=True, size=90, opacity=1).encode(
-            x=across("ratio"), y=down("bar_px"), description=TOLD
+            x=across("ratio"), y=down("bar_px"), description=TOOLTIP
         ),
         base.mark_text(align="left", aria=False, limit=alt.ExprRef(f"width - {RESULT_PX}")).encode(
             x=alt.value(0), y=down("label_px"), text="label:N"

@@ -77,7 +77,7 @@ class Agent(ServersHost, ClientsHost):
         self.work_for(variants, testbeds)
         self._stacks: dict[str, RunningStack] = {}
         self._generators: dict[VariantTestbed, Generator] = {}
-        self._slot: _Watched | None = None
+        self._slot: _SlotWatch | None = None
         self._sampler: Sampler | None = None
         self._sampled: list[tuple[float, float]] = []
 
@@ -154,7 +154,7 @@ class Agent(ServersHost, ClientsHost):
         generator = self._generators.get(testbed)
         pid = generator.pid if generator else None
         probe = SlotProbe(variant, self._stacks, testbed.testbed, pid)
-        self._slot = _Watched(probe, tracing, testbed.testbed, self._stacks[variant], pid)
+        self._slot = _SlotWatch(probe, tracing, testbed.testbed, self._stacks[variant], pid)
 
     def slot_ends(self) -> SlotUsage:
         slot, self._slot = self._slot, None
@@ -223,7 +223,7 @@ class Agent(ServersHost, ClientsHost):
         return sum(server_cpu(stack).cpu_s for stack in self._stacks.values())
 
 
-class _Watched:
+class _SlotWatch:
     """A slot while it goes on: everything that is read at its edges."""
 
     def __init__(

@@ -20,7 +20,7 @@ from webdyno.model.records import Response
 from webdyno.model.request import JSON_TOP, accepted_encodings, header, steps
 from webdyno.run.planned import PlannedRequest
 from webdyno.stack.sockets import NewSocket
-from webdyno.stack.speaking import Conversation, NoResponse, Said
+from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 
 SHOWN_BYTES = 500
 """How much of a body is kept as text: enough to recognise an error page."""
@@ -89,7 +89,7 @@ def unanswered(asked: PlannedRequest) -> Response:
 
 def described(
     told: Response,
-    said: Said,
+    said: ServerResponse,
     asked: PlannedRequest,
     ignored: Sequence[str],
     headers: Mapping[str, str],

@@ -17,7 +17,7 @@ from webdyno.model.records import Response
 from webdyno.model.text import HIDDEN
 from webdyno.run.planned import PlannedRequest, PlannedUsers
 from webdyno.run.preflight import Undecodable, described, unanswered
-from webdyno.stack.speaking import Said
+from webdyno.stack.speaking import ServerResponse
 
 LONGEST_S = 600.0
 SHORTEST_HIDDEN = 4
@@ -96,7 +96,7 @@ def _response(
         for name, value in pairs
         if name
     ]
-    whole = Said(
+    whole = ServerResponse(
         said.status, lines[0].partition(" ")[0] or FIRST, headers, said.body, len(said.head)
     )
     try:

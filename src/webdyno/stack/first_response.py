@@ -14,7 +14,7 @@ from webdyno.stack.ready import (
     why_silent,
 )
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import Untrusted
+from webdyno.stack.speaking import UntrustedServer
 
 CLOSED = (
     "what is measured has to be on this port, under this protocol; servers end connections so for "
@@ -58,7 +58,7 @@ def first_response(
     where = f"{url}{request.path}"
     try:
         answered = wait_for_response(server, request)
-    except Untrusted as untrusted:
+    except UntrustedServer as untrusted:
         raise front.died(f"isn't asked for {where}: {untrusted}; {ANY_CERTIFICATE}") from None
     unsure = answered is None or answered.status in {None, BAD_REQUEST}
     if own and unsure and (spoken := _spoken_instead(front, request, testbed)):

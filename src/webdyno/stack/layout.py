@@ -22,7 +22,7 @@ from webdyno.stack.commands import PLAIN_ENVIRONMENT
 from webdyno.stack.needs import found, needs_of
 from webdyno.stack.programs import folder_of_program
 from webdyno.stack.ready import Address
-from webdyno.stack.render import Filled, Job, fill_in, service_job, without_empty
+from webdyno.stack.render import Job, RenderedJob, fill_in, service_job, without_empty
 from webdyno.stack.service import RunningService
 from webdyno.stack.service_graph import Role
 from webdyno.stack.sockets import HOST, free_port, own_network_host
@@ -250,7 +250,7 @@ def _asked_host(role: Role) -> str:
     return (own.host or own.called or "") if own else ""
 
 
-def filled_variables(role: Role, filled: Filled) -> dict[str, str]:
+def filled_variables(role: Role, filled: RenderedJob) -> dict[str, str]:
     """Give a service's variables; those of a user's own program may name secrets of his."""
     variables: dict[str, str] = filled.texts["environment"]
     own = role.service.own
@@ -269,7 +269,7 @@ def _is_program(service: Service) -> bool:
     return service.build is not None or service.own is not None
 
 
-def _known_by(roles: Sequence[Role], filled: Sequence[Filled], site: Site) -> dict[str, str]:
+def _known_by(roles: Sequence[Role], filled: Sequence[RenderedJob], site: Site) -> dict[str, str]:
     """Give the variables by which programs find the site's data services: `DATABASE_URL`."""
     return {
         name: text
@@ -312,7 +312,7 @@ def _view(
 
 
 def _write_files(
-    role: Role, filled: Filled, home: Path, deployment: Deployment, user: ServerUser | None
+    role: Role, filled: RenderedJob, home: Path, deployment: Deployment, user: ServerUser | None
 ) -> None:
     """Fill a service's folder, which is then given to whom it runs as, and keep a copy of it."""
     make_private(home)

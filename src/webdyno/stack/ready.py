@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from webdyno.model.service import BAD_REQUEST
 from webdyno.stack.sockets import NewSocket, tcp
-from webdyno.stack.speaking import Conversation, NoResponse, Said, Untrusted
+from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse, UntrustedServer
 
 POLL_S = 0.005
 START_WITHIN_S = 20.0
@@ -132,7 +132,7 @@ def wait_for_response(server: Starting, request: FirstRequest) -> FirstResponse 
     A server that gives the same wrong response for a second, or ends each connection without one,
     has started too: what is wrong with the response is for others to say. Not so where the request
     is patient. One that listens at another address isn't waited for any longer, nor one whose
-    answer doesn't end. Raise Untrusted for a certificate that isn't valid.
+    answer doesn't end. Raise UntrustedServer for a certificate that isn't valid.
     """
     deadline = time.monotonic() + (server.within_s or START_WITHIN_S)
     given_up_at = deadline if server.within_s else deadline - LAST_QUESTIONS_S
@@ -260,7 +260,7 @@ def _ask(
             return None
     try:
         said = _said(address, request, new_socket, within_s)
-    except Untrusted:
+    except UntrustedServer:
         raise
     except NoResponse as none:
         told = none.refused or none.unfinished
@@ -268,7 +268,9 @@ def _ask(
     return _Response(time.monotonic(), said.status, said.body)
 
 
-def _said(address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float) -> Said:
+def _said(
+    address: Address, request: FirstRequest, new_socket: NewSocket, within_s: float
+) -> ServerResponse:
     checks = request.checks_certificate
     with Conversation(
         address.netloc, address.protocol, within_s, new_socket, checks

@@ -70,7 +70,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Filled:
+class RenderedJob:
     """The rendered templates of a job."""
 
     texts: Mapping[str, Any]
@@ -114,7 +114,7 @@ def service_job(service: Service, context: Context) -> Job:
     )
 
 
-def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
+def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[RenderedJob]:
     """Fill in templates as the servers' user.
 
     Raise UserError that names the file, and the line where that is known, of a template that fails
@@ -142,7 +142,7 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[Filled]:
         raise UserError(f"{at}: this template takes too much time or memory; make it simpler")
     for job, available in zip(jobs, sources, strict=True):
         _Filler(job, available).compile_all()
-    return [Filled(texts=texts, files=files) for texts, files in last["filled"]]
+    return [RenderedJob(texts=texts, files=files) for texts, files in last["filled"]]
 
 
 def _sources(job: Job) -> Sources:
@@ -201,7 +201,7 @@ def _confine(user: ServerUser | None) -> None:
     end_with_parent(signal.SIGKILL, parent)
 
 
-class _Compiled(BytecodeCache):
+class _TemplateCache(BytecodeCache):
     """Templates that were compiled once: that is most of the work, and done again in each round.
 
     webdyno itself compiles, and does not fill in, what a child has come to the end of; the next
@@ -218,7 +218,7 @@ class _Compiled(BytecodeCache):
         self._known[bucket.key, bucket.checksum] = bucket.code
 
 
-_compiled = _Compiled()
+_compiled = _TemplateCache()
 
 
 class _Filler:

@@ -17,7 +17,7 @@ from webdyno.model.format import indented
 from webdyno.stack.commands import WITHIN_S, CommandError, run_checked
 from webdyno.stack.log import hint, other_port_in_use, refused, shown_lines
 from webdyno.stack.ready import START_WITHIN_S, Address, wait_for_listener
-from webdyno.stack.render import Filled, without_empty
+from webdyno.stack.render import RenderedJob, without_empty
 from webdyno.stack.service_graph import Role
 from webdyno.stack.versions import told_version
 
@@ -78,7 +78,7 @@ class RunningService:
     home: Path
     """Where its live files are."""
     log: Path
-    filled: Filled
+    filled: RenderedJob
     environment: Mapping[str, str]
     testbed: Testbed
     workspace: Workspace

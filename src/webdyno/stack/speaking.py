@@ -57,12 +57,12 @@ class NoResponse(Exception):  # noqa: N818 (it becomes a line of the pre-flight 
         self.unfinished = unfinished
 
 
-class Untrusted(NoResponse):
+class UntrustedServer(NoResponse):
     """The server's certificate isn't valid, so that nothing was said to it."""
 
 
 @dataclass(frozen=True)
-class Said:
+class ServerResponse:
     """A response."""
 
     status: int
@@ -107,8 +107,8 @@ class Conversation:
 
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Said:
-        """Send a request and wait for the response; raise NoResponse, Untrusted among them.
+    ) -> ServerResponse:
+        """Send a request and wait for the response; raise NoResponse, UntrustedServer among them.
 
         Of informational responses (1xx) none is the answer, however many come before it.
         """
@@ -123,7 +123,7 @@ class Conversation:
         except ssl.SSLCertVerificationError as error:
             self.close()
             why = f"its certificate isn't valid: {error.verify_message}"
-            raise Untrusted(why, connected=True) from None
+            raise UntrustedServer(why, connected=True) from None
         except (OSError, http.client.HTTPException, ProtocolError, TooMuch, ValueError) as error:
             so_far = self._wire.so_far if self._wire and isinstance(error, TooMuch) else ""
             self.close()
@@ -183,7 +183,7 @@ class Conversation:
 
     def _ask_1(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Said:
+    ) -> ServerResponse:
         wire = self._wire or self._open()
         wire.begins()
         # http.client would add "Accept-Encoding: identity", which no load generator sends.
@@ -208,11 +208,11 @@ class Conversation:
         if response.will_close:
             self.close()
         head = [f"{version} {response.status} {response.reason}"]
-        return Said(response.status, version, got, came, _head_bytes(head, got))
+        return ServerResponse(response.status, version, got, came, _head_bytes(head, got))
 
     def _ask_2(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
-    ) -> Said:
+    ) -> ServerResponse:
         """Ask over a connection of its own, as its only stream."""
         try:
             return _Stream(self._open()).ask(
@@ -272,7 +272,7 @@ class _Stream:
         self._body = io.BytesIO()
         self._ended = False
 
-    def ask(self, head: list[tuple[str, str]], body: bytes | None) -> Said:
+    def ask(self, head: list[tuple[str, str]], body: bytes | None) -> ServerResponse:
         self._http2.initiate_connection()
         self._http2.send_headers(ONE_STREAM, head, end_stream=body is None)
         left = body
@@ -288,7 +288,7 @@ class _Stream:
         headers = [(name, value) for name, value in self._headers if not name.startswith(":")]
         status = int(fields.get(":status", "0"))
         length = _head_bytes([f":status: {status}"], headers)
-        return Said(status, "HTTP/2", headers, self._body.getvalue(), length)
+        return ServerResponse(status, "HTTP/2", headers, self._body.getvalue(), length)
 
     def _send(self, left: bytes) -> bytes | None:
         """Send what the server takes now; give the rest, None at the end."""

@@ -18,7 +18,7 @@ from webdyno.model.measure import Measure
 from webdyno.model.metrics import CPU_TIME, THROUGHPUT
 from webdyno.model.point import Point, PointJudgement
 from webdyno.model.records import RoundRecord
-from webdyno.model.study import Claim, ClaimRow, Outcome, Told
+from webdyno.model.study import Claim, ClaimRow, GeneratorAnswer, Outcome
 
 JUDGED_BY_CPU = "both were client-limited, so by what the servers' CPU per request allows"
 Known = Mapping[tuple[str, str], Comparison]
@@ -60,7 +60,9 @@ def _matches(claim: Claim, point: Point) -> bool:
     return all(point.levels.get(factor) == level for factor, level in claim.at.items())
 
 
-def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
+def _told(
+    generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
+) -> GeneratorAnswer:
     if not judged:
         why = "no finished round at its levels; a longer --time or --full measures there"
         return _not_judged(generator, why)
@@ -72,7 +74,7 @@ def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgemen
     outcomes = [(comparison, outcome_at(claim, comparison)) for comparison in found]
     outcome = _together(outcome for _, outcome in outcomes)
     cause = [comparison for comparison, each in outcomes if each is outcome]
-    return Told(
+    return GeneratorAnswer(
         generator=generator,
         outcome=outcome,
         found=[comparison.ratio for comparison in found if comparison.ratio],
@@ -80,11 +82,13 @@ def _told(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgemen
     )
 
 
-def _not_judged(generator: GeneratorName, why: str) -> Told:
-    return Told(generator=generator, outcome=Outcome.NOT_JUDGED, found=[], why=why)
+def _not_judged(generator: GeneratorName, why: str) -> GeneratorAnswer:
+    return GeneratorAnswer(generator=generator, outcome=Outcome.NOT_JUDGED, found=[], why=why)
 
 
-def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]) -> Told:
+def _figures(
+    generator: GeneratorName, claim: Claim, judged: Sequence[PointJudgement]
+) -> GeneratorAnswer:
     """Give the variants' own values, but for those that a validity rule invalidates."""
     found, invalidated, limited = [], [], list[str]()
     for judgement in (at.judgement for at in judged):
@@ -106,7 +110,7 @@ def _figures(generator: GeneratorName, claim: Claim, judged: Sequence[PointJudge
     if found:
         why = "a figure of another machine; no ratio on one machine can answer it"
         why += _limits(limited)
-        return Told(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
+        return GeneratorAnswer(generator=generator, outcome=Outcome.SHOWN, found=found, why=why)
     return _not_judged(
         generator, invalidated[0] if invalidated else f"{generator} doesn't report {claim.metric}"
     )

@@ -33,7 +33,7 @@ class RunRow:
     state: State
 
 
-class Listed(NamedTuple):
+class RunList(NamedTuple):
     """The runs of a folder."""
 
     rows: list[RunRow]
@@ -48,7 +48,7 @@ class Runs:
         """Look there."""
         self.root = root.resolve()
 
-    def list(self) -> Listed:
+    def list(self) -> RunList:
         """List the runs, the newest first, and why others can't be shown."""
         found, unread = [], []
         for path in self._paths():
@@ -56,7 +56,7 @@ class Runs:
                 found.append(self._row(path))
             except UserError as why:
                 unread.append(str(why))
-        return Listed(sorted(found, key=lambda run: run.started_at, reverse=True), sorted(unread))
+        return RunList(sorted(found, key=lambda run: run.started_at, reverse=True), sorted(unread))
 
     def _row(self, path: Path) -> RunRow:
         name = str(path.relative_to(self.root))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, Pipelined
+from webdyno.audit.prose import ClientCpu, CountedLoop, PageCache, PipelineDepth
 from webdyno.audit.reader import AuditedText
 from webdyno.audit.rules import AuditRule, Violation, numeral
 from webdyno.readers.output import Command, Output
@@ -185,7 +185,7 @@ def _pipelining_commands(document: AuditedText) -> Iterator[Violation]:
         if (command.pipelining or 1) > 1 and command.tool != "redis-benchmark":
             what = f"the command asks for pipelining (`{command.pipelined_by}`)"
             yield Violation(command.line, what, tool=command.tool)
-    for setting in document.of(Pipelined):
+    for setting in document.of(PipelineDepth):
         what = f"{numeral(setting.depth)} requests were sent at once over each connection"
         yield Violation(setting.line, what)
 

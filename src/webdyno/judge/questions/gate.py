@@ -67,7 +67,7 @@ ANSWERS = 2 * exceeded_by_largest(0.99)
 TELLING_ROUNDS, TELLING_S = 3, 25.0
 """After so many rounds at an endpoint, or two and so long a time, the noise is known well enough to
 say what can't be told in the time given."""
-ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
+FAILS_ELSEWHERE = "the gate fails at another endpoint, whatever comes of this one"
 
 
 class GateQuestion(Question):
@@ -155,7 +155,7 @@ class GateQuestion(Question):
 
     def stops_elsewhere(self, ended: Iterable[PointData]) -> Stop | None:
         """Stop other points once one has failed."""
-        return Stop("question", ELSEWHERE) if any(map(self.fails_at, ended)) else None
+        return Stop("question", FAILS_ELSEWHERE) if any(map(self.fails_at, ended)) else None
 
     def shows_when_interrupted(self, data: PointData) -> bool:
         """Not: its answer is one for all points."""

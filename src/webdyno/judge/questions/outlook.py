@@ -30,7 +30,7 @@ those of one variant."""
 
 
 @dataclass(frozen=True)
-class Needed:
+class NeededRounds:
     """What the limit of a metric takes here, at the endpoint that takes most."""
 
     metric: str
@@ -44,15 +44,15 @@ class Needed:
 
 def needed_rounds(
     claims: Iterable[MeasuredClaim], measure: Measure, given_rounds: int
-) -> list[Needed]:
+) -> list[NeededRounds]:
     """Foresee the rounds that claims take by their metrics, and what the given rounds can tell."""
-    needs: dict[str, Needed] = {}
+    needs: dict[str, NeededRounds] = {}
     for claim in claims:
         if claim.limited or (sd := _noise(claim)) is None:
             continue
         bias = max(claim.bound.up, claim.bound.down)
         wanted_half_width = log1p(claim.worse_share) - bias
-        new = Needed(
+        new = NeededRounds(
             claim.rule.name,
             claim.tolerance,
             _rounds(sd, wanted_half_width, claim, measure),
@@ -93,7 +93,7 @@ def _rounds(sd: float, half_width: float, claim: MeasuredClaim, measure: Measure
     return high
 
 
-def noisy_words(needed: Sequence[Needed], round_s: float, given_rounds: int) -> str | None:
+def noisy_words(needed: Sequence[NeededRounds], round_s: float, given_rounds: int) -> str | None:
     """Say how long the limits take here, and what the given rounds tell; None where they suffice.
 
     `round_s`: of a round at all endpoints.

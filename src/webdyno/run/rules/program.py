@@ -11,7 +11,7 @@ from webdyno.model.request import header
 from webdyno.model.stack import Site
 from webdyno.probe.databases import DatabaseCounts, read_counts
 from webdyno.stack.service import RunningService
-from webdyno.stack.speaking import Said
+from webdyno.stack.speaking import ServerResponse
 
 WITHIN_S = 30.0
 SHOWN_LETTERS = 80
@@ -29,7 +29,7 @@ class Asked(Protocol):
 
     def ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Said:
+    ) -> ServerResponse:
         """Send a request and wait for the response; raise NoResponse."""
 
 
@@ -79,7 +79,7 @@ class ProgramResponse:
     """A response, and the request that it was given to."""
 
     to: str
-    said: Said
+    said: ServerResponse
 
     def header(self, name: str) -> str | None:
         return header(dict(self.said.headers), name)
