@@ -107,25 +107,25 @@ def find_command(line: NumberedLine) -> Command | None:
     """Give the command that a line shows."""
     if not any(mark in line.text for mark in ("-", "\u2013", "\u2014", "://", "localhost")):
         return None
-    found = _COMMAND.search(line.text)
-    if not found:
+    match = _COMMAND.search(line.text)
+    if not match:
         return None
     # In quotation marks of any kind, and with a mark at its end, it is the same command.
-    words = [word.strip("\"'`\u201c\u201d") for word in found[2].split()]
-    known = OPTIONS[found[1].removesuffix("2") if found[1] == "wrk2" else found[1]]
+    words = [word.strip("\"'`\u201c\u201d") for word in match[2].split()]
+    known = OPTIONS[match[1].removesuffix("2") if match[1] == "wrk2" else match[1]]
     dashed = [_LONG_DASH.sub("--" if len(word) > 3 else "-", word) for word in words]
     said: dict[str, Any] = {}
     for option, value in _options(dashed, known):
         said |= _attribute(known[option], option, value)
     said |= _scripted(said.pop("script", ""), dashed)
-    if not said and not _PROMPT.match(line.text[: found.start(1)]):
+    if not said and not _PROMPT.match(line.text[: match.start(1)]):
         return None  # a sentence with the tool's name and somebody's address
-    if found[1] not in {"httperf", "redis-benchmark"}:
+    if match[1] not in {"httperf", "redis-benchmark"}:
         said |= _url(said.pop("url", None), words)
     if not said:
         return None
-    open_loop = found[1] in _OPEN or any(_OPEN_LOOP.match(word) for word in dashed)
-    return Command(tool=found[1], line=line.number, open_loop=open_loop, **said)
+    open_loop = match[1] in _OPEN or any(_OPEN_LOOP.match(word) for word in dashed)
+    return Command(tool=match[1], line=line.number, open_loop=open_loop, **said)
 
 
 def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
@@ -257,9 +257,9 @@ def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | 
 
 def _cache_in_use(text: str) -> str | None:
     """Name a cache of responses, unless the sentence says that it isn't there."""
-    for found in _PAGE_CACHE.finditer(text):
-        before, behind = text[max(0, found.start() - 120) : found.start()], text[found.end() :]
-        kernels = found[0].lower().startswith("page") and _KERNELS.search(before)
+    for match in _PAGE_CACHE.finditer(text):
+        before, behind = text[max(0, match.start() - 120) : match.start()], text[match.end() :]
+        kernels = match[0].lower().startswith("page") and _KERNELS.search(before)
         if not kernels and not _NOT_THERE.search(before) and not _OFF_BEHIND.match(behind):
-            return found[0]
+            return match[0]
     return None

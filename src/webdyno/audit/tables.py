@@ -219,10 +219,10 @@ def as_number(cell: str, *, decimal_comma: bool = False) -> float | None:
 
     Of a comma and a point, the one that its table uses for decimals is that.
     """
-    found = _NUMBER.match(cell)
-    if not found:
+    match = _NUMBER.match(cell)
+    if not match:
         return None
-    digits = found[1].replace(" ", "")
+    digits = match[1].replace(" ", "")
     if decimal_comma or ("." not in digits and _DECIMAL_COMMA.search(digits)):
         digits = digits.replace(".", "").replace(",", ".")
     digits = digits.replace(",", "")

@@ -54,9 +54,9 @@ def requests_of(path: Path, text: str) -> list[Entry]:
     entries: list[Entry] = []
     title, begins, block = "", 1, list[str]()
     for number, line in enumerate([*text.splitlines(), "###"], 1):
-        if found := _SEPARATOR.fullmatch(line.rstrip()):
+        if match := _SEPARATOR.fullmatch(line.rstrip()):
             entries += _request(_Block(path, begins, block, has_users=has_users), title)
-            title, begins, block = found[1].strip(), number + 1, []
+            title, begins, block = match[1].strip(), number + 1, []
         else:
             block.append(line)
     return entries
@@ -80,8 +80,8 @@ def _request(block: _Block, title: str) -> list[Entry]:
     lines, at = block.lines, 0
     entry: Entry = {"name": title} if title else {}
     while at < len(lines) and (not lines[at].strip() or lines[at].startswith(("#", "//", "@"))):
-        if said := _ANNOTATION.fullmatch(lines[at].strip()):
-            entry = _annotated(entry, said[1], (said[2] or "").strip(), block.place(at))
+        if match := _ANNOTATION.fullmatch(lines[at].strip()):
+            entry = _annotated(entry, match[1], (match[2] or "").strip(), block.place(at))
         at += 1
     if at == len(lines):
         return []
@@ -135,13 +135,13 @@ def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
                 raise UserError(f"{place}: # @status should be a number, as in # @status 302")
             return {**entry, "status": int(text)}
         case "capture":
-            said = _CAPTURE.fullmatch(text)
-            if said is None:
+            match = _CAPTURE.fullmatch(text)
+            if match is None:
                 raise UserError(
                     f"{place}: # @capture should be NAME KIND TEXT, as in # @capture csrf css "
                     "input[name=csrf]; kinds are css, css@ATTRIBUTE, regex, json, header, cookie"
                 )
-            name, kind, attribute, source = said.groups()
+            name, kind, attribute, source = match.groups()
             found = {kind: source} | ({"attribute": attribute} if attribute else {})
             return {**entry, "capture": {**entry.get("capture", {}), name: found}}
     return entry
@@ -153,10 +153,10 @@ def _headers(block: _Block, at: int) -> tuple[list[tuple[str, str]], int]:
     while at < len(lines) and lines[at].strip():
         if not lines[at].startswith(("#", "//")):
             place = block.place(at)
-            found = _HEADER_LINE.fullmatch(lines[at].strip())
-            if found is None:
+            match = _HEADER_LINE.fullmatch(lines[at].strip())
+            if match is None:
                 raise UserError(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
-            pairs.append((found[1], _filled(found[2], place, block)))
+            pairs.append((match[1], _filled(match[2], place, block)))
         at += 1
     return pairs, at
 

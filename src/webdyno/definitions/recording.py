@@ -54,7 +54,7 @@ def read_recording(path: Path) -> Recording:
     steps: list[Entry] = []
     for number, recorded in enumerate(pages):
         steps.append(_Step(recorded, pages[:number], steps, found, flag).entry())
-    last = max((at for at, page in enumerate(pages) if _has_password(page, flag)), default=-1)
+    last = max((index for index, page in enumerate(pages) if _has_password(page, flag)), default=-1)
     found.login = steps[: last + 1]
     found.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
     if not found.requests:

@@ -134,8 +134,8 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
 def _unescaped(text: str) -> str:
     r"""Read what bash takes $'…' for: browsers write ! as \u0021."""
 
-    def letter(found: re.Match[str]) -> str:
-        short, long, hexadecimal, octal, other = found.groups()
+    def letter(match: re.Match[str]) -> str:
+        short, long, hexadecimal, octal, other = match.groups()
         if code := short or long or hexadecimal:
             number = int(code, 16)
         elif octal:

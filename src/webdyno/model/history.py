@@ -51,8 +51,8 @@ class PastGate(Model):
 
 def commit_in(name: str) -> str:
     """Give the commit that a name of a gate's variant holds, or the name itself."""
-    found = COMMIT.search(name)
-    return found["commit"] if found else name
+    match = COMMIT.search(name)
+    return match["commit"] if match else name
 
 
 def past_gate(gate: GateJudgement, measured_at: AwareDatetime) -> PastGate | None:

@@ -63,8 +63,8 @@ def function_in(symbol: str, program: str, folders: tuple[str, ...]) -> Function
     if symbol in {NAMELESS, "?"}:
         return None
     if COMPILED.match(program):
-        told = PYTHON.match(symbol) or JAVASCRIPT.match(symbol)
-        return _interpreted(told, folders) if told else Function(_named(symbol, ""), is_own=False)
+        match = PYTHON.match(symbol) or JAVASCRIPT.match(symbol)
+        return _interpreted(match, folders) if match else Function(_named(symbol, ""), is_own=False)
     if program.startswith("["):  # the kernel's
         return None
     inside = _inside(program, folders)
@@ -72,12 +72,12 @@ def function_in(symbol: str, program: str, folders: tuple[str, ...]) -> Function
     return Function(_named(CLONE.sub("", symbol), PurePosixPath(program).name), is_own)
 
 
-def _interpreted(told: re.Match[str], folders: tuple[str, ...]) -> Function:
-    path = (told["file"] or "").removeprefix("file://")
+def _interpreted(match: re.Match[str], folders: tuple[str, ...]) -> Function:
+    path = (match["file"] or "").removeprefix("file://")
     inside = _inside(path, folders)
     is_own = inside is not None and not PACKAGES.search(inside)
     shown = inside if inside is not None and is_own else PACKAGES.split(path)[-1]
-    return Function(_named(told["name"] or "(anonymous)", shown.removeprefix("/")), is_own)
+    return Function(_named(match["name"] or "(anonymous)", shown.removeprefix("/")), is_own)
 
 
 def _inside(path: str, folders: tuple[str, ...]) -> str | None:
@@ -188,8 +188,8 @@ def _most_frequent(functions: Counter[str]) -> Counter[str]:
 
 def _shown(frame: Frame, folders: tuple[str, ...]) -> str:
     """Name a call of what was compiled while it ran alike for all builds of a program."""
-    found = function_in(*frame, folders) if COMPILED.match(frame.program) else None
-    return (found.name if found else frame.symbol).replace(";", ",")
+    match = function_in(*frame, folders) if COMPILED.match(frame.program) else None
+    return (match.name if match else frame.symbol).replace(";", ",")
 
 
 def _samples(lines: Iterator[str]) -> Iterator[tuple[str, int, list[Frame]]]:

@@ -47,10 +47,10 @@ class OwnCounts:
 
 def parse_nginx(text: str) -> OwnCounts:
     """Read stub_status: ngx_http_stub_status_module."""
-    found = re.search(r"accepts handled requests\s+(\d+)\s+(\d+)\s+(\d+)\s", text)
-    if found is None:
+    match = re.search(r"accepts handled requests\s+(\d+)\s+(\d+)\s+(\d+)\s", text)
+    if match is None:
         raise ValueError("this is no stub_status")
-    accepted, handled, requests = map(int, found.groups())
+    accepted, handled, requests = map(int, match.groups())
     return OwnCounts(requests=requests, connections=accepted, dropped=accepted - handled)
 
 

@@ -183,8 +183,8 @@ class Tool:
         if text.startswith(self.chatter):
             return {}
         for pattern in self._by_start.get(text[:1], self._by_start[""]):
-            if found := pattern.match(text):
-                return {k: v for k, v in found.groupdict().items() if v is not None}
+            if match := pattern.match(text):
+                return {k: v for k, v in match.groupdict().items() if v is not None}
         return None
 
     def output(self, facts: Facts) -> Output | None:
@@ -196,10 +196,10 @@ class Tool:
         return None if more is None else self._output(figures | more)
 
     def json_output(
-        self, found: Mapping[str, Any], first_line: int, last_line: int
+        self, parsed: Mapping[str, Any], first_line: int, last_line: int
     ) -> Output | None:
         """Give the output that an object in JSON is; None when it is something else."""
-        figures = self.read_json(found) if self.read_json else None
+        figures = self.read_json(parsed) if self.read_json else None
         lines = {"first_line": first_line, "last_line": last_line}
         return None if figures is None else self._output(lines | figures)
 
@@ -251,10 +251,10 @@ def in_ms(text: str | None) -> float | None:
     if mixed := _MIXED.fullmatch(text or ""):
         hours, minutes, seconds = (as_float(part or "0") or 0.0 for part in mixed.groups())
         return ((hours * 60 + minutes) * 60 + seconds) * 1000
-    found = _QUANTITY.match(text or "")
-    if not found:
+    match = _QUANTITY.match(text or "")
+    if not match:
         return None
-    number, unit = as_float(found[1]), found[2].lower() or "ms"
+    number, unit = as_float(match[1]), match[2].lower() or "ms"
     if number is not None and unit == "ns":
         return number / 1e6
     unit_s = TIMES_S.get(_SPELLINGS.get(unit, unit))
@@ -265,11 +265,11 @@ def in_ms(text: str | None) -> float | None:
 
 def in_bytes(text: str | None, step: int = 1024) -> float | None:
     """Read `62.64MB`, `253.91 KiB` or `1300000` as bytes; K, M and G are powers of the step."""
-    found = _QUANTITY.match(text or "")
-    number = as_float(found[1]) if found else None
-    if not found or number is None:
+    match = _QUANTITY.match(text or "")
+    number = as_float(match[1]) if match else None
+    if not match or number is None:
         return None
-    unit = found[2].upper().rstrip("B").rstrip("I")
+    unit = match[2].upper().rstrip("B").rstrip("I")
     return number * step ** _POWERS[unit] if unit in _POWERS else None
 
 

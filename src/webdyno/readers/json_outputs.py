@@ -83,6 +83,6 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _output(found: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
-    read = (tool.json_output(found, first_line, last_line) for tool in TOOLS)
+def _output(parsed: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
+    read = (tool.json_output(parsed, first_line, last_line) for tool in TOOLS)
     return next(filter(None, read), None)

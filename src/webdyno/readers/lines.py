@@ -70,8 +70,8 @@ def plain(raw: str) -> str:
     if "<" in text or "&" in text:
         text = _without_html(text)
     text = _without_prefix(text)
-    if text[:1] in _LISTING_START and (found := _LISTING.match(text)):
-        return text[found.end() :]
+    if text[:1] in _LISTING_START and (match := _LISTING.match(text)):
+        return text[match.end() :]
     return text
 
 
@@ -89,14 +89,14 @@ def _without_html(text: str) -> str:
 
 def _without_prefix(text: str) -> str:
     first = text[:1]
-    if (first.isdigit() or first == "[" or "\t" in text) and (found := _LOG.match(text)):
-        text = text[found.end() :].lstrip()
-    if ":" in text[9:15] and (found := _SYSLOG.match(text)):
-        text = text[found.end() :].lstrip()
-    if text[:1] == "[" and (found := _LEVEL.match(text)):
-        text = text[found.end() :].lstrip()
-    if "|" in text and (found := _COMPOSE.match(text)):
-        rest = text[found.end() :].lstrip()
+    if (first.isdigit() or first == "[" or "\t" in text) and (match := _LOG.match(text)):
+        text = text[match.end() :].lstrip()
+    if ":" in text[9:15] and (match := _SYSLOG.match(text)):
+        text = text[match.end() :].lstrip()
+    if text[:1] == "[" and (match := _LEVEL.match(text)):
+        text = text[match.end() :].lstrip()
+    if "|" in text and (match := _COMPOSE.match(text)):
+        rest = text[match.end() :].lstrip()
         if not (rest and _FIGURES_ONLY.match(rest)):  # else it is a row of a table
             return rest
     return text

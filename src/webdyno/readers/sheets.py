@@ -171,9 +171,9 @@ class TotalSheet:
             if column in row
         }
         percentiles = {
-            float(found[1]): at
+            float(match[1]): at
             for column, cell in row.items()
-            if (found := _PERCENT_COLUMN.match(column)) and (at := as_float(cell)) is not None
+            if (match := _PERCENT_COLUMN.match(column)) and (at := as_float(cell)) is not None
         }
         if requests is None:
             return None

@@ -91,9 +91,9 @@ def amounts_at(found: object, names: Mapping[float, str], scale: float = 1) -> d
     }
 
 
-def inside(found: Mapping[str, Any], *path: str) -> object:
+def inside(parsed: Mapping[str, Any], *path: str) -> object:
     """Give what stands at the end of a path of keys; None where one is missing."""
-    value: object = found
+    value: object = parsed
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -101,9 +101,9 @@ def inside(found: Mapping[str, Any], *path: str) -> object:
 
 def url_figures(url: object) -> dict[str, Any]:
     """Give the host, port and path of a URL, as Output calls them, as far as it says them."""
-    found = _URL.match(url.strip("\"'`")) if isinstance(url, str) else None
-    if not found:
+    match = _URL.match(url.strip("\"'`")) if isinstance(url, str) else None
+    if not match:
         return {}
-    said = {name: found[name].strip("[]") for name in ("host", "path") if found[name]}
-    port = found["port"] or ("443" if found["scheme"] == "https" else None)
+    said = {name: match[name].strip("[]") for name in ("host", "path") if match[name]}
+    port = match["port"] or ("443" if match["scheme"] == "https" else None)
     return said | ({"port": int(port)} if port else {})

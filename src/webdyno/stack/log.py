@@ -85,8 +85,8 @@ def _last_line(folder: Path, saying: re.Pattern[str]) -> str:
                 lines = _lines(file.read())
         except OSError:
             continue
-        if found := next((line for line in reversed(lines) if saying.search(line)), ""):
-            return found.strip()
+        if match := next((line for line in reversed(lines) if saying.search(line)), ""):
+            return match.strip()
     return ""
 
 
@@ -155,11 +155,11 @@ def with_origins(said: str, moved: str, origins: Origins) -> str:
     file = re.escape(moved)
     places = re.compile(rf"{file}(?::|\s+line:?\s+)(?P<after>\d+)|\bline (?P<before>\d+) of {file}")
 
-    def place(found: re.Match[str]) -> str:
-        line = int(found["after"] or found["before"])
+    def place(match: re.Match[str]) -> str:
+        line = int(match["after"] or match["before"])
         if (origin := origins.at(line)) is None:
             return f"line {line} of the moved configuration, which webdyno added"
-        return f"line {origin.line} of {origin.file}" if found["before"] else str(origin)
+        return f"line {origin.line} of {origin.file}" if match["before"] else str(origin)
 
     return places.sub(place, said)
 

@@ -101,8 +101,8 @@ def request_line(request: bytes) -> tuple[bytes, bytes]:
 @lru_cache(maxsize=65536)
 def address_of(word: bytes) -> bytes:
     """Give an address of IPv4 or IPv6 without its port; empty for anything else."""
-    found = _PORT.fullmatch(word)
-    bare = (found[1] or found[2] or b"") if found else word
+    match = _PORT.fullmatch(word)
+    bare = (match[1] or match[2] or b"") if match else word
     try:
         ip_address(bare.decode("ascii"))
     except ValueError:
@@ -125,16 +125,16 @@ def client(address: bytes, listed: bytes) -> tuple[bytes, Sequence[str]]:
 @lru_cache(maxsize=1024)
 def common_time(text: bytes) -> float:
     """Read 22/Nov/2026:13:55:36 +0100, in UTC unless it names a zone; raise NoRequest."""
-    found = _COMMON_TIME.fullmatch(text)
-    month = _MONTHS.get(found[2]) if found else None
-    if found is None or month is None:
+    match = _COMMON_TIME.fullmatch(text)
+    month = _MONTHS.get(match[2]) if match else None
+    if match is None or month is None:
         raise NoRequest("has no time such as 22/Nov/2026:13:55:36 +0100")
-    day, year, hour, minute, second = (int(found[group]) for group in (1, 3, 4, 5, 6))
-    ahead = timedelta(hours=int(found[9] or 0), minutes=int(found[10] or 0))
+    day, year, hour, minute, second = (int(match[group]) for group in (1, 3, 4, 5, 6))
+    ahead = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
     try:
-        zone = timezone(-ahead if found[8] == b"-" else ahead)
+        zone = timezone(-ahead if match[8] == b"-" else ahead)
         at = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
-        return at.timestamp() + float(found[7] or 0)
+        return at.timestamp() + float(match[7] or 0)
     except (ValueError, OverflowError):
         raise NoRequest("has a time that there never was") from None
 
@@ -161,9 +161,9 @@ def moment(value: object) -> float:
 
 def stamp(text: bytes) -> float | None:
     """Give the first time in what stands before a line, such as docker's; None without one."""
-    found = _STAMP.search(text)
+    match = _STAMP.search(text)
     try:
-        return moment_of(found[0].decode().replace(",", ".")) if found else None
+        return moment_of(match[0].decode().replace(",", ".")) if match else None
     except ValueError:
         return None
 
@@ -189,10 +189,10 @@ def took_after_line(rest: bytes) -> float | None:
         return None
     if len(words) == 1 and _MICROSECONDS.fullmatch(words[0]):
         return took_in_bounds(int(words[0]) * MICRO)
-    if found := _MILLISECONDS.search(rest.rstrip()):
-        return took_in_bounds(int(found[1]) / 1e3)
-    if found := _INGRESS.search(rest):
-        return 0.0 if found[1] == b"-" else _sum_of(found[1].decode())
+    if match := _MILLISECONDS.search(rest.rstrip()):
+        return took_in_bounds(int(match[1]) / 1e3)
+    if match := _INGRESS.search(rest):
+        return 0.0 if match[1] == b"-" else _sum_of(match[1].decode())
     if named := _NAMED.findall(rest):
         told = next((times for request, times in named if not request), named[0][1])
         return 0.0 if told == b"-" else _sum_of(told.decode())

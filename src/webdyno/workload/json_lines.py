@@ -89,9 +89,9 @@ def _named(found: dict[str, Any], before: bytes) -> Access:
     """Read the names that nginx, Traefik, Envoy and others have for the same things."""
     method, target = _first(found, _METHOD), _first(found, _TARGET)
     if method is None:
-        asked = request_line(_text(found[_METHOD_AND_TARGET]))
+        request_words = request_line(_text(found[_METHOD_AND_TARGET]))
     else:
-        asked = _text(method), _text(target)
+        request_words = _text(method), _text(target)
     address, remarks = client(_plain(_first(found, _ADDRESS)), _plain(_first(found, _FORWARDED)))
     nth = found.get("connection_requests")
     time = _first(found, _TIME)
@@ -99,7 +99,7 @@ def _named(found: dict[str, Any], before: bytes) -> Access:
         _stamped(before) if time is None else moment(time),
         address,
         _plain(_first(found, _AGENT)),
-        *asked,
+        *request_words,
         int(_first(found, _STATUS)),
         _length(_first(found, _BYTES)),
         None if nth in {None, ""} else int(nth) == 1,

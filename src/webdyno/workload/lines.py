@@ -56,22 +56,22 @@ READ = (
 
 def read_common(line: bytes) -> Access | None:
     """Read a line, whatever a container, a cluster or syslog put before it; None for others."""
-    found = _COMMON.search(line)
-    if found is None or found[1][2:3] != b"/":  # Envoy writes ISO 8601, as some of nginx's do
+    match = _COMMON.search(line)
+    if match is None or match[1][2:3] != b"/":  # Envoy writes ISO 8601, as some of nginx's do
         envoy = _ENVOY.search(line)
-        if envoy or found is None:
+        if envoy or match is None:
             return _envoy(envoy) if envoy else None
-    time, request, status, length, _, agent, rest = found.groups()
-    asked = request_line(request)
+    time, request, status, length, _, agent, rest = match.groups()
+    request_words = request_line(request)
     first_quoted = _FIRST_QUOTED.match(rest) if agent and rest else None
     address, remarks = client(
-        _client(line[: found.start()]), first_quoted[1] if first_quoted else b""
+        _client(line[: match.start()]), first_quoted[1] if first_quoted else b""
     )
     return Access(
         common_time(time) if time[2:3] == b"/" else _iso_time(time),
         address,
         agent or b"",
-        *asked,
+        *request_words,
         int(status),
         0 if length == b"-" else int(length),
         took_s=took_after_line(rest) if rest else None,
@@ -100,16 +100,16 @@ def _client(head: bytes) -> bytes:
     return words[0] if len(words) == 3 or words[1:2] == [b"-"] else b""
 
 
-def _envoy(found: re.Match[bytes]) -> Access:
+def _envoy(match: re.Match[bytes]) -> Access:
     """Read Envoy's own format and Istio's: its times are milliseconds, the client is forwarded."""
-    time, request, status, length, behind_ms, listed, agent = found.groups()
-    asked = request_line(request)
+    time, request, status, length, behind_ms, listed, agent = match.groups()
+    request_words = request_line(request)
     address, remarks = client(b"", listed)
     return Access(
         _iso_time(time),
         address,
         agent,
-        *asked,
+        *request_words,
         int(status),
         int(length),
         took_s=0.0 if behind_ms == b"-" else took_in_bounds(int(behind_ms) / 1e3),
@@ -126,30 +126,30 @@ def _iso_time(text: bytes) -> float:
 
 def read_haproxy(line: bytes) -> Access | None:
     """Read HAProxy's `option httplog`, with or without what syslog puts before it."""
-    found = _HAPROXY.search(line)
-    if found is None:
+    match = _HAPROXY.search(line)
+    if match is None:
         return None
-    address, time, server_ms, status, length, captured, request = found.groups()
-    asked = request_line(request)
+    address, time, server_ms, status, length, captured, request = match.groups()
+    request_words = request_line(request)
     # The server's own time is -1 where none was asked.
     took_s = took_in_bounds(int(server_ms) / 1e3)
     return Access(
-        common_time(time), address, captured, *asked, int(status), int(length), None, took_s
+        common_time(time), address, captured, *request_words, int(status), int(length), None, took_s
     )
 
 
 def read_load_balancer(line: bytes) -> Access | None:
     """Read a line of Amazon's Application or Classic Load Balancer."""
-    found = _ALB.match(line)
-    if found is None:
+    match = _ALB.match(line)
+    if match is None:
         return None
-    time, address, target_s, status, length, request, agent = found.groups()
-    asked = request_line(request)
+    time, address, target_s, status, length, request, agent = match.groups()
+    request_words = request_line(request)
     return Access(
         _iso_time(time),
         address,
         agent,
-        *asked,
+        *request_words,
         0 if status == b"-" else int(status),
         int(length),
         took_s=took_of_number(target_s.decode()),
@@ -158,15 +158,15 @@ def read_load_balancer(line: bytes) -> Access | None:
 
 def read_uvicorn(line: bytes) -> Access | None:
     """Read uvicorn's line, where something before it has the time."""
-    found = _UVICORN.search(line)
-    if found is None:
+    match = _UVICORN.search(line)
+    if match is None:
         return None
-    address, request, status = found.groups()
-    asked = request_line(request)
-    time_s = stamp(line[: found.start()])
+    address, request, status = match.groups()
+    request_words = request_line(request)
+    time_s = stamp(line[: match.start()])
     if time_s is None:
         raise NoRequest("has no time")
-    return Access(time_s, address, b"", *asked, int(status), 0)
+    return Access(time_s, address, b"", *request_words, int(status), 0)
 
 
 class W3c:

@@ -178,10 +178,10 @@ class _OneLog:
         """None from the first request on."""
 
     def read(self, file: BinaryIO) -> None:
-        for at, line in enumerate(_lines(file, self.name), 1):
-            self._take(at, line.removeprefix(_BYTE_ORDER_MARK) if at == 1 else line)
+        for index, line in enumerate(_lines(file, self.name), 1):
+            self._take(index, line.removeprefix(_BYTE_ORDER_MARK) if index == 1 else line)
             self._builder.lines += 1
-            self._check(at)
+            self._check(index)
 
     def _take(self, at: int, line: bytes) -> None:
         if self._useless_bytes is not None:

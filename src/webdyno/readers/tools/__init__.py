@@ -33,10 +33,10 @@ def _openings() -> re.Pattern[str]:
 
 def opened_by(text: str) -> Tool | None:
     """Give the tool that begins an output with such a line."""
-    found = _openings().match(text)
-    if not found or not found.lastgroup:
+    match = _openings().match(text)
+    if not match or not match.lastgroup:
         return None
-    return TOOLS[int(found.lastgroup.removeprefix("tool"))]
+    return TOOLS[int(match.lastgroup.removeprefix("tool"))]
 
 
 def after_all(tool: Tool, text: str) -> Tool:

@@ -48,26 +48,26 @@ def _requests(sent: str, answered: tuple[int | None, int | None]) -> int | None:
     return _rounded(sent) if not sent.endswith("k") or thousands >= PRECISE_THOUSANDS else None
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
-    latency, requests = found.get("latency"), found.get("requests")
-    if not isinstance(latency, dict) or not isinstance(requests, dict) or "non2xx" not in found:
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
+    latency, requests = parsed.get("latency"), parsed.get("requests")
+    if not isinstance(latency, dict) or not isinstance(requests, dict) or "non2xx" not in parsed:
         return None
-    by_status = by_status_group(found, "{}xx")
+    by_status = by_status_group(parsed, "{}xx")
     return {
-        "concurrency": whole_amount(found.get("connections")),
-        "pipelining": whole_amount(found.get("pipelining")),
+        "concurrency": whole_amount(parsed.get("connections")),
+        "pipelining": whole_amount(parsed.get("pipelining")),
         "requests": whole_amount(requests.get("total")),
         "throughput_rps": amount(requests.get("average")),
-        "duration_s": amount(found.get("duration")),
-        "failed": whole_amount(found.get("errors")),
-        "failed_timeout": whole_amount(found.get("timeouts")),
-        "non_2xx": non_2xx(by_status) if by_status else whole_amount(found.get("non2xx")),
+        "duration_s": amount(parsed.get("duration")),
+        "failed": whole_amount(parsed.get("errors")),
+        "failed_timeout": whole_amount(parsed.get("timeouts")),
+        "non_2xx": non_2xx(by_status) if by_status else whole_amount(parsed.get("non2xx")),
         "by_status": by_status,
-        "total_bytes": whole_amount(inside(found, "throughput", "total")),
+        "total_bytes": whole_amount(inside(parsed, "throughput", "total")),
         "mean_ms": amount(latency.get("average")),
         "max_ms": amount(latency.get("max")),
         "percentiles_ms": amounts_at(latency, PERCENTILES),
-        **url_figures(found.get("url")),
+        **url_figures(parsed.get("url")),
     }
 
 

@@ -12,8 +12,8 @@ def _more(facts: Facts, _: Figures) -> Figures:
     return groups | {"failed": failed, "requests": sum(groups["by_status"].values()) + failed}
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
-    spec, result = found.get("spec"), found.get("result")
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
+    spec, result = parsed.get("spec"), parsed.get("result")
     if not isinstance(spec, dict) or not isinstance(result, dict) or "req2xx" not in result:
         return None
     by_status = by_status_group(result, "req{}xx")

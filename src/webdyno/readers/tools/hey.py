@@ -45,11 +45,11 @@ def _oha(facts: Facts, figures: Figures) -> Figures | None:
     return None if figures["duration_s"] is None else document | _counted(facts, figures)
 
 
-def _oha_json(found: Mapping[str, Any]) -> Figures | None:
-    summary, statuses = found.get("summary"), found.get("statusCodeDistribution")
+def _oha_json(parsed: Mapping[str, Any]) -> Figures | None:
+    summary, statuses = parsed.get("summary"), parsed.get("statusCodeDistribution")
     if not isinstance(summary, dict) or not isinstance(statuses, dict):
         return None
-    percentiles, by_status = found.get("latencyPercentiles"), whole_amounts(statuses)
+    percentiles, by_status = parsed.get("latencyPercentiles"), whole_amounts(statuses)
     return {
         **{name: amount(summary.get(key), scale) for name, key, scale in _OHA_KEYS},
         "percentiles_ms": {
@@ -58,7 +58,7 @@ def _oha_json(found: Mapping[str, Any]) -> Figures | None:
             if _PERCENTILE.match(name) and (at := amount(value, 1000)) is not None
         },
         "by_status": by_status,
-        **_counts(by_status, whole_amounts(found.get("errorDistribution"))),
+        **_counts(by_status, whole_amounts(parsed.get("errorDistribution"))),
     }
 
 
@@ -67,17 +67,17 @@ def _ghz_counted(statuses: dict[str, int]) -> Figures:
     return {"failed": failed, "by_status": {}}  # they are none of HTTP's
 
 
-def _ghz_json(found: Mapping[str, Any]) -> Figures | None:
-    if "rps" not in found or "statusCodeDistribution" not in found or "average" not in found:
+def _ghz_json(parsed: Mapping[str, Any]) -> Figures | None:
+    if "rps" not in parsed or "statusCodeDistribution" not in parsed or "average" not in parsed:
         return None
-    rows = found.get("latencyDistribution")
+    rows = parsed.get("latencyDistribution")
     return {
-        "requests": whole_amount(found.get("count")),
-        "duration_s": amount(found.get("total"), 1e-9),
-        "throughput_rps": amount(found.get("rps")),
-        "mean_ms": amount(found.get("average"), 1e-6),
-        "max_ms": amount(found.get("slowest"), 1e-6),
-        "concurrency": whole_amount(inside(found, "options", "concurrency")),
+        "requests": whole_amount(parsed.get("count")),
+        "duration_s": amount(parsed.get("total"), 1e-9),
+        "throughput_rps": amount(parsed.get("rps")),
+        "mean_ms": amount(parsed.get("average"), 1e-6),
+        "max_ms": amount(parsed.get("slowest"), 1e-6),
+        "concurrency": whole_amount(inside(parsed, "options", "concurrency")),
         "percentiles_ms": {
             percent: at
             for row in (rows if isinstance(rows, list) else ())
@@ -85,7 +85,7 @@ def _ghz_json(found: Mapping[str, Any]) -> Figures | None:
             and (percent := amount(row.get("percentage"))) is not None
             and (at := amount(row.get("latency"), 1e-6)) is not None
         },
-        **_ghz_counted(whole_amounts(found.get("statusCodeDistribution"))),
+        **_ghz_counted(whole_amounts(parsed.get("statusCodeDistribution"))),
     }
 
 

@@ -20,8 +20,8 @@ def _seconds(text: str) -> float | None:
     return None if total < WHOLE_SECONDS_FROM else float(total)
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
-    total = found.get("Total")
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
+    total = parsed.get("Total")
     if not isinstance(total, dict) or "sampleCount" not in total:
         return None
     return {

@@ -39,14 +39,14 @@ def _under_way(throughput_rps: float | None, mean_ms: float | None) -> float | N
     return None if throughput_rps is None or mean_ms is None else throughput_rps * mean_ms / 1000
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
     """Read what --summary-export and handleSummary write."""
-    metrics = _metrics(found)
+    metrics = _metrics(parsed)
     if "http_reqs" not in metrics or "http_req_duration" not in metrics:
         return None
     requests, duration = metrics["http_reqs"], metrics["http_req_duration"]
     failed, checks = metrics.get("http_req_failed", {}), metrics.get("checks", {})
-    seconds = amount(inside(found, "config", "duration"))
+    seconds = amount(inside(parsed, "config", "duration"))
     total = whole_amount(requests.get("count"))
     rate = amount(requests.get("rate"))
     if rate is None and seconds and total is not None:  # the form of version 2 has no rates
@@ -75,13 +75,13 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
     }
 
 
-def _metrics(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _metrics(parsed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Give name → figures: flat, below `values`, or in the list of version 2."""
-    listed = inside(found, "results", "metrics")
+    listed = inside(parsed, "results", "metrics")
     if isinstance(listed, list):
         named = {each["name"]: each for each in listed if isinstance(each, dict) and "name" in each}
     else:
-        metrics = found.get("metrics")
+        metrics = parsed.get("metrics")
         named = dict(metrics) if isinstance(metrics, dict) else {}
     return {
         str(name): values if isinstance(values := each.get("values", each), dict) else {}

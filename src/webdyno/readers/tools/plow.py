@@ -24,9 +24,9 @@ def _more(facts: Facts, _: Figures) -> Figures:
 
 def _percentiles(rows: Iterable[tuple[str, object]]) -> dict[float, float]:
     return {
-        float(found[1]): at
+        float(match[1]): at
         for name, time in rows
-        if (found := _PERCENTILE.match(name)) and (at := _ms(time)) is not None
+        if (match := _PERCENTILE.match(name)) and (at := _ms(time)) is not None
     }
 
 
@@ -34,8 +34,8 @@ def _ms(value: object) -> float | None:
     return in_ms(value) if isinstance(value, str) else None
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
-    summary, percentiles = found.get("Summary"), found.get("Percentiles")
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
+    summary, percentiles = parsed.get("Summary"), parsed.get("Percentiles")
     if not isinstance(summary, dict) or "RPS" not in summary:
         return None
     took_ms, by_status = _ms(summary.get("Elapsed")), whole_amounts(summary.get("Counts"))
@@ -44,13 +44,13 @@ def _json_figures(found: Mapping[str, Any]) -> Figures | None:
         "throughput_rps": amount(summary.get("RPS")),
         "concurrency": whole_amount(summary.get("Concurrency")),
         "duration_s": None if took_ms is None else took_ms / 1000,
-        "mean_ms": _ms(inside(found, "Statistics", "Latency", "Mean")),
-        "max_ms": _ms(inside(found, "Statistics", "Latency", "Max")),
+        "mean_ms": _ms(inside(parsed, "Statistics", "Latency", "Mean")),
+        "max_ms": _ms(inside(parsed, "Statistics", "Latency", "Max")),
         "percentiles_ms": _percentiles(
             percentiles.items() if isinstance(percentiles, dict) else ()
         ),
         "by_status": by_status,
-        "failed": sum(whole_amounts(found.get("Error")).values()),
+        "failed": sum(whole_amounts(parsed.get("Error")).values()),
         "non_2xx": non_2xx(by_status) or 0,
     }
 

@@ -47,21 +47,23 @@ def _counted(codes: dict[str, int], mean_bytes: float | None) -> Figures:
     }
 
 
-def _json_figures(found: Mapping[str, Any]) -> Figures | None:
-    latencies = found.get("latencies")
-    if not isinstance(latencies, dict) or "status_codes" not in found:
+def _json_figures(parsed: Mapping[str, Any]) -> Figures | None:
+    latencies = parsed.get("latencies")
+    if not isinstance(latencies, dict) or "status_codes" not in parsed:
         return None
-    duration_s, wait_s = (amount(found.get(name), 1e-9) for name in ("duration", "wait"))
+    duration_s, wait_s = (amount(parsed.get(name), 1e-9) for name in ("duration", "wait"))
     return {
-        "requests": whole_amount(found.get("requests")),
-        "throughput_rps": amount(found.get("rate")),
+        "requests": whole_amount(parsed.get("requests")),
+        "throughput_rps": amount(parsed.get("rate")),
         "duration_s": duration_s,
         "ended_s": None if duration_s is None else duration_s + (wait_s or 0),
-        "body_bytes": whole_amount(inside(found, "bytes_in", "total")),
+        "body_bytes": whole_amount(inside(parsed, "bytes_in", "total")),
         "mean_ms": amount(latencies.get("mean"), 1e-6),
         "max_ms": amount(latencies.get("max"), 1e-6),
         "percentiles_ms": amounts_at(latencies, PERCENTILES, 1e-6),
-        **_counted(whole_amounts(found["status_codes"]), amount(inside(found, "bytes_in", "mean"))),
+        **_counted(
+            whole_amounts(parsed["status_codes"]), amount(inside(parsed, "bytes_in", "mean"))
+        ),
     }
 
 

@@ -45,29 +45,32 @@ def _under_way(facts: Facts, mean_ms: float | None) -> float | None:
     return None if rate is None or median_ms is None else rate * median_ms / 1000
 
 
-def _zrk_json(found: Mapping[str, Any]) -> Figures | None:
-    if "zrk_version" not in found:
+def _zrk_json(parsed: Mapping[str, Any]) -> Figures | None:
+    if "zrk_version" not in parsed:
         return None
-    errors, statuses = whole_amounts(found.get("errors")), whole_amounts(found.get("status_codes"))
+    errors, statuses = (
+        whole_amounts(parsed.get("errors")),
+        whole_amounts(parsed.get("status_codes")),
+    )
     by_status = {status: number for status, number in statuses.items() if number}
     return {
-        "concurrency": whole_amount(inside(found, "config", "connections")),
-        "time_limit_s": amount(inside(found, "config", "duration_s")),
-        "demanded_rps": _mean(found.get("target_rate"), found.get("target_rate_end")),
-        "requests": whole_amount(found.get("requests")),
-        "duration_s": amount(found.get("duration_s")),
-        "throughput_rps": amount(found.get("achieved_rate")),
-        "total_bytes": whole_amount(found.get("bytes")),
+        "concurrency": whole_amount(inside(parsed, "config", "connections")),
+        "time_limit_s": amount(inside(parsed, "config", "duration_s")),
+        "demanded_rps": _mean(parsed.get("target_rate"), parsed.get("target_rate_end")),
+        "requests": whole_amount(parsed.get("requests")),
+        "duration_s": amount(parsed.get("duration_s")),
+        "throughput_rps": amount(parsed.get("achieved_rate")),
+        "total_bytes": whole_amount(parsed.get("bytes")),
         "by_status": by_status,
         "non_2xx": non_2xx(by_status),
         "failed": sum(errors.get(kind, 0) for kind in KINDS),
         "failed_connect": errors.get("connect"),
         "failed_receive": errors.get("read"),
         "failed_timeout": errors.get("timeout"),
-        "mean_ms": amount(inside(found, "latency_us", "mean"), 0.001),
-        "max_ms": amount(inside(found, "latency_us", "max"), 0.001),
-        "percentiles_ms": amounts_at(found.get("latency_us"), PERCENTILES, 0.001),
-        **url_figures(inside(found, "target", "url")),
+        "mean_ms": amount(inside(parsed, "latency_us", "mean"), 0.001),
+        "max_ms": amount(inside(parsed, "latency_us", "max"), 0.001),
+        "percentiles_ms": amounts_at(parsed.get("latency_us"), PERCENTILES, 0.001),
+        **url_figures(inside(parsed, "target", "url")),
     }
 
 
