@@ -12,8 +12,8 @@ import pytest
 
 from e2e import forked
 from e2e.commands import WEBDYNO, environment, left_behind, webdyno
+from e2e.own import git
 from e2e.test_explain import written_for_perf
-from e2e.test_gate import git
 from webdyno.model.exit_codes import Exit
 
 NODE = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.test_gate import git
+from e2e.own import git
 from webdyno.definitions import Override
 from webdyno.lab.gate_again import MOST_LETTERS, commits_between, repeat_words
 from webdyno.revisions.repository import Repository

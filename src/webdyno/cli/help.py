@@ -157,9 +157,7 @@ def _grouped(flags: Sequence[Argument]) -> Iterator[tuple[str, list[Argument]]]:
         order = names.split()
         members = [flag for flag in flags if _group_of(flag) == group]
         if members:
-            members.sort(
-                key=lambda argument, order=order: order.index(_flag(argument)) if order else 0
-            )  # type: ignore[misc]
+            members.sort(key=lambda flag, order=order: order.index(_flag(flag)) if order else 0)  # type: ignore[misc]
             yield group, members
 
 
