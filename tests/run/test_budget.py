@@ -133,6 +133,15 @@ def test_more_services_take_longer_to_start() -> None:
     assert least_s(php, CATALOGUE) > least_s(EXPERIMENT, CATALOGUE)
 
 
+def test_programs_of_the_catalog_take_longer_to_start_as_well() -> None:
+    variants = {"a": {"stack": "express"}, "b": {"stack": "fastify"}}
+    asked = EXPERIMENT.model_dump() | {"site": "json", "variants": variants}
+    apps = EXPERIMENT.model_validate(asked)
+    assert least_s(apps, CATALOGUE) > least_s(EXPERIMENT, CATALOGUE)
+    short = apps.replace(measure=apps.measure.replace(budget_s=1.0))
+    assert "or more where a start takes longer than" in estimate_text(short, CATALOGUE)
+
+
 def test_an_application_of_ones_own_takes_longer_to_start_and_nobody_knows_how_long() -> None:
     variants = {"one": {"stack": "cmd:./a $PORT"}, "two": {"stack": "cmd:./b $PORT"}}
     told = CommandLine({"title": "t", "question": "q", "variants": variants}, {})

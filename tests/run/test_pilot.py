@@ -83,3 +83,14 @@ def test_quick_variants_get_slots_of_which_six_rounds_fit_into_a_third_of_the_bu
     assert 6 * 2 * (0.4 + 2 * needs.most_slot_s) <= 30
     slow = _needs(experiment(budget_s=90.0), start_s=0.4, latency_s=0.2)
     assert slow.most_slot_s > needs.most_slot_s
+
+
+def test_the_fewest_rounds_of_a_ranking_fit_into_its_budget_with_slow_variants() -> None:
+    one = experiment(budget_s=900.0)
+    variants = {f"v{n}": Variant(stack="nginx") for n in range(14)}
+    league = one.replace(race="ranking", variants=variants)
+    rounds = question_of(league).fewest_rounds
+    assert rounds == 13
+    needs = _needs(league, start_s=1.5, latency_s=0.3)
+    assert rounds * 14 * (1.5 + 2 * needs.most_slot_s) <= 900
+    assert needs.most_warmup_s > 2.0  # each variant's own, which few of them need

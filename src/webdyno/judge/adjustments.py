@@ -67,7 +67,8 @@ def due_adjustment(data: PointData, used_s: float) -> AdjustmentRecord | None:
     tried = [record.rule for record in data.records if isinstance(record, AdjustmentRecord)]
     measure = data.measure
     left_s = measure.budget_s * measure.patience - used_s
-    room = left_s > data.round_s * max(len(data.rounds), measure.min_rounds)
+    fewest = question_of(data.experiment).fewest_rounds
+    room = left_s > data.round_s * max(len(data.rounds), fewest, measure.min_rounds)
     young = len(data.rounds) < measure.min_rounds
     alpha = TREND_ALPHA / max(measure.min_rounds - 2, 1) if young else TREND_ALPHA
     now = slot_settings(data)

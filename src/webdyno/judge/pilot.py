@@ -76,14 +76,15 @@ class Needs:
         latency_s: float,
         quantile: float | None,
         slots_per_round: int,
+        rounds: int = FEWEST_ROUNDS,
     ) -> Self:
-        """Derive the caps: the fewest rounds, of the fewest slots each, have to fit into a budget.
+        """Derive the caps: so many rounds, of the fewest slots each, have to fit into a budget.
 
         `start_s`: a fresh start of a variant, until its first response. A third of what is left of
         a variant's share is for its warm-up. Windows may be as long as two slots a round allow,
         since their number can be chosen afterwards.
         """
-        share_s = max(budget_s / FEWEST_ROUNDS / variants - start_s, 0.0)
+        share_s = max(budget_s / rounds / variants - start_s, 0.0)
         warmup_s = WARMUP_SHARE * share_s
         slot_s = max((share_s - warmup_s) / FEWEST_SLOTS, SHORTEST_WINDOW_S)
         return cls(latency_s, quantile, slots_per_round, warmup_s, slot_s)

@@ -25,8 +25,9 @@ START_S = 0.2
 """Estimate for starting a service, reading counters around its slots and stopping it. With one CPU
 for the servers it is 0.15 s for nginx or Apache, 0.4 s for PHP with MariaDB."""
 
-OWN_START_S = 1.2
-"""The same of a user's own program or container: from 0.1 s for Go to tens of seconds for a JVM."""
+PROGRAM_START_S = 1.2
+"""The same of a program, the catalog's or a user's own, or of a container: from 0.1 s for Go to
+tens of seconds for a JVM."""
 
 PILOT_S = 2.4
 """Estimate of a pilot, without the start of the servers."""
@@ -77,7 +78,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
         for variant in experiment.variants
     )
     starts_s = sum(
-        OWN_START_S if _is_started_own(role.service) else START_S
+        PROGRAM_START_S if _is_program(role.service) else START_S
         for name, variant in experiment.variants.items()
         for site in [catalogue.site(experiment.site_of(name))]
         for role in catalogue.stack(variant.stack).with_services(site.services).services.values()
@@ -87,11 +88,12 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
     return pilots_s + rounds * (starts_s + loads_s)
 
 
-def _is_started_own(service: Service) -> bool:
-    return service.own is not None and not service.runs_already
+def _is_program(service: Service) -> bool:
+    is_own = service.own is not None and not service.runs_already
+    return is_own or service.build is not None
 
 
-def _starts_own(experiment: Experiment, catalogue: Catalogue) -> bool:
+def _starts_programs(experiment: Experiment, catalogue: Catalogue) -> bool:
     """Whether a variant is an application whose start nobody knows."""
     points = plan_points(experiment)
     stacks = (
@@ -99,7 +101,7 @@ def _starts_own(experiment: Experiment, catalogue: Catalogue) -> bool:
         for plan in points
         for variant in plan.experiment.variants.values()
     )
-    return any(_is_started_own(stack.services[stack.front].service) for stack in stacks)
+    return any(_is_program(stack.services[stack.front].service) for stack in stacks)
 
 
 def _slot_s(load: Load, usual_s: float) -> float:
@@ -113,8 +115,8 @@ def estimate_text(experiment: Experiment, catalogue: Catalogue) -> str:
     """Say before the start how long a run takes, and which budget would do if its own doesn't."""
     least, budget_s = round(least_s(experiment, catalogue)), experiment.measure.budget_s
     points = len(plan_points(experiment))
-    own = _starts_own(experiment, catalogue)
-    more = f", or more where a start takes longer than {OWN_START_S:g} s" if own else ""
+    starts = _starts_programs(experiment, catalogue)
+    more = f", or more where a start takes longer than {PROGRAM_START_S:g} s" if starts else ""
     what = count(question_of(experiment).fewest_rounds, "round") + " or more"
     what += f" at each of {points} points" if points > 1 else ""
     if least > budget_s * (1 + TOLERANCE):

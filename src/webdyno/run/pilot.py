@@ -13,7 +13,7 @@ import numpy as np
 from webdyno.generator.interface import GeneratorError, program
 from webdyno.judge import question_of
 from webdyno.judge.bursts import in_bursts
-from webdyno.judge.pilot import Needs, settle
+from webdyno.judge.pilot import FEWEST_ROUNDS, Needs, settle
 from webdyno.judge.settings import FIRST_AFTER_PILOT, pilots, slot_settings
 from webdyno.model.experiment import Experiment
 from webdyno.model.metrics import METRICS
@@ -35,8 +35,9 @@ from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.variant import RunningRound
 from webdyno.stack.service import StackDied
 
-LONGEST_SHARE = 1 / 30
-"""Of the budget: what the load after fresh starts takes at most, unless one piece takes more."""
+LONGEST_SHARE, ALL_SHARE = 1 / 30, 1 / 5
+"""Of the budget: what the load after fresh starts takes at most, of a variant and of all together,
+unless one piece takes more."""
 FRESH_STARTS = 2
 """At most; a second one only where a change was seen late. docs/validation/coverage.md: what it is
 worth."""
@@ -117,7 +118,10 @@ def _tell_shorter_windows(point: RunningPoint) -> None:
 def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
     began, began_at = time.monotonic(), datetime.now(UTC)
     point.progress.pilot_begins(point.data.point, variant.name)
-    longest_s = LONGEST_SHARE * point.experiment.measure.budget_s
+    experiment = point.experiment
+    piloted = question_of(experiment).piloted_variants
+    share = min(LONGEST_SHARE, ALL_SHARE / len(piloted))
+    longest_s = share * experiment.measure.budget_s
     looks, starts, works_on = list[PilotLook](), list[PilotLook](), False
     for left in reversed(range(FRESH_STARTS)):
         start_began = time.monotonic()
@@ -129,7 +133,7 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
             left_s = longest_s - sum(len(each.responses) for each in looks) * WINDOW_S
             step = load.until_steady(looks, starts, max(left_s, PIECE_S), is_last_start=not left)
             seen = looks[-1]
-            needs = _needs(point.experiment, start_s, seen.latency_s)
+            needs = _needs(experiment, start_s, seen.latency_s)
             if not starts and not seen.failed:
                 works_on = not running.waits_for_rest(REST_S)
                 starts = load.starts(seen, needs.most_slot_s)
@@ -158,9 +162,14 @@ def _look_at(point: RunningPoint, variant: PlannedVariant) -> PilotRecord:
 
 
 def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> Needs:
+    """Give the caps: a warm-up is one variant's, but the longest window is that of all.
+
+    So windows are as short as it takes that the fewest rounds of the question fit into the budget,
+    which are 13 where 14 variants are ranked.
+    """
     measure = experiment.measure
 
-    def within(budget_s: float) -> Needs:
+    def within(budget_s: float, rounds: int = FEWEST_ROUNDS) -> Needs:
         return Needs.within(
             budget_s,
             variants=len(experiment.variants),
@@ -168,12 +177,15 @@ def _needs(experiment: Experiment, start_s: float, latency_s: float | None) -> N
             latency_s=latency_s or 0.0,
             quantile=METRICS[measure.decide_on].quantile,
             slots_per_round=measure.slots_per_variant or FIRST_AFTER_PILOT,
+            rounds=rounds,
         )
 
-    wide, planned = within(measure.budget_s), within(measure.budget_s * PLANNED_SHARE)
+    rounds = max(FEWEST_ROUNDS, question_of(experiment).fewest_rounds)
+    planned = within(measure.budget_s * PLANNED_SHARE)
+    longest_s = within(measure.budget_s, rounds).most_slot_s
     slow_s = WINDOW_RESPONSES * (latency_s or 0.0)
-    most_slot_s = max(planned.most_slot_s, min(wide.most_slot_s, slow_s))
-    return replace(wide, most_slot_s=most_slot_s)
+    most_slot_s = max(planned.most_slot_s, min(longest_s, slow_s))
+    return replace(within(measure.budget_s), most_slot_s=most_slot_s)
 
 
 def _cold(seen: PilotLook, found: Pilot, ready_s: float, until_ready_s: float) -> ColdFigures:
