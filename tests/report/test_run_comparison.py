@@ -34,3 +34,19 @@ def test_what_changed_reads_as_it_was_last_approved(width: int) -> None:
 @pytest.mark.parametrize("width", [80, 100])
 def test_other_experiments_are_refused_as_last_approved(width: int) -> None:
     assert_as_approved(f"compare-unlike-{width}", printed(runs.decided(), runs.invalid(), width))
+
+
+def ranking(seed: int, **rates: float) -> SimulatedRun:
+    variants = {
+        name: SimulatedVariant(stack=name, throughput_rps=rate) for name, rate in rates.items()
+    }
+    run = simulated_run(variants, rounds=12, seed=seed)
+    experiment = run.head.experiment.replace(race="ranking")
+    return SimulatedRun(run.head.replace(experiment=experiment), run.records)
+
+
+@pytest.mark.parametrize(("name", "bun"), [("alike", 40_000.0), ("swapped", 90_000.0)])
+def test_two_rankings_read_as_last_approved(name: str, bun: float) -> None:
+    before = ranking(1, axum=60_000.0, bun=40_000.0, express=10_000.0)
+    after = ranking(2, axum=60_000.0, bun=bun, express=10_000.0)
+    assert_as_approved(f"compare-rankings-{name}", printed(before, after, 80))

@@ -12,6 +12,7 @@ from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import judge
+from webdyno.judge.rank_changes import rank_changes
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import lower_first, percent, ratio_range, times, upper_first
@@ -106,6 +107,9 @@ def compare_runs(before: PointData, after: PointData) -> RunComparison:
         changes=changes,
         differences=differences(before.head, after.head),
         mismatches=unlike,
+        rank_changes=rank_changes(first.ranking, second.ranking)
+        if first.ranking and second.ranking and not unlike
+        else None,
     )
 
 

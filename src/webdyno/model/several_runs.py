@@ -4,7 +4,7 @@ from typing import Literal
 
 from webdyno.model.base import Count, Interval, Model
 from webdyno.model.experiment import Level
-from webdyno.model.judgement import Verdict
+from webdyno.model.judgement import Rank, Verdict
 
 
 class Difference(Model):
@@ -32,6 +32,37 @@ class Change(Model):
     why: str
 
 
+class RankChange(Model):
+    """Where a variant stands in two rankings."""
+
+    variant: str
+    before: Rank
+    after: Rank
+
+
+class Swap(Model):
+    """Two variants whose order both rankings are sure of, and which changed."""
+
+    ahead: str
+    """The one that was better before."""
+    behind: str
+    before: Interval | None
+    """`ahead` divided by `behind`, on the deciding metric."""
+    after: Interval | None
+
+
+class RankChanges(Model):
+    """Two rankings, pair by pair."""
+
+    ranks: list[RankChange]
+    """Of variants that have a rank in both, in the earlier order."""
+    same: int
+    """Pairs whose order both are sure of, and agree on."""
+    open: int
+    """Pairs whose order one of them at least isn't sure of."""
+    swaps: list[Swap]
+
+
 class RunComparison(Model):
     """The second run judged against the first."""
 
@@ -43,6 +74,8 @@ class RunComparison(Model):
     """Of machine, versions and load generator: what else may have caused a change."""
     mismatches: list[Difference]
     """Of the experiments themselves: with any there is no verdict."""
+    rank_changes: RankChanges | None = None
+    """Where both are rankings of one experiment."""
 
 
 class PointComparison(Model):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from webdyno.judge.sentences import rank_words
 from webdyno.judge.sweep import points_together
 from webdyno.model import format as text
 from webdyno.model.experiment import Experiment
@@ -12,9 +13,16 @@ from webdyno.model.judgement import Comparison, Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.model.point import PointJudgement
 from webdyno.model.run import RunHead
-from webdyno.model.several_runs import Change, Difference, PointComparison, SweepComparison
+from webdyno.model.several_runs import (
+    Change,
+    Difference,
+    PointComparison,
+    RankChanges,
+    SweepComparison,
+)
 from webdyno.report import document as doc
 from webdyno.report.words import (
+    SIGNS,
     as_headline,
     change_headline,
     metric_title,
@@ -59,7 +67,11 @@ def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Itera
     headlines = [change_headline(change) for change in deciding]
     if found.mismatches or not headlines:
         headlines = [as_headline(found.verdict, found.headline)]
+    if found.rank_changes:
+        headlines = [_ranks_headline(found.rank_changes)]
     yield doc.Headlines(headlines, text.levels_text(at.levels))
+    if found.rank_changes:
+        yield _ranks(found.rank_changes)
     if not found.mismatches:
         shown = [
             change
@@ -68,6 +80,34 @@ def _point(at: PointComparison, decide_on: str, *, only_deciding: bool) -> Itera
         ]
         if shown:
             yield _changes(shown, decide_on)
+
+
+def _ranks_headline(changes: RankChanges) -> doc.Headline:
+    """Say which pairs swapped."""
+    pairs = changes.same + changes.open + len(changes.swaps)
+    others = f"{changes.same} in the same order in both runs, {changes.open} open in one of them"
+    if not changes.swaps:
+        words = f"{SIGNS[Verdict.EQUIVALENT]} NO PAIR SWAPPED"
+        sentence = f"of {text.count(pairs, 'pair')} {others}"
+        return doc.Headline(Verdict.EQUIVALENT, words, sentence)
+    swapped = [
+        f"{swap.ahead} ÷ {swap.behind} {text.times(swap.before)} before, "
+        f"{text.times(swap.after)} after"
+        for swap in changes.swaps
+        if swap.before and swap.after
+    ]
+    words = f"{SIGNS[Verdict.SLOWER]} {text.count(len(changes.swaps), 'pair')} swapped".upper()
+    return doc.Headline(Verdict.SLOWER, words, f"{text.listed(swapped)}; {others}")
+
+
+def _ranks(changes: RankChanges) -> doc.Table:
+    rows = [
+        [change.variant, rank_words(change.before), rank_words(change.after)]
+        for change in changes.ranks
+    ]
+    return doc.simple_table(
+        {"variant": "name", "rank before": "words", "rank after": "words"}, rows
+    )
 
 
 def _changes(changes: Sequence[Change], decide_on: str) -> doc.Table:
