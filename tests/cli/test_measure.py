@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from builders import run_head
 from webdyno.cli.experiment_flags import AskedFlags, ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
+from webdyno.definitions import Catalogue, CommandLine, Override, read_experiment
 from webdyno.lab import measure
 from webdyno.lab.caller import Caller
-from webdyno.lab.systems import arranged
+from webdyno.lab.systems import AskedSystems, arranged, race_of
 from webdyno.model.errors import UserError
 from webdyno.model.stack import Site, Stack
+from webdyno.run.session import with_seed
 
 CALLER = at_terminal(RunFlags())
 VARIED = {
@@ -51,3 +53,17 @@ def test_the_question_of_a_duel_names_what_asks() -> None:
     assert experiment.question.endswith("compare with nginx at what --traffic curl … asks for?")
     _, experiment, _ = arranged(systems, AskedFlags().read(), catalogue, CALLER)
     assert experiment.question.endswith("at /hello.txt of static?")
+
+
+def test_a_league_of_stacks_as_they_are_is_asked_for_without_its_folder() -> None:
+    stacks = ["express", "bun", "deno"]
+    head = run_head({name: name for name in stacks})
+    asked = AskedSystems(site="json").with_time_s(900)
+    _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
+    told = head.replace(experiment=with_seed(league)).command_elsewhere
+    assert told == "webdyno compare express bun deno --site json --path /json --time 900s"
+    other = Override(("load", "connections"), 8, "--set load.connections=8")
+    asked = AskedSystems(site="json", overrides=[other])
+    _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
+    assert head.replace(experiment=league).command_elsewhere is None
+    assert head.command_elsewhere is None

@@ -40,6 +40,11 @@ class ApacheBench(Instrument):
     version_flag = "-V"
     reader = AB
     always_told = ("failed",)
+    biases = (
+        "it speaks HTTP/1.0 from one thread, which is often at its limit before the server",
+        "a closed loop waits for slow responses, so latency leaves out what users would wait",
+        "latency is told in whole milliseconds",
+    )
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load ab can't do."""

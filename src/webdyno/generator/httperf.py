@@ -26,6 +26,10 @@ class Httperf(Instrument):
     version_flag = "--version"
     reader = HTTPERF
     always_told = ("connections", "failed", "non_2xx")
+    biases = (
+        "latency counts from when a request was sent, not from when it was due",
+        "its one thread asks the kernel over and over, and is late where it has no CPU to itself",
+    )
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load httperf can't do."""

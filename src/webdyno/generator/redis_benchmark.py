@@ -28,6 +28,10 @@ class RedisBenchmark(Instrument):
     version_flag = "--version"
     reader = REDIS
     protocol = "redis"
+    biases = (
+        "it asks for one command again and again, mostly of the same key",
+        "a closed loop waits for slow responses, so latency leaves out what users would wait",
+    )
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load redis-benchmark can't do."""

@@ -29,6 +29,10 @@ class Wrk(Instrument):
     package = "wrk"
     version_flag = "-v"
     reader = WRK
+    biases = (
+        "a closed loop waits for slow responses, so latency leaves out what users would wait",
+        "it looks at no body, and connections that can't be opened count among its connections",
+    )
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of a load wrk can't do."""

@@ -104,6 +104,8 @@ def repeat_section(folder: Path, head: RunHead) -> doc.Section:
         ),
         doc.Code(head.repeat_command(folder)),
     ]
+    if elsewhere := head.command_elsewhere:
+        how += [doc.Paragraph("Without that folder, on any machine:"), doc.Code(elsewhere)]
     whole = "The experiment as it was run, every default and the seed written out"
     folded = doc.Folded(whole, [doc.Code(head.experiment.toml())])
     return doc.Section("How to repeat it", [*how, folded], anchor="Reproduce")
