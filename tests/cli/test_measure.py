@@ -1,6 +1,7 @@
 """What is asked before a run begins."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,21 @@ def test_a_yes_is_asked_for_what_runs_at_any_point(monkeypatch: pytest.MonkeyPat
     with pytest.raises(UserError, match="nobody agreed, yes=False"):
         measure.measure_anew("name", experiment, catalogue, None, CALLER)
     assert asked == [{"nginx", "lighttpd", "nginx-phpfpm", "caddy"}, {"static", "hello-php"}]
+
+
+def test_a_load_generator_says_its_biases_before_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(measure, "provide", lambda *_: None)
+    variants = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}
+    asked = {"title": "t", "question": "q", "site": "static", "variants": variants}
+    catalogue = Catalogue.load()
+    for generator, told in (("wrk", True), ("loadgen", False)):
+        experiment = read_experiment(
+            CommandLine({**asked, "generator": generator}, {}), [], catalogue
+        )
+        measure._provide(experiment, catalogue, tmp_path, CALLER)
+        assert ("a closed loop waits for slow responses" in capsys.readouterr().err) is told
 
 
 def test_the_question_of_a_duel_names_what_asks() -> None:

@@ -163,6 +163,11 @@ def test_versions_are_told(name: GeneratorName) -> None:
     assert re.match(rf"{name} \d+\.", program(name).version())
 
 
+@pytest.mark.parametrize("name", ["redis-benchmark", *LOADS])
+def test_each_has_biases(name: GeneratorName) -> None:
+    assert program(name).biases
+
+
 @pytest.mark.parametrize(
     ("name", "load", "told"),
     [

@@ -43,7 +43,7 @@ class ApacheBench(Instrument):
     biases = (
         "it speaks HTTP/1.0 from one thread, which is often at its limit before the server",
         "a closed loop waits for slow responses, so latency leaves out what users would wait",
-        "latency is told in whole milliseconds",
+        "latency comes in whole milliseconds",
     )
 
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:

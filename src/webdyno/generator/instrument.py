@@ -66,6 +66,8 @@ class Instrument(ABC):
     """Reads what it prints."""
     always_told: ClassVar[tuple[str, ...]] = ()
     """Figures that it prints of every run, beside requests, duration and rate."""
+    biases: ClassVar[tuple[str, ...]] = ()
+    """What its figures leave out or add, whatever the server does."""
     protocol = "http"
     tells_times = False
     tells_windows = False

@@ -250,6 +250,10 @@ class Program(Protocol):
     def need(self) -> Need | None:
         """What must be on the machine; None when webdyno brings it."""
 
+    @property
+    def biases(self) -> Sequence[str]:
+        """What its figures leave out or add, whatever the server does: a sentence each."""
+
     def fault(self, load: Load, requests: Sequence[Request]) -> str | None:
         """Say what of it it can't do, in words that follow its name; None if it can do it."""
 

@@ -331,6 +331,7 @@ class Engine:
     tells_times = True
     tells_windows = True
     need = None
+    biases = ()
 
     def fault(self, load: Load, requests: Sequence[Request]) -> None:
         """Nothing that a load can ask for is beyond it."""

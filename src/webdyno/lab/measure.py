@@ -247,8 +247,8 @@ def _provide(
         catalogue.stack(name) for name in dict.fromkeys(variant.stack for variant, _ in variants)
     ]
     sites = [catalogue.site(name) for name in dict.fromkeys(site for _, site in variants)]
-    generators = dict.fromkeys(each.generator for each in there)
-    tools = [need for name in generators if (need := program(name).need)]
+    generators = [program(name) for name in dict.fromkeys(each.generator for each in there)]
+    tools = [need for its in generators if (need := its.need)]
     tools += [need for each in there for need in _needs_of_settings(each, catalogue)]
     on_hosts = experiment.testbed.kind == "cluster"
     refuse_other_machines(stacks, caller, anywhere=on_hosts)
@@ -258,6 +258,9 @@ def _provide(
     if not on_hosts:  # those look themselves
         provide(stacks, sites, tools, caller)
         _tell_of_others(caller)
+    for its in generators:
+        for bias in its.biases:
+            caller.tell(f"{its.name}: {bias}")
     return vouched
 
 
