@@ -28,6 +28,7 @@ TOOLS = {
     "gcc": "gcc",
     "/usr/bin/python3": "python3",
     "puma": "puma",
+    "pgbouncer": "pgbouncer",
     "/usr/share/rubygems-integration/*/specifications/sinatra-*": "ruby-sinatra",
     "/usr/lib/ruby/vendor_ruby/pg.rb": "ruby-pg",
 }

@@ -29,6 +29,7 @@ from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
 from webdyno.model.metrics import responses
 from webdyno.model.records import SlotRecord
+from webdyno.model.setting import SettingValue
 from webdyno.own.variants import resolve
 from webdyno.run.folder import RunFolder
 from webdyno.stack.running import RunningStack
@@ -40,7 +41,7 @@ SERVES = 'cd public && exec python3 -m http.server --bind 127.0.0.1 "$PORT"'
 
 @contextmanager
 def started(
-    folder: Path, start: str, settings: Mapping[str, str] | None = None, **keys: object
+    folder: Path, start: str, settings: Mapping[str, SettingValue] | None = None, **keys: object
 ) -> Iterator[RunningStack]:
     """Start a command with services behind it."""
     variant = {"stack": f"cmd:{start}", **keys}
@@ -78,6 +79,18 @@ def test_a_service_is_found_by_its_usual_variables(tmp_path: Path, service: str)
             "memcached": f"memcached://127.0.0.1:{port} 127.0.0.1:{port}\n",
         }
         assert said(running) == answers[service]
+
+
+def test_pgbouncer_stands_in_front_of_postgresql_where_asked(tmp_path: Path) -> None:
+    by_socket = "SELECT inet_server_addr() IS NULL"  # as the server sees it
+    ask = f'mkdir -p public; psql "$DATABASE_URL" -At -c "{by_socket}" >public/said.txt 2>&1'
+    settings = {"pgbouncer": True, "pool_size": 1}
+    with started(tmp_path, SERVES, settings, services={"db": "postgresql"}, prepare=ask) as running:
+        assert said(running) == "t\n"
+        assert ", PgBouncer 1." in running.versions()["db"]
+        facts = running.services()["db"].facts()
+        assert facts["connections"] == "100; PgBouncer, session pooling, 1 to the server"
+        running.check_alive()
 
 
 def test_postgresql_is_found_by_its_socket(tmp_path: Path) -> None:
