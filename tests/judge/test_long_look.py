@@ -98,6 +98,19 @@ def test_a_leak_has_its_slope_where_readings_come_now_and_then() -> None:
     assert growth.bytes_per_s.estimate == pytest.approx(1e6, rel=1e-4)
 
 
+@pytest.mark.parametrize("looked_s", [90.0, 110.0, 130.0, 151.0])
+def test_a_slope_is_no_surer_than_the_pages_in_which_memory_is_counted(looked_s: float) -> None:
+    record = stretch(Truth(leak_bytes_per_s=1e6 / 60, pages=0.0, looked_s=looked_s))
+    paged = [
+        sample.model_copy(update={"memory_bytes": sample.memory_bytes // 4096 * 4096})
+        for sample in record.samples
+        if sample.memory_bytes is not None
+    ]
+    growth = look_at(record.model_copy(update={"samples": paged})).growth
+    assert growth is not None
+    assert growth.bytes_per_s.low <= 1e6 / 60 <= growth.bytes_per_s.high
+
+
 def test_memory_that_falls_back_doesnt_leak() -> None:
     record = stretch(Truth(leak_bytes_per_s=5e6))
     collected = [

@@ -76,6 +76,8 @@ SMALLEST_SHARE = 0.01
 SLOWING = 0.9
 """Of the slope of the first of these parts, that of the last: a leak goes on as before."""
 GROWTH_ALPHA = 0.01
+PAGE_BYTES = 4096
+"""In which the kernel counts what is held (where its pages are larger, slopes are less sure)."""
 
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:
@@ -287,18 +289,21 @@ class _Rise(NamedTuple):
 
 def memory_growth(record: LongLookRecord) -> Growth | None:
     """Tell whether memory goes on growing, and how fast."""
-    rise = _rise(record, lambda sample: sample.memory_bytes, SMALLEST_BYTES)
+    rise = _rise(record, lambda sample: sample.memory_bytes, PAGE_BYTES, SMALLEST_BYTES)
     return rise and Growth(bytes_per_s=rise.per_s, bytes_per_request=rise.per_request)
 
 
 def more_open(record: LongLookRecord) -> MoreOpen | None:
     """Tell whether open files and connections go on becoming more, and how fast."""
-    rise = _rise(record, lambda sample: sample.descriptors, SMALLEST_DESCRIPTORS)
+    rise = _rise(record, lambda sample: sample.descriptors, 1, SMALLEST_DESCRIPTORS)
     return rise and MoreOpen(per_s=rise.per_s, per_request=rise.per_request)
 
 
 def _rise(
-    record: LongLookRecord, of: Callable[[ServerSample], int | None], smallest: float
+    record: LongLookRecord,
+    of: Callable[[ServerSample], int | None],
+    unit: float,
+    smallest: float,
 ) -> _Rise | None:
     read = [(sample.at_s, value) for sample in record.samples if (value := of(sample)) is not None]
     responses = record.responses[len(record.responses) // 2 :]
@@ -316,12 +321,20 @@ def _rise(
         return None
     if grown < max(smallest, SMALLEST_SHARE * float(least[0])):
         return None
-    lowest = [*_lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, GROWTH_PARTS_BEFORE), *lowest]
-    if _slows_down(record, at_s[lowest], held[lowest]):
+    earlier = _lowest(at_s, held, at_s[-1] / 4, at_s[-1] / 2, GROWTH_PARTS_BEFORE)
+    course = [*earlier, *lowest]
+    if _slows_down(record, at_s[course], held[course]):
         return None
     throughput = sum(responses) / (len(responses) * record.window_s)
-    per_s = line.interval(CONFIDENCE)
+    sure, off = line.interval(CONFIDENCE), _by_whole_units(at_s[lowest], unit)
+    per_s = sure.replace(low=sure.low - off, high=sure.high + off)
     return _Rise(per_s, per_request=per_s.mapped(lambda grown: grown / throughput))
+
+
+def _by_whole_units(axis: Logs, unit: float) -> float:
+    """Give by how much a slope can be off, at most, since values are read in whole units."""
+    away = axis - axis.mean()
+    return unit / 2 * float(np.abs(away).sum() / (away @ away))
 
 
 def _lowest(at_s: Logs, held: Logs, begin_s: float, end_s: float, parts: int) -> list[int]:
