@@ -16,7 +16,7 @@ from neighbours import Neighbours
 
 # What takes long here says nothing: the machine is shared.
 settings.register_profile("many", deadline=None)
-settings.register_profile("few", deadline=None, max_examples=30)
+settings.register_profile("few", deadline=None, max_examples=20)
 settings.load_profile("many")
 
 # A shell's background jobs ignore Ctrl-C, and so would every program that they start; the tests

@@ -225,7 +225,7 @@ def asked(running: RunningStack, service: str, words: str) -> str:
     ("service", "changes", "shows"),
     [
         ("postgresql", CHANGES.format("DEFAULT"), SHOWS),
-        ("mariadb", CHANGES.format("NULL"), SHOWS),
+        further("mariadb", CHANGES.format("NULL"), SHOWS),
         ("redis", "RENAME a d", "EXISTS a"),
     ],
 )

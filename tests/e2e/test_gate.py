@@ -156,6 +156,7 @@ def test_an_endpoint_that_is_missing_is_told_before_any_other_is_measured(
     assert missing < told.index("pilot: ")
 
 
+@pytest.mark.long
 def test_a_server_that_answers_errors_gives_no_answer(repository: Path) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/nowhere", "--output=run", *QUICK)
     done = webdyno(*asked, folder=repository)

@@ -98,7 +98,7 @@ TOOLS = {
 """What a folder holds, and stand-ins for the tools that aren't on every machine."""
 
 
-@pytest.mark.parametrize("name", ["cargo", *map(further, ("pnpm", "maven"))])
+@pytest.mark.parametrize("name", [*map(further, ("cargo", "pnpm", "maven"))])
 def test_what_init_writes_for_a_tool_builds_and_starts(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,

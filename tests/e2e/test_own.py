@@ -170,6 +170,7 @@ def running() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         process.kill()
 
 
+@pytest.mark.long
 def test_what_runs_already_is_watched_and_left_alone(
     home: Path, running: tuple[subprocess.Popen[bytes], int]
 ) -> None:
@@ -216,6 +217,7 @@ Server(sys.argv[1], Hello).serve_forever()
 """
 
 
+@pytest.mark.long
 def test_a_command_may_listen_on_a_unix_socket(home: Path) -> None:
     (home / "unix.py").write_text(UNIX)
     by_socket = f"cmd:{sys.executable} unix.py $SOCKET"

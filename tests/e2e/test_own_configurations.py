@@ -156,9 +156,8 @@ SECURE = {
     ("name", "protocol"),
     [
         ("apache", "https"),
-        ("lighttpd", "https"),
-        *(further(name, "https") for name in ("nginx", "caddy", "haproxy")),
-        ("nginx", "h2"),
+        *(further(name, "https") for name in ("nginx", "lighttpd", "caddy", "haproxy")),
+        further("nginx", "h2"),
         ("haproxy", "h2"),
     ],
 )

@@ -43,6 +43,7 @@ def test_the_script_of_the_docs_compares_tells_and_draws(tmp_path: Path) -> None
     assert left_behind(tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_call_in_a_process_of_its_own_ends_as_commands_do(tmp_path: Path) -> None:
     asked = {"system": "nginx", "baseline": "apache-event", "time": 1, "settings": SETTINGS}
     done = run(words_of("compare", {**asked, "output": tmp_path / "run", "report": True}), tmp_path)
