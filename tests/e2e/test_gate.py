@@ -148,7 +148,7 @@ def test_an_endpoint_that_is_missing_is_told_before_any_other_is_measured(
 ) -> None:
     asked = ("gate", "--base=start", "--head=slower", "--path=/slow", "--path=/nowhere", "--yes")
     with started_webdyno(*asked, "--output=run", "--time=60s", folder=repository) as process:
-        wait_for(repository / "run/slots.jsonl", lines=4)  # a session, what ends a point, a pilot
+        wait_for(repository / "run/slots.jsonl", lines=5)  # a session, an end, and two pilots
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert process.returncode == Exit.INTERRUPTED, told
