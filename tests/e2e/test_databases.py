@@ -101,6 +101,7 @@ def test_postgresql_is_found_by_its_socket(tmp_path: Path) -> None:
         assert said(running) == "\n"
 
 
+@pytest.mark.long
 def test_of_two_databases_the_first_has_the_usual_variables(tmp_path: Path) -> None:
     ask = 'mkdir -p public; echo "$PGHOST $REDIS_URL $DATABASE_URL" >public/said.txt'
     both = {"cache": "redis", "db": "mariadb", "other": "postgresql"}

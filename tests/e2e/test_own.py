@@ -248,6 +248,7 @@ http.server.ThreadingHTTPServer = Server
 )
 
 
+@pytest.mark.long
 def test_commands_and_revisions_are_asked_over_tls(repository: Path) -> None:
     (repository / "tls.py").write_text(TLS)
     start = f"{sys.executable} tls.py $PORT $CERT $KEY"

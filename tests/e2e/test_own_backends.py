@@ -94,9 +94,8 @@ def test_a_proxy_is_compared_with_what_stands_behind_it(home: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes network namespaces everywhere")
-@pytest.mark.parametrize(
-    "server", ["lighttpd", *(further(it) for it in PROXIES if it != "lighttpd")]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("server", PROXIES)
 def test_a_proxy_and_its_backend_are_in_a_network_of_their_own(home: Path, server: str) -> None:
     (home / "proxy.conf").write_text(PROXIES[server])
     system = f"conf:{server}:proxy.conf"

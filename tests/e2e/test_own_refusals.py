@@ -118,6 +118,7 @@ def test_what_can_be_known_before_measuring_is_known_before_the_pilots(home: Pat
     assert kinds == ["session", "preflight", "stop"]
 
 
+@pytest.mark.long
 def test_a_revision_may_answer_otherwise_unless_that_is_refused(repository: Path) -> None:
     (repository / "webdyno.toml").write_text(f'[app]\nstart = "{CMD[4:]}"\n')
     commit(repository)

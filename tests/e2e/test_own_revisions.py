@@ -49,6 +49,7 @@ def test_revisions_are_built_once_and_the_working_tree_is_one(repository: Path) 
     assert twice.count("rev:HEAD excludes the changes") == 1
 
 
+@pytest.mark.long
 def test_what_a_run_leaves_in_a_build_is_told_by_the_next(repository: Path) -> None:
     app = '[app]\nstart = "date >orders.db; exec {} server.py $PORT"\n'
     (repository / "webdyno.toml").write_text(app.format(sys.executable))
