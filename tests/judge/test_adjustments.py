@@ -118,6 +118,16 @@ def test_a_variant_that_rises_over_the_round_is_warmed_up_longer() -> None:
     assert adjustment.settings.warmup_s["apache"] == 1
 
 
+def test_what_writes_is_not_warmed_up_longer_where_it_falls() -> None:
+    """More load before what counts would write more."""
+    run = drifting(-0.1)
+    given = run.head.experiment.model_dump(exclude={"load": {"paths"}})
+    given["requests"] = [{"path": "/notes", "method": "POST"}]
+    experiment = type(run.head.experiment).model_validate(given)
+    assert due(run)
+    assert due(replace(run, head=run.head.replace(experiment=experiment))) is None
+
+
 def test_rounds_are_not_given_up_where_no_more_would_fit() -> None:
     assert due(drifting(0.1), used_s=BUDGET_S - 5) is None
 

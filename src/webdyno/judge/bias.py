@@ -15,6 +15,7 @@ import numpy as np
 from webdyno.judge.bounds import (
     REFILL_S,
     SHORTEST_STEAL_S,
+    UNBIASED,
     Bound,
     added_in_closed_loop_us,
     added_in_open_loop_us,
@@ -28,6 +29,7 @@ from webdyno.judge.bounds import (
     rate_when_client_limited,
     throughput_when_slowed,
     when_settling,
+    when_state_grows,
 )
 from webdyno.judge.interval import LARGEST_LOG, Logs, within_floats
 from webdyno.judge.log_ratios import later_bounds, times_of_look
@@ -55,6 +57,7 @@ from webdyno.judge.validity.servers import (
     memory_waiting,
     stopped_s,
 )
+from webdyno.judge.validity.state_drift import grows_apart, state_drift
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule, TimesOf, throughput_rps
@@ -259,13 +262,13 @@ def bounds_of(data: PointData, variant: str, other: str, rule: MetricRule) -> li
     bounds: list[Bound] = []
     match rule.kind:
         case "throughput":
-            bounds = slots.throughput() + ([] if slots.is_open else _settling(data, variant))
+            bounds = slots.throughput() + ([] if slots.is_open else _settling(data, variant, other))
         case "latency" if rule.quantile is not None:
             look_times = times_of_look(data, variant, rule)
             bounds = slots.times(rule.quantile, rule.times_of, look_times)
-            bounds += _turned(_settling(data, variant))
+            bounds += _turned(_settling(data, variant, other))
         case "work":
-            bounds = slots.cpu() + _turned(_settling(data, variant))
+            bounds = slots.cpu() + _turned(_settling(data, variant, other))
         case "memory":
             bounds = slots.memory()
     bounds += later_bounds(data, variant, rule)
@@ -283,14 +286,23 @@ def client_limited(data: PointData, variant: str, rule: MetricRule) -> Bound:
     return rate_when_client_limited(_busy_share(slots) if gives_bound else None)
 
 
-def _settling(data: PointData, variant: str) -> list[Bound]:
-    """Bound throughput, or an open loop's work per CPU second, that is sure to have changed."""
+def _settling(data: PointData, variant: str, other: str) -> list[Bound]:
+    """Bound throughput, or an open loop's work per CPU second, that is sure to have changed.
+
+    Where requests write, and slots cost more CPU time with it, nothing settles: there the bound is
+    of what the other variant hasn't of it.
+    """
+    drift = state_drift(data, variant)
+    if drift and drift.seen_in not in {"cost", "database"}:
+        drift = None
     changes = [(trend, trend.sure_change(data, variant)) for trend in TRENDS]
-    return [
+    settling = [
         when_settling(trend.name, change, trend.seen)
         for trend, change in changes
-        if change is not None
+        if change is not None and not (drift and trend is TRENDS[0] and change.centre < 0)
     ]
+    apart = when_state_grows(grows_apart(data, variant, other)) if drift else UNBIASED
+    return [*settling, apart]
 
 
 def _turned(bounds: Sequence[Bound]) -> list[Bound]:

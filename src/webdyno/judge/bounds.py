@@ -176,6 +176,15 @@ def when_settling(cause: str, change: Estimate, seen: float = 1.0) -> Bound:
     return Bound(cause, down=reach * max(change.high, 0.0), up=reach * max(-change.low, 0.0))
 
 
+def when_state_grows(apart: float) -> Bound:
+    """Bound a metric whose cost rises more over a round than the other variant's, by `apart` (ln).
+
+    What was measured is that of the middle of a round: the first slot, which found least, and the
+    last lie half of that from it.
+    """
+    return Bound("state-grows", down=apart / 2, up=apart / 2)
+
+
 def of_ratio(variant: Iterable[Bound], baseline: Iterable[Bound]) -> Bound:
     """Bound the log ratio of a variant and the baseline.
 

@@ -95,8 +95,8 @@ def mean_interval(values: Logs, confidence: float) -> Interval:
     )
 
 
-def t_quantile(n: int, confidence: float) -> float:
-    """Student's quantile for the mean of n values."""
+def t_quantile(n: float, confidence: float) -> float:
+    """Student's quantile for the mean of n values, or of as many as count in full."""
     return float(stdtrit(n - 1, (1 + confidence) / 2))
 
 

@@ -28,6 +28,7 @@ from webdyno.judge.point_data import PointData, Round
 from webdyno.judge.stalls import gone
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
+from webdyno.judge.validity.writes import written
 from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.long_look import Failing, LongLook
@@ -65,6 +66,8 @@ class Trend:
     """Changes of the throughput up to this aren't worth a word."""
     over: str
     fix: str
+    fix_of_writes: str = ""
+    """Where the throughput falls and requests write; `fix` where this is empty."""
     seen: float = 1.0
     """Share of the time that the values are of over which the change was seen."""
 
@@ -98,6 +101,7 @@ class Trend:
             return None
         change = expm1(min(mean.centre, LARGEST_CHANGE))
         direction = "rises" if change > 0 else "falls"
+        by_writes = change < 0 and written(data, variant) is not None
         return ValidityWarning(
             rule=self.name,
             severity="note",
@@ -105,7 +109,7 @@ class Trend:
             what=f"variant {variant}: {pace(data, variant)} {direction} by {percent(abs(change))} "
             f"from the first to the last {self.over}; how far that can have moved its figures "
             "counts against the verdict",
-            fix=self.fix,
+            fix=(by_writes and self.fix_of_writes) or self.fix,
         )
 
 
@@ -172,6 +176,8 @@ TRENDS = (
         over="third of its slots",
         seen=2 / 3,  # from the middle of the first third to that of the last
         fix="Make slots longer, so that their beginning weighs less: --set measure.slot_s=2.",
+        fix_of_writes="Its requests write: begin with more rows, so that those of a slot weigh "
+        "less, or have all variants write as many: --rate.",
     ),
 )
 
