@@ -122,6 +122,20 @@ def test_setup_fills_once_and_each_start_gets_a_copy(tmp_path: Path) -> None:
     assert (tmp_path / "fills").read_text() == "filled\n"
 
 
+UNDONE = """SELECT sum(n_mod_since_analyze + n_ins_since_vacuum)
+FROM pg_stat_user_tables WHERE schemaname = 'public'"""
+"""Rows for which autovacuum might begin in the middle of a slot."""
+
+
+def test_statements_are_planned_for_what_setup_left(tmp_path: Path) -> None:
+    behind, fill = {"db": "postgresql"}, MAKES["postgresql"]
+    with started(
+        tmp_path, SERVES, services=behind, setup=fill, prepare="mkdir -p public"
+    ) as running:
+        assert asked(running, "postgresql", UNDONE) == "0\n"
+        assert asked(running, "postgresql", COUNTED["postgresql"]) == "2\n"
+
+
 def test_a_setup_that_fails_is_told_before_anything_is_measured(tmp_path: Path) -> None:
     fails = 'psql -q -v ON_ERROR_STOP=1 -c "SELECT nowhere"'
     words = ("compare", CMD, CMD, "--service=db=postgresql", f"--setup={fails}")
@@ -208,6 +222,13 @@ CHANGES = (
 SHOWS = "SELECT * FROM author; SELECT * FROM book; SELECT * FROM empty"
 
 
+COUNTED = {
+    "postgresql": "SELECT reltuples FROM pg_class WHERE relname = 'author'",
+    "mariadb": "SELECT cardinality FROM information_schema.statistics WHERE table_name = 'author'",
+}
+"""How many rows statements are planned for."""
+
+
 def asked(running: RunningStack, service: str, words: str) -> str:
     """Ask a service as a client does, in its variables."""
     web = running.services()["web"]
@@ -244,6 +265,10 @@ def test_what_a_service_held_is_put_back_as_often_as_wanted(
             assert sorted(asked(running, service, shows).split()) != before
             db.restore()
             assert sorted(asked(running, service, shows).split()) == before
+            if service in COUNTED:
+                assert asked(running, service, COUNTED[service]) == "2\n"
+            if service == "postgresql":
+                assert asked(running, service, UNDONE) == "0\n"
         if service == "postgresql":
             asked(running, service, "INSERT INTO empty VALUES (DEFAULT)")
             assert asked(running, service, "SELECT n FROM empty") == "1\n"

@@ -53,6 +53,7 @@ def _service(service: Service) -> ForeignPart:
         service.own.setup if service.own else [],
         service.start,
         service.ready,
+        service.tidy,
         service.snapshot,
         service.restore,
         service.query,

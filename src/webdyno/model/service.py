@@ -241,6 +241,9 @@ class Service(Model):
     """Variables by which programs usually find such a service, whatever its role: DATABASE_URL."""
     status: StatusSource | None = None
     """None where it doesn't tell."""
+    tidy: Arguments = []
+    """Does after a set-up, while it runs, what a database does by and by: counts rows, so that
+    statements are planned for them, and cleans up. It would fall into some slots otherwise."""
     snapshot: Arguments = []
     """Remembers all that it holds, while it runs."""
     restore: Arguments = []

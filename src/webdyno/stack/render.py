@@ -95,6 +95,7 @@ def service_job(service: Service, context: Context) -> Job:
             "before_start": service.before_start,
             "setup": service.own.setup if service.own else [],
             "ready": service.ready,
+            "tidy": service.tidy,
             "snapshot": service.snapshot,
             "restore": service.restore,
             "counts": service.counts,

@@ -157,6 +157,8 @@ class RunningStack:
             for service in behind:
                 self._start_service(service)
             self._front.set_up()
+            for service in behind:
+                service.tidy()
             for service in reversed(behind):
                 service.stop()
             self._started.clear()

@@ -144,6 +144,11 @@ class RunningService:
         """Have its user's `setup` fill the services behind it, which run."""
         self._run_line("setup", self.filled.words("setup"), SET_UP_WITHIN_S)
 
+    def tidy(self) -> None:
+        """Have it do at once what it would do by and by of what a set-up left."""
+        if words := self.filled.words("tidy"):
+            self._run(words, "can't tidy up what setup left", SET_UP_WITHIN_S)
+
     def take_snapshot(self) -> None:
         """Have it remember what it holds, where it can."""
         if words := self.filled.words("snapshot"):
@@ -359,9 +364,9 @@ class RunningService:
                 f"(in {self.cwd} as {name_of(self.testbed.user)}): {words[-1]}\n{error}"
             ) from None
 
-    def _run(self, words: list[str], what_if_it_fails: str) -> None:
+    def _run(self, words: list[str], what_if_it_fails: str, within_s: float = WITHIN_S) -> None:
         try:
-            self._run_command(words)
+            self._run_command(words, within_s)
         except CommandError as error:
             title = self.role.service.title
             raise OperationError(f"{title} {what_if_it_fails}:\n{error}") from None

@@ -13,5 +13,7 @@ BEGIN NOT ATOMIC
             'INSERT INTO site.`', it.name, '` (', it.columns, ') SELECT ', it.columns,
             ' FROM webdyno_kept.`', it.name, '`'
         );
+        -- Else statements are planned for an empty table until the server counts it by itself.
+        EXECUTE IMMEDIATE CONCAT('ANALYZE NO_WRITE_TO_BINLOG TABLE site.`', it.name, '`');
     END FOR;
 END //

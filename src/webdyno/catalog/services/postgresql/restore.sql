@@ -41,6 +41,9 @@ BEGIN
         PERFORM setval(it.it, coalesce(it.last_value, it.start_value), it.last_value IS NOT NULL);
     END LOOP;
 END $$;
+-- Rows that are counted after VACUUM would have autovacuum do the same in the middle of a slot.
+SELECT 'SELECT pg_stat_force_next_flush()' FROM pg_proc WHERE proname = 'pg_stat_force_next_flush'
+\gexec
 SELECT format('VACUUM (ANALYZE) %s', it) FROM webdyno_kept.tables WHERE is_new
 \gexec
 CHECKPOINT;

@@ -21,7 +21,9 @@ BEGIN
     LOOP
         CONTINUE WHEN it.columns IS NULL;
         EXECUTE format(
-            'CREATE TABLE webdyno_kept.%I AS SELECT %s FROM ONLY %s', it.copy, it.columns, it.name
+            'CREATE TABLE webdyno_kept.%I WITH (autovacuum_enabled = false, '
+            'toast.autovacuum_enabled = false) AS '
+            'SELECT %s FROM ONLY %s', it.copy, it.columns, it.name
         );
         GET DIAGNOSTICS copied = ROW_COUNT;
         INSERT INTO webdyno_kept.tables
