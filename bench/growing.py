@@ -1,12 +1,14 @@
 """Are equal servers equivalent while their tables grow? With slots that begin alike, and without.
 
-Both variants are the same program on PostgreSQL (`rig/notes_server.py`): one request in five leaves
-a note, the others read all notes, so that each slot makes the next one dearer. With
-`state.reset = "slot"` each slot finds the same notes; without it the drift should be told. Each run
-adds a line to the file of results; the table is made of all of them.
+Both variants are the same program (`rig/notes_server.py`): one request in five leaves a note, the
+others wait until all notes are read, so that each slot makes the next one about 2% dearer. With
+`state.reset = "slot"` each slot finds the same notes in PostgreSQL; put back once a round, or never
+(in a file), the drift should be told. Each run adds a line to the file of results; the table is
+made of all of them.
 """
 
 import sys
+import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,18 +24,30 @@ from rig.script import Script, progress
 from webdyno.model.judgement import Verdict
 
 EXAMPLES = """\
-  each case once, 20 rounds (8 minutes)
+  each case once, 20 rounds (11 minutes)
     .venv/bin/python bench/growing.py
+  both with a database (8 minutes)
+    .venv/bin/python bench/growing.py --cases 'before each slot' 'before each round'
   only the table of what is there
     .venv/bin/python bench/growing.py --rounds 0
 """
 
 RESULTS = Path("bench/results/growing.jsonl")
 SERVER = Path(__file__).parent / "rig/notes_server.py"
-CASES = {"reset before each slot": "slot", "reset before each round": "round"}
-"""By name: `state.reset`."""
+CASES = {
+    "before each slot": "slot",
+    "before each round": "round",
+    "never": None,
+}
+"""When notes are put back: `state.reset` of their database; None where they are in a file."""
 TOLD = "state-grows"
-MEASURE = {"slots_per_variant": 4, "slot_s": 0.8, "soak_s": 0, "budget_s": "30m"}
+MEASURE = {
+    "slots_per_variant": 4,
+    "slot_s": 0.7,
+    "warmup_s": 0.5,
+    "soak_s": 0,
+    "budget_s": "30m",
+}
 CONNECTIONS = 8
 
 
@@ -61,29 +75,35 @@ def work(options: Namespace, console: Console) -> None:
 def compare(name: str, rounds: int, measure: dict[str, object] | None = None) -> Outcome:
     """Compare the server with itself for so many rounds."""
     rounds_alone = {"min_rounds": rounds, "max_rounds": rounds}
-    asked = experiment(CASES[name], {**MEASURE, **rounds_alone, **(measure or {})})
-    return lab.run_lab(name, Call("run_experiment", {"experiment": asked, "yes": True}))
+    with tempfile.TemporaryDirectory(prefix="webdyno-notes-") as folder:
+        Path(folder).chmod(0o1777)  # servers of root run as another user
+        asked = experiment(
+            CASES[name], Path(folder), {**MEASURE, **rounds_alone, **(measure or {})}
+        )
+        return lab.run_lab(name, Call("run_experiment", {"experiment": asked, "yes": True}))
 
 
-def experiment(reset: str, measure: dict[str, object]) -> dict[str, Any]:
-    """Give the experiment, as its file would have it."""
-    program = f"{sys.executable} {SERVER}"
-    variant = {
-        "stack": f"cmd:{program}",
-        "services": {"db": "postgresql"},
-        "setup": f"{program} --fill",
-        "dir": str(SERVER.parent),
-    }
-    return {
+def experiment(reset: str | None, folder: Path, measure: dict[str, object]) -> dict[str, Any]:
+    """Give the experiment, as its file would have it; the folder is for notes in files."""
+    variants = ("one", "other")
+    asked: dict[str, Any] = {
         "title": "A table that grows",
         "question": "Are two servers that are equal found to be equivalent?",
         "site": "own",
         "load": {"connections": CONNECTIONS},
         "requests": [{"path": "/", "weight": 4}, {"path": "/", "method": "POST"}],
-        "state": {"reset": reset},
         "measure": measure,
-        "variants": {"one": variant, "other": variant},
+        "variants": {name: _variant(reset, folder / name) for name in variants},
     }
+    return asked | ({"state": {"reset": reset}} if reset else {})
+
+
+def _variant(reset: str | None, notes: Path) -> dict[str, Any]:
+    program = f"{sys.executable} {SERVER}"
+    of_all = {"stack": f"cmd:{program}", "dir": str(SERVER.parent)}
+    if reset is None:
+        return of_all | {"environment": {"NOTES": str(notes)}}
+    return of_all | {"services": {"db": "postgresql"}, "setup": f"{program} --fill"}
 
 
 def is_told(found: Outcome) -> bool:
@@ -114,7 +134,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         differ = sum(it in {Verdict.FASTER, Verdict.SLOWER} for it in verdicts)
         intervals = [it.decisive for it in runs if it.decisive]
         made.add_row(
-            name.removeprefix("reset before "),
+            name,
             str(len(runs)),
             str(verdicts.count(Verdict.EQUIVALENT)),
             str(verdicts.count(Verdict.INCONCLUSIVE)),
