@@ -27,7 +27,7 @@ EXAMPLES = """\
   each case once, 20 rounds (11 minutes)
     .venv/bin/python bench/growing.py
   both with a database (8 minutes)
-    .venv/bin/python bench/growing.py --cases 'before each slot' 'before each round'
+    .venv/bin/python bench/growing.py --cases 'each slot' 'each round'
   only the table of what is there
     .venv/bin/python bench/growing.py --rounds 0
 """
@@ -35,8 +35,8 @@ EXAMPLES = """\
 RESULTS = Path("bench/results/growing.jsonl")
 SERVER = Path(__file__).parent / "rig/notes_server.py"
 CASES = {
-    "before each slot": "slot",
-    "before each round": "round",
+    "each slot": "slot",
+    "each round": "round",
     "never": None,
 }
 """When notes are put back: `state.reset` of their database; None where they are in a file."""

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,28 @@ def test_revisions_of_a_configuration_are_moved_and_measured(open_folder: Path) 
     assert statuses(open_folder) == {"200"}
     run = RunFolder.open(open_folder / "run")
     assert run.head.versions["working tree"]["web"].endswith(" with changes")
+
+
+GROUPED = """
+import http.server, os
+
+# router.get("/items"), router.get("/up"); app.use("/api", router)
+class Shop(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/api/items" or self.path == "/up" else 404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+"""
+
+
+def test_routes_of_a_group_are_asked_for_below_its_prefix(tmp_path: Path) -> None:
+    repository(tmp_path, {"server.py": GROUPED})
+    made = webdyno("init", f"--start={sys.executable} server.py", folder=tmp_path)
+    assert made.returncode == Exit.OK, made.stderr
+    written = tomllib.loads((tmp_path / "webdyno.toml").read_text())
+    assert {it["path"] for it in written["requests"]} == {"/api/items", "/up"}
 
 
 SERVES = f"exec {sys.executable} server.py"

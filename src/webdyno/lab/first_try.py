@@ -23,6 +23,7 @@ from webdyno.own.layouts.routes import (
     Route,
     known_routes,
     links_of,
+    prefixes_of_sources,
     routes_of_openapi,
     routes_of_sources,
 )
@@ -43,6 +44,7 @@ MOST_ASKED = 40
 FEW = 2
 """With fewer requests than these, the links of the first page are tried."""
 REDIRECTS = range(300, 400)
+NOT_FOUND = 404
 DENIED = {401, 403, 407}
 OVER_TLS = {"X-Forwarded-Proto": "https"}
 """What a proxy says that speaks TLS: frameworks that want TLS believe it."""
@@ -199,6 +201,8 @@ class _Asking:
     """Of those, the paths that were looked at, to be written or excluded."""
     closed: dict[str, str] = field(default_factory=dict)
     """Paths that need a login, each with why."""
+    prefix: str = ""
+    """The last one below which a path of the sources was found."""
     began: float = field(default_factory=time.monotonic)
 
     def ask(self, paths: Sequence[str]) -> None:
@@ -223,11 +227,21 @@ class _Asking:
             elif route.lacks:
                 self.closed[route.filled] = route.lacks
             elif self._has_room():
-                self._take(route.filled)
+                self._take(self._placed(route.filled) if self.trial.by == SOURCES else route.filled)
         if len(self.trial.valid) < FEW and (pages := list(self._links())):
             self.trial.by = "links of its pages"
             for path in filter(lambda _: self._has_room(), pages):
                 self._take(path)
+
+    def _placed(self, path: str) -> str:
+        """Give a path below the prefix of its group, where it isn't found without one."""
+        if self._see(path).status != NOT_FOUND:
+            return path
+        for prefix in (self.prefix, *prefixes_of_sources(self.files)):
+            if self._has_room() and self._see(prefix + path).status != NOT_FOUND:
+                self.prefix = prefix
+                return prefix + path
+        return path
 
     def _find_login(self) -> None:
         """See how users get in, where something needs that; else it is excluded."""
@@ -238,7 +252,7 @@ class _Asking:
         forms = (login_by_form(page.body, page.path, self.app) for page in pages if page.is_valid)
         found = next(filter(None, forms), None)
         if self.closed and found is None:
-            found = login_by_json(routes_of_sources(self.files), self.files)
+            found = login_by_json(routes_of_sources(self.files), self.files, self.prefix)
         self.trial.login = found if self.closed else None
         for path, why in self.closed.items():
             if found:

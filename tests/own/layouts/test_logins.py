@@ -122,6 +122,24 @@ def test_a_route_that_gives_tokens_is_guessed(tmp_path: Path, name: str) -> None
     assert found.headers == {"Authorization": "Bearer {{token}}"}
 
 
+def test_the_form_of_oauth_is_sent_as_one(tmp_path: Path) -> None:
+    route = (
+        '@app.post("/auth/token")\n'
+        "async def token(form: Annotated[OAuth2PasswordRequestForm, x]):\n"
+        "    where(User.email == form.username, form.password)\n    return {'access_token': 1}\n"
+    )
+    folder = laid_out(tmp_path, {"app.py": route})
+    found = login_by_json(routes_of_sources(folder), folder)
+    assert found
+    (step,) = found.steps
+    assert step["form"] == {
+        "username": "${env:LOGIN_NAME}",
+        "password": "${env:LOGIN_PASSWORD}",
+    }
+    assert "json" not in step
+    assert step["capture"] == {"token": {"json": "$.access_token"}}
+
+
 def test_without_such_a_route_there_is_none(tmp_path: Path) -> None:
     folder = laid_out(tmp_path, {"x.js": "app.post('/orders', f); app.get('/login', g)"})
     assert login_by_json(routes_of_sources(folder), folder) is None

@@ -38,6 +38,16 @@ CASES = {
         NPM,
         others={"services": {"db": "postgresql"}},
     ),
+    "Express with PostgreSQL, filled by a file of SQL": Case(
+        {
+            "package.json": package("node s.js", "pg"),
+            "s.js": f"connect(process.env.DATABASE_URL)\n{LISTENS}",
+            "db/init.sql": "CREATE TABLE x (n int)",
+        },
+        f"{PRODUCTION} node s.js",
+        NPM,
+        others={"setup": "psql -qX -v ON_ERROR_STOP=1 -f db/init.sql >/dev/null"},
+    ),
     "no script": Case(
         {"package.json": {"main": "app.js"}, "app.js": LISTENS}, f"{PRODUCTION} node app.js"
     ),

@@ -122,6 +122,24 @@ CASES = {
         environment={"APP_ENV": "production", "APP_DEBUG": "false"},
         others={"prepare": "php artisan migrate --force --quiet"},
     ),
+    "PHP without packages, with a database that files of SQL fill": Case(
+        {
+            "composer.json": {"require": {"php": ">=8.1", "ext-pdo_mysql": "*"}},
+            "public/index.php": "<?php $router->get('/entries', f);",
+            "src/Database.php": "<?php new PDO('mysql:host=' . getenv('DB_HOST'));"
+            " getenv('DB_USERNAME');",
+            "database/schema.sql": "",
+            "database/seed.sql": "",
+        },
+        "DB_USERNAME=$DB_USER PHP_CLI_SERVER_WORKERS=$(nproc) php -S 127.0.0.1:$PORT -t public "
+        "public/index.php",
+        others={
+            "services": {"db": "mariadb"},
+            "setup": "export DB_USERNAME=$DB_USER && mariadb --user=$MYSQL_USER $MYSQL_DATABASE "
+            "<database/schema.sql && mariadb --user=$MYSQL_USER $MYSQL_DATABASE "
+            "<database/seed.sql",
+        },
+    ),
     "Symfony": Case(
         {
             "composer.json": {"require": {"symfony/framework-bundle": "7.*"}},

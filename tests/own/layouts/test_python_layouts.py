@@ -180,6 +180,53 @@ CASES = {
         f"{VENV} -r requirements.txt",
         says=("its settings want WHERE_DATA_IS", "it needs postgresql, and reads no DATABASE_URL"),
     ),
+    "Flask with SQLAlchemy and migrations, in a file unless told otherwise": Case(
+        {
+            "requirements.txt": "Flask\nFlask-Migrate\nFlask-SQLAlchemy\npsycopg2-binary\n",
+            "blog.py": "from shop import create_app\nfrom flask import Flask\napp = create_app()\n",
+            "shop/__init__.py": "from flask import Flask\ndef create_app(config=None): ...\n",
+            "shop/cli.py": "def register(app):\n    @app.cli.command('seed')\n"
+            "    @click.option('--notes')\n    def fill(notes): ...\n",
+            "config.py": "URL = environ.get('DATABASE_URL') or 'sqlite:///app.db'\n",
+            "migrations/env.py": "",
+        },
+        f".venv/bin/gunicorn blog:app {GUNICORN}",
+        f"{VENV} -r requirements.txt gunicorn",
+        says=("DATABASE_URL is set, so its database is postgresql and no file",),
+        others={
+            "services": {"db": "postgresql"},
+            "setup": ".venv/bin/flask --app blog:app db upgrade >/dev/null && "
+            ".venv/bin/flask --app blog:app seed >/dev/null",
+            "prepare": None,
+        },
+    ),
+    "FastAPI with Alembic, and a driver that SQLAlchemy has to be told": Case(
+        {
+            "requirements.txt": "fastapi\nuvicorn\nsqlalchemy[asyncio]\nasyncpg\nalembic\n",
+            "main.py": f'{FASTAPI}URL = os.environ["DATABASE_URL"]\n',
+            "alembic.ini": "[alembic]\nscript_location = alembic\n",
+            "scripts/seed.py": "",
+        },
+        "DATABASE_URL=postgresql+asyncpg:${DATABASE_URL#*:} "
+        f".venv/bin/uvicorn main:app {UVICORN}",
+        f"{VENV} -r requirements.txt",
+        others={
+            "services": {"db": "postgresql"},
+            "setup": "export DATABASE_URL=postgresql+asyncpg:${DATABASE_URL#*:} && "
+            ".venv/bin/alembic upgrade head >/dev/null && .venv/bin/python -m scripts.seed "
+            ">/dev/null",
+        },
+    ),
+    "Flask whose function is its command, with a database in a file": Case(
+        {
+            "requirements.txt": "Flask\nFlask-Migrate\ngunicorn\n",
+            "app.py": f"{FLASK}URL = 'sqlite:///app.db'\n@shop.cli.command()\ndef seed_db(): ...\n",
+            "migrations/env.py": "",
+        },
+        f".venv/bin/gunicorn app:shop {GUNICORN}",
+        f"{VENV} -r requirements.txt",
+        others={"prepare": ".venv/bin/flask --app app:shop db upgrade >/dev/null", "setup": None},
+    ),
     "Django that answers to a host": Case(
         {
             "requirements.txt": "django\ngunicorn\n",

@@ -13,6 +13,7 @@ from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.routes import (
     known_routes,
     links_of,
+    prefixes_of_sources,
     routes_of_openapi,
     routes_of_sources,
 )
@@ -44,6 +45,23 @@ def test_routes_of_sources_are_filled_or_excluded(tmp_path: Path) -> None:
     routes = routes_of_sources(laid_out(tmp_path, SOURCES))
     assert {it.filled for it in routes if it.filled} == ASKED
     assert {it.label: it.lacks for it in routes if not it.filled} == EXCLUDED
+
+
+@pytest.mark.parametrize(
+    ("said", "prefixes"),
+    [
+        ('r.Route("/api", func(r chi.Router) {', ["/api"]),
+        ("app.use('/api/v1', router)", ["/api/v1"]),
+        ('app.register_blueprint(shop, url_prefix="/shop/")', ["/shop"]),
+        ('@RequestMapping(path = "/orders")', ["/orders"]),
+        ('v1 := r.Group("/api"); v1.Group("/v1")', ["/api", "/v1", "/api/v1", "/v1/api"]),
+        ('app.use(express.static("/public"))', []),
+    ],
+)
+def test_what_groups_of_routes_stand_below_is_found(
+    tmp_path: Path, said: str, prefixes: list[str]
+) -> None:
+    assert prefixes_of_sources(laid_out(tmp_path, {"main.go": said})) == prefixes
 
 
 DOCUMENT: dict[str, Any] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.files import read_text, sources
+from webdyno.own.layouts.sql_files import by_sql
 
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
@@ -24,6 +25,11 @@ DRIVERS = {
     "redis": re.compile(r"(?<![\w-])(?:io)?redis(?![\w-])|go-redis"),
 }
 """By service: what a list of packages names for it."""
+CONNECTS = {
+    "postgresql": re.compile(r"\bpgsql:|\bpg_p?connect\("),
+    "mariadb": re.compile(r"\bmysql:|\bmysqli\b"),
+}
+"""By service: what sources say that need no package for it, as those of PHP."""
 OF_ANY = r"DATABASE_URL\b|DB_HOST\b|env\.db\(|dj_database_url\.config\("
 READ = {
     "postgresql": re.compile(rf"\b(?:PGHOST|{OF_ANY})"),
@@ -34,6 +40,16 @@ READ = {
 CONFIGURATIONS = (*("config/runtime.exs", "prisma/schema.prisma", "config/cable.yml"),)
 SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 """Of an application that has its database in a file, unless it is told of another one."""
+BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
+"""By which it is told."""
+DIALECTS = {
+    "postgresql": (("asyncpg", "postgresql+asyncpg"), (r"psycopg(?!2)", "postgresql+psycopg")),
+    "mariadb": (("aiomysql", "mysql+aiomysql"), ("pymysql", "mysql+pymysql")),
+}
+"""By service: drivers that SQLAlchemy takes only where the URL names them."""
+WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
+NEEDS_NONE = re.compile(r"psycopg2|mysqlclient", re.IGNORECASE)
+"""Drivers that SQLAlchemy takes by itself."""
 NAMED = re.compile(
     r"\b(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_"
     r"(?P<part>HOST(?:NAME)?|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
@@ -57,6 +73,7 @@ IN_A_FILE = (
     'its database is a file unless DATABASE_URL is set: services.db = "{service}" below [app] puts '
     "a server behind it"
 )
+NOT_IN_A_FILE = "DATABASE_URL is set, so its database is {service} and no file"
 
 
 def with_services(app: FoundApp, folder: Path) -> FoundApp:
@@ -67,8 +84,10 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         ROLES[database]: database for database in reversed(needed) if READ[database].search(text)
     }
     if SQLITE.search(text):
-        notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
-        return replace(app, setup=None, notes=(*app.notes, *notes))
+        if "db" not in databases or not BY_URL.search(text):
+            notes = (IN_A_FILE.format(service=databases["db"]),) if "db" in databases else ()
+            return replace(app, setup=None, notes=(*app.notes, *notes))
+        app = replace(app, notes=(*app.notes, NOT_IN_A_FILE.format(service=databases["db"])))
     named = _named(text)
     if "db" not in databases and named:
         databases |= {
@@ -83,9 +102,10 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
     if "db" not in databases:
         return replace(app, services=databases, setup=None)
-    setup = " && ".join(filter(None, (app.prepare, app.setup)))
+    setup = " && ".join(filter(None, (app.prepare, app.setup))) or by_sql(folder, databases["db"])
     services = dict(sorted(databases.items(), reverse=True))
-    return _told_by(named, replace(app, services=services, setup=setup or None, prepare=None))
+    app = replace(app, services=services, setup=setup, prepare=None)
+    return _told_by({**named, **_dialect(services["db"], _listed(folder) or text)}, app)
 
 
 def _named(text: str) -> dict[str, str]:
@@ -113,8 +133,25 @@ def _told_by(named: Mapping[str, str], app: FoundApp) -> FoundApp:
 
 def _needed(folder: Path, text: str) -> Iterator[str]:
     """Name services by the lists of packages; without such a list its sources name them."""
-    listed = "".join(read_text(folder / name) or "" for name in MANIFESTS) or text
-    yield from (service for service, driver in DRIVERS.items() if driver.search(listed))
+    listed = _listed(folder) or text
+    for service, driver in DRIVERS.items():
+        connects = CONNECTS.get(service)
+        if driver.search(listed) or (connects and connects.search(text)):
+            yield service
+
+
+def _listed(folder: Path) -> str:
+    return "".join(read_text(folder / name) or "" for name in MANIFESTS)
+
+
+def _dialect(service: str, listed: str) -> dict[str, str]:
+    """Give the URL with the driver that SQLAlchemy is to take, where it needs to be told."""
+    if not WITH_DIALECT.search(listed) or NEEDS_NONE.search(listed):
+        return {}
+    for driver, dialect in DIALECTS.get(service, ()):
+        if re.search(driver, listed, re.IGNORECASE):
+            return {"DATABASE_URL": f"{dialect}:${{DATABASE_URL#*:}}"}
+    return {}
 
 
 def _texts(folder: Path) -> Iterator[str]:

@@ -33,6 +33,8 @@ READS = 1_500
 NEAR = 100
 OF_NAME = re.compile(r"\b(e-?mail|user_?name|userName)\b"), re.compile(r"\b(login|user|name)\b")
 OF_PASSWORD = re.compile(r"\b(password|passwd|pass)\b")
+OAUTH_FORM = re.compile(r"\bOAuth2PasswordRequestForm\b")
+"""FastAPI's form of RFC 6749, section 4.3.2, with names of its own for both."""
 OF_TOKEN = re.compile(
     r"""\b((?:access|id|auth)_?[tT]oken|jwt|token)\b["']?\s*(?:[:},\]]|=>)""",
 )
@@ -92,8 +94,11 @@ def login_by_form(page: bytes, path: str, app: FoundApp) -> Login | None:
     return Login(f"the form of {path}", path, (*first, posts))
 
 
-def login_by_json(routes: Sequence[Route], folder: Path) -> Login | None:
-    """Guess from sources how a token is given for name and password; None where no path is."""
+def login_by_json(routes: Sequence[Route], folder: Path, prefix: str = "") -> Login | None:
+    """Guess from sources how a token is given for name and password; None where no path is.
+
+    `prefix`: what other paths of the sources are found below.
+    """
     posted = [route.path for route in routes if route.method == "POST" and route.path.isprintable()]
     path = next((path for likely in ROUTES for path in posted if likely.search(path)), None)
     if path is None or not re.fullmatch(r"/[\w./-]*", path):
@@ -104,12 +109,15 @@ def login_by_json(routes: Sequence[Route], folder: Path) -> Login | None:
     near = text[begin : password.end() + NEAR] if password else text
     name = next(filter(None, (likely.search(near) for likely in OF_NAME)), None)
     token = OF_TOKEN.search(text)
+    is_form = OAUTH_FORM.search(text) is not None
     sent = {
-        name[1] if name else "username": f"${{env:{NAME}}}",
-        password[1] if password else "password": f"${{env:{PASSWORD}}}",
+        name[1] if name and not is_form else "username": f"${{env:{NAME}}}",
+        password[1] if password and not is_form else "password": f"${{env:{PASSWORD}}}",
     }
+    path = path if path.startswith(f"{prefix}/") else prefix + path
     captured = {"token": {"json": f"$.{token[1] if token else 'token'}"}}
-    step = {"path": path, "method": "POST", "json": sent, "capture": captured}
+    body = "form" if is_form else "json"
+    step = {"path": path, "method": "POST", body: sent, "capture": captured}
     headers, doubt = {"Authorization": "Bearer {{token}}"}, f"{', '.join(sent)} and token"
     return Login(f"POST {path} of its sources", path, (step,), headers, doubt)
 

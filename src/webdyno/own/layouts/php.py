@@ -1,6 +1,7 @@
 """PHP: Laravel, Symfony, and pages with an index.php."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ OWN_SERVER = (
     "PHP's own server starts it, which has no cache of compiled code: in production PHP-FPM is "
     "behind nginx; `webdyno init --image .` measures a container with those"
 )
+IS_PACKAGE = re.compile(r"[\w.-]+/[\w.-]+")
+"""Others, such as `ext-pdo_mysql`, are a part of PHP: composer installs none of them."""
 LARAVEL_KEY = "base64:d2ViZHluby13ZWJkeW5vLXdlYmR5bm8td2ViZHluby0="
 """Of 32 bytes, as Laravel wants it."""
 
@@ -26,7 +29,7 @@ def find_in(folder: Path) -> FoundApp | None:
     if root is None:
         return None
     needs = _needs(text or "{}")
-    build = INSTALL if needs - {"php"} else None
+    build = INSTALL if any(map(IS_PACKAGE.fullmatch, needs)) else None
     by = "composer.json" if text is not None else f"{root}/index.php".removeprefix("./")
     if "laravel/framework" in needs:
         return _laravel(folder, needs, build)

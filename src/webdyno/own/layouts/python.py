@@ -8,6 +8,7 @@ from typing import NamedTuple
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.django import find_django
 from webdyno.own.layouts.files import first_of, read_text, sources
+from webdyno.own.layouts.python_fills import migration, seed
 from webdyno.own.layouts.python_tools import Installing, installing, only
 
 MADE = re.compile(
@@ -99,7 +100,11 @@ def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
         flag += f"{LOOKS_IN[server]} {root} "
     start = f".venv/bin/{program} {flag}{target} {LISTENS[program]}"
     why = WHY[is_wsgi].format(server=server.capitalize())
-    return FoundApp(how.by, start, how.build, notes=(why, *how.notes))
+    place = where if root == "." else f"{root}/{where.replace('.', '/')}"
+    own = f"{place}:{made.name}"
+    prepare, setup = migration(folder, how, own), seed(folder, own)
+    notes = (why, *how.notes)
+    return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
 
 
 def _module(folder: Path, file: Path) -> tuple[str, str]:

@@ -21,6 +21,13 @@ IN_SOURCES = re.compile(
     re.IGNORECASE,
 )
 """Of Flask, FastAPI, Express, net/http, Gin, Sinatra, Rails, Axum, Actix, Spring, Laravel …"""
+PREFIX = re.compile(
+    r"""(?:\.(?:use|route|group|mount|nest|scope|register)\(|\b(?:url_)?prefix\s*[=:(]"""
+    r"""|RequestMapping\()\s*(?:value\s*=\s*|path\s*=\s*)?["'`](?P<path>(?:/[\w.-]+)+)/?["'`]""",
+    re.IGNORECASE,
+)
+"""What groups of routes stand below, in the same frameworks."""
+MOST_PREFIXES = 4
 WRITES = re.compile(r"post|put|patch|delete", re.IGNORECASE)
 PARAMETER = re.compile(
     r"<(?:(?P<type>\w+):)?(?P<angle>\w+)>|\{(?P<brace>\w+)(?::[^}]*)?\}|:(?P<colon>\w+)"
@@ -78,6 +85,18 @@ def routes_of_sources(folder: Path) -> list[Route]:
             if "*" not in path and "$" not in path:
                 routes.setdefault((method, path), _route(method, path, {}))
     return list(routes.values())[:MOST_ROUTES]
+
+
+def prefixes_of_sources(folder: Path) -> list[str]:
+    """Give what groups of routes stand below, as sources name it; of few also one in another."""
+    found = list(
+        dict.fromkeys(
+            group["path"]
+            for file in sources(folder)
+            for group in PREFIX.finditer(read_text(file) or "")
+        )
+    )[:MOST_PREFIXES]
+    return found + [outer + inner for outer in found for inner in found if outer != inner]
 
 
 def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
