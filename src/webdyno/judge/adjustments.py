@@ -22,7 +22,7 @@ from webdyno.judge.validity import (
     valid_for,
 )
 from webdyno.judge.validity.over_time import TREND_ALPHA, TRENDS, pace
-from webdyno.judge.validity.writes import written
+from webdyno.judge.validity.writes import left_behind
 from webdyno.model.format import count, duration, percent
 from webdyno.model.judgement import Comparison
 from webdyno.model.metrics import METRICS
@@ -215,7 +215,7 @@ def _trends(data: PointData, now: SlotSettings, alpha: float) -> Iterator[_Adjus
         ramp_up_s = now.ramp_up_s.get(variant, 0.0)
         for rule in TRENDS:
             change = rule.sure_change(data, variant, alpha / len(data.experiment.variants))
-            if change is None or (change.centre < 0 and written(data, variant)):
+            if change is None or (change.centre < 0 and left_behind(data, variant)):
                 continue  # more load before what counts would write more
             size = abs(expm1(change.centre))
             direction = "rises" if change.centre > 0 else "falls"

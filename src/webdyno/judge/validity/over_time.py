@@ -28,7 +28,7 @@ from webdyno.judge.point_data import PointData, Round
 from webdyno.judge.stalls import gone
 from webdyno.judge.validity.client import own_stall_s
 from webdyno.judge.validity.rule import RunRule, note
-from webdyno.judge.validity.writes import written
+from webdyno.judge.validity.writes import left_behind
 from webdyno.model.format import count, duration, number, percent
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.long_look import Failing, LongLook
@@ -101,7 +101,7 @@ class Trend:
             return None
         change = expm1(min(mean.centre, LARGEST_CHANGE))
         direction = "rises" if change > 0 else "falls"
-        by_writes = change < 0 and written(data, variant) is not None
+        by_writes = change < 0 and left_behind(data, variant) is not None
         return ValidityWarning(
             rule=self.name,
             severity="note",

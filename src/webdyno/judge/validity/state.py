@@ -7,7 +7,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.over_time import pace
 from webdyno.judge.validity.rule import RunRule, note
 from webdyno.judge.validity.state_drift import ALPHA, StateDrift, state_drift
-from webdyno.judge.validity.writes import Written, written
+from webdyno.judge.validity.writes import Written, left_behind
 from webdyno.model.format import confidence_level, listed, number, percent
 from webdyno.model.judgement import ValidityWarning
 from webdyno.model.quantities import memory_words
@@ -32,7 +32,7 @@ COUNTS = {
 
 def _grows(data: PointData) -> Iterator[ValidityWarning]:
     for variant in data.experiment.variants:
-        drift, left = state_drift(data, variant), written(data, variant)
+        drift, left = state_drift(data, variant), left_behind(data, variant)
         if drift is None or left is None:
             continue
         yield note(

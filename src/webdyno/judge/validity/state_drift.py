@@ -17,7 +17,7 @@ import numpy as np
 from webdyno.judge.interval import LARGEST_LOG, TINY, Estimate, Logs, fitted_line, t_quantile
 from webdyno.judge.point_data import PointData, Round, derived
 from webdyno.judge.validity.over_time import TRENDS
-from webdyno.judge.validity.writes import has_database, written
+from webdyno.judge.validity.writes import has_database, left_behind
 from webdyno.model.metrics import server_cpu_us, throughput_rps
 from webdyno.model.records import SlotRecord
 
@@ -28,8 +28,8 @@ LEAST = 0.02
 Balanced order cancels what all variants have in common of it."""
 LEAST_OF_RUN = 0.05
 """The same from round to round: there a machine's own drift looks alike."""
-LEFT_OUT_FROM = 6
-"""Slots of a variant in a round from which on its first one is left out: it may still warm up."""
+FIRST_EXCLUDED_FROM = 6
+"""Slots of a variant in a round, from which on its first one doesn't count: it may still warm up."""
 
 Value = Callable[[SlotRecord], float | None]
 
@@ -81,7 +81,7 @@ class _Slopes(NamedTuple):
 @derived
 def state_drift(data: PointData, variant: str) -> StateDrift | None:
     """Give the drift of a variant whose requests write, where it is sure and matters."""
-    if data.experiment.capacity is not None or written(data, variant) is None:
+    if left_behind(data, variant) is None:
         return None
     if data.experiment.state.reset == "slot" and has_database(data, variant):
         return None
@@ -179,7 +179,7 @@ def _slopes(data: PointData, variant: str, value: Value) -> _Slopes:
     of, weights = dict[int, float](), dict[int, float]()
     for a_round in data.rounds:
         values = [value(slot) for slot in a_round.of(variant)]
-        first = 1 if len(values) >= LEFT_OUT_FROM else 0
+        first = 1 if len(values) >= FIRST_EXCLUDED_FROM else 0
         known = [(place, cost) for place, cost in enumerate(values) if cost and place >= first]
         if len(known) < 2:
             continue

@@ -27,9 +27,11 @@ class Written(NamedTuple):
 
 
 @derived
-def written(data: PointData, variant: str) -> Written | None:
-    """Tell what a variant's requests leave behind; None for nothing."""
+def left_behind(data: PointData, variant: str) -> Written | None:
+    """Tell what a variant's requests leave behind; None for nothing, or in trials of a search."""
     rounds = [slots for a_round in data.rounds if (slots := a_round.of(variant))]
+    if any(slot.trial for of_round in rounds for slot in of_round):
+        return None
     slots = [slot for of_round in rounds for slot in of_round]
     uses = [use for slot in slots for use in _databases(slot)]
     rows = sum(use.rows_written or 0 for use in uses)
