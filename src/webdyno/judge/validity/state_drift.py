@@ -29,7 +29,7 @@ Balanced order cancels what all variants have in common of it."""
 LEAST_OF_RUN = 0.05
 """The same from round to round: there a machine's own drift looks alike."""
 FIRST_EXCLUDED_FROM = 6
-"""Slots of a variant in a round, from which on its first one doesn't count: it may still warm up."""
+"""Slots of a variant in a round from which on its first one is excluded: it may still warm up."""
 
 Value = Callable[[SlotRecord], float | None]
 
