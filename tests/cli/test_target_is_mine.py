@@ -1,9 +1,9 @@
 """`url:` names another machine only for whoever types that it may be loaded, each time."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from mcp.client import Client
 from starlette.testclient import TestClient
 
 from builders import SimulatedVariant, simulated_run
@@ -22,6 +22,9 @@ from webdyno.model.service import Own
 from webdyno.stack.starting import start_stack
 from webdyno.ui import Starter, make_app
 from webdyno.ui.runs import Runs
+
+if TYPE_CHECKING:  # it takes a while to import
+    from mcp.client import Client
 
 CALLER = at_terminal(RunFlags())
 ELSEWHERE, HERE = "url:http://198.51.100.1:8001", "url:http://127.0.0.1:8002"
@@ -100,7 +103,7 @@ def test_a_page_cannot_vouch(folder: Path) -> None:
 
 
 def test_a_tool_for_agents_cannot_vouch(folder: Path) -> None:
-    async def use(client: Client) -> None:
+    async def use(client: "Client") -> None:
         asked = {"system": ELSEWHERE, "baseline": HERE, "target_is_mine": True}
         refused = await client.call_tool("compare", asked)
         assert refused.is_error

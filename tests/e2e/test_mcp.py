@@ -2,16 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from mcp import StdioServerParameters, stdio_client
-from mcp.client import Client
-from mcp_types import CallToolResult
 
 from e2e.commands import WEBDYNO, environment, left_behind
 from report import runs
+
+if TYPE_CHECKING:  # all of this takes a while to import, in each worker
+    from mcp.client import Client
+    from mcp_types import CallToolResult
 
 QUICK = {
     "measure.slot_s": 0.1,
@@ -22,8 +23,11 @@ QUICK = {
 }
 
 
-def with_client(folder: Path, use: Callable[[Client], Awaitable[None]]) -> None:
+def with_client(folder: Path, use: "Callable[[Client], Awaitable[None]]") -> None:
     """Start the server as an agent does, and use it."""
+    from mcp import StdioServerParameters, stdio_client
+    from mcp.client import Client
+
     server = StdioServerParameters(
         command=str(WEBDYNO), args=["mcp"], env=environment(folder), cwd=folder
     )
@@ -35,23 +39,22 @@ def with_client(folder: Path, use: Callable[[Client], Awaitable[None]]) -> None:
     anyio.run(used)
 
 
-def said(result: CallToolResult) -> str:
+def said(result: "CallToolResult") -> str:
     return " ".join(getattr(it, "text", "") for it in result.content)
 
 
-def answered(result: CallToolResult) -> dict[str, Any]:
+def answered(result: "CallToolResult") -> dict[str, Any]:
     assert not result.is_error, said(result)
     assert isinstance(result.structured_content, dict)
     return result.structured_content
 
 
-@pytest.mark.timeout(120)
 def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
     """What can't be asked is said to it as to people."""
     runs.decided().stored(tmp_path / "run")
     told: list[str] = []
 
-    async def use(client: Client) -> None:
+    async def use(client: "Client") -> None:
         tools = {it.name for it in (await client.list_tools()).tools}
         assert tools == {"compare", "gate", "capacity", "explain", "report"}
         wrong = await client.call_tool("compare", {"system": "ngins", "baseline": "nginx"})
@@ -80,7 +83,7 @@ def test_an_agent_compares_and_reads_the_answer_again(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(120)
 def test_a_call_that_is_given_up_leaves_nothing_running(tmp_path: Path) -> None:
-    async def use(client: Client) -> None:
+    async def use(client: "Client") -> None:
         asked = {"system": "nginx", "baseline": "apache-event", "time": "5m"}
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "compare", asked)
