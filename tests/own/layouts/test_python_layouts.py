@@ -190,12 +190,14 @@ CASES = {
             "config.py": "URL = environ.get('DATABASE_URL') or 'sqlite:///app.db'\n",
             "migrations/env.py": "",
         },
+        "DATABASE_URL=postgresql+psycopg2:${DATABASE_URL#*:} "
         f".venv/bin/gunicorn blog:app {GUNICORN}",
         f"{VENV} -r requirements.txt gunicorn",
         says=("DATABASE_URL is set, so its database is postgresql and no file",),
         others={
             "services": {"db": "postgresql"},
-            "setup": ".venv/bin/flask --app blog:app db upgrade >/dev/null && "
+            "setup": "export DATABASE_URL=postgresql+psycopg2:${DATABASE_URL#*:} && "
+            ".venv/bin/flask --app blog:app db upgrade >/dev/null && "
             ".venv/bin/flask --app blog:app seed >/dev/null",
             "prepare": None,
         },

@@ -43,13 +43,20 @@ SQLITE = re.compile(r"sqlite", re.IGNORECASE)
 BY_URL = re.compile(r"\bDATABASE_URL\b|env\.db\(|dj_database_url\.config\(")
 """By which it is told."""
 DIALECTS = {
-    "postgresql": (("asyncpg", "postgresql+asyncpg"), (r"psycopg(?!2)", "postgresql+psycopg")),
-    "mariadb": (("aiomysql", "mysql+aiomysql"), ("pymysql", "mysql+pymysql")),
+    "postgresql": {
+        "asyncpg": "postgresql+asyncpg",
+        "psycopg2": "postgresql+psycopg2",
+        r"psycopg(?!2)": "postgresql+psycopg",
+    },
+    "mariadb": {
+        "aiomysql": "mysql+aiomysql",
+        "mysqlclient": "mysql+mysqldb",
+        "pymysql": "mysql+pymysql",
+    },
 }
-"""By service: drivers that SQLAlchemy takes only where the URL names them."""
+"""By service and driver: what SQLAlchemy wants in the URL. It takes psycopg2 without up to 2.0, and
+psycopg from 2.1 on."""
 WITH_DIALECT = re.compile(r"sqlalchemy|sqlmodel", re.IGNORECASE)
-NEEDS_NONE = re.compile(r"psycopg2|mysqlclient", re.IGNORECASE)
-"""Drivers that SQLAlchemy takes by itself."""
 NAMED = re.compile(
     r"\b(?:POSTGRES(?:QL)?|PG|SQL|DATABASE|MYSQL|MARIADB|RDS|DB)_"
     r"(?P<part>HOST(?:NAME)?|PORT|USER(?:NAME)?|PASS(?:WORD)?|DB|NAME|DATABASE)\b"
@@ -145,13 +152,15 @@ def _listed(folder: Path) -> str:
 
 
 def _dialect(service: str, listed: str) -> dict[str, str]:
-    """Give the URL with the driver that SQLAlchemy is to take, where it needs to be told."""
-    if not WITH_DIALECT.search(listed) or NEEDS_NONE.search(listed):
+    """Give the URL with the driver that SQLAlchemy is to take, where it can be one only."""
+    if not WITH_DIALECT.search(listed):
         return {}
-    for driver, dialect in DIALECTS.get(service, ()):
-        if re.search(driver, listed, re.IGNORECASE):
-            return {"DATABASE_URL": f"{dialect}:${{DATABASE_URL#*:}}"}
-    return {}
+    fitting = [
+        dialect
+        for driver, dialect in DIALECTS.get(service, {}).items()
+        if re.search(driver, listed, re.IGNORECASE)
+    ]
+    return {"DATABASE_URL": f"{fitting[0]}:${{DATABASE_URL#*:}}"} if len(fitting) == 1 else {}
 
 
 def _texts(folder: Path) -> Iterator[str]:
