@@ -51,6 +51,7 @@ def write(folder: Path, piece: Piece) -> None:
         file.write(piece.data)
 
 
+@pytest.mark.long
 def test_a_run_comes_in_pieces_and_goes_on_from_where_nobody_heard_it(place: Path) -> None:
     here = place / "here"
     telling = agent.replicate(parcel(place, **QUICK), yes=False)

@@ -94,7 +94,7 @@ def most_bytes(runs: dict[str, Path]) -> int:
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="takes two CPUs")
-@pytest.mark.parametrize("number", [further(signal.SIGINT), signal.SIGKILL])
+@pytest.mark.parametrize("number", [further(signal.SIGINT), further(signal.SIGKILL)])
 def test_no_process_outlives_who_started_it(tmp_path: Path, number: int) -> None:
     script = tmp_path / "over_processes.py"
     script.write_text(OVER_PROCESSES)

@@ -76,7 +76,7 @@ def test_connections_of_one_request_resume_sessions_or_make_full_handshakes(
         assert sum(made) >= slot.load.requests.completed, slot.variant
 
 
-@pytest.mark.parametrize("version", [further("1.2"), "1.3"])
+@pytest.mark.parametrize("version", [further("1.2"), further("1.3")])
 def test_servers_choose_the_cipher_and_whether_sessions_are_resumed(
     tmp_path: Path, version: str
 ) -> None:

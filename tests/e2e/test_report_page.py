@@ -22,7 +22,7 @@ Scheme = Literal["light", "dark"]
 WIDTHS: dict[Scheme, int] = {"light": 1280, "dark": 400}
 
 KINDS = {make.__name__: make for make in (*runs.ALL, *runs.SWEEPS)}
-UNLIKE = {"capacities", "decided", "gated", "hostile", "two_factors"}
+UNLIKE = {"capacities", "decided", "gated", "hostile"}
 """Kinds whose pages have little in common; the others' are made of the same parts."""
 EXAMINED = {("decided", "light"), ("gated", "dark")}
 """Pages that axe-core looks through in each run of the tests: it takes seconds of CPU time."""
@@ -276,6 +276,7 @@ def test_a_point_tells_its_figures(browser: Browser, pages: Pages) -> None:
     visit.page.context.close()
 
 
+@pytest.mark.long
 def test_a_fleet_of_many_machines_fits_folded_and_unfolded(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -70,7 +70,7 @@ def structure(records: Sequence[Record]) -> list[tuple[int, list[str], list[tupl
     ]
 
 
-@pytest.mark.parametrize("kills", [1, further(6)])
+@pytest.mark.parametrize("kills", [further(1), further(6)])
 def test_a_run_killed_again_and_again_ends_like_an_uninterrupted_one(
     tmp_path: Path, kills: int
 ) -> None:

@@ -119,7 +119,7 @@ def race(folder: Path, seconds: float, starts: int) -> tuple[bool, "Counter[str]
 
 
 @needs_ordinary_user
-@pytest.mark.parametrize(("seconds", "starts"), [(1.0, 2), further(4.0, 5)])
+@pytest.mark.parametrize(("seconds", "starts"), [further(1.0, 2), further(4.0, 5)])
 def test_root_follows_no_link(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, starts: int
 ) -> None:

@@ -84,7 +84,6 @@ def unless_a_histogram_is_damaged() -> Iterator[None]:
 
 
 @given(damaged_records())
-@settings(max_examples=60, deadline=None)
 def test_damaged_records_are_refused_or_judged(records: list[Record]) -> None:
     data = PointData.of(HEAD, records)
     with unless_a_histogram_is_damaged():
