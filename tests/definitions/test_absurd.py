@@ -82,6 +82,7 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
         (["load.rate_per_s=10,20"], 'needs loop = "open"'),
         (["load.send_lag_budget=0,50us"], 'send_lag_budget needs loop = "open"'),
         (["load.send_lag_budget=0,11ms"], "from 0 s to 10 ms"),
+        (["testbed.keep_awake=true,false"], "for all or for none"),
         (["load.connections=" + ",".join(map(str, range(1, 1101)))], "1000 entries or fewer"),
         (
             [

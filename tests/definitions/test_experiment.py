@@ -192,6 +192,7 @@ def test_a_load_generator_may_have_a_load_of_its_own(catalogue: Catalogue) -> No
         ("variants.nginx.load.rate_per_s=5", "rate_per_s needs loop"),
         ("variants.nginx.load.loop=open", "Give all variants the same loop"),
         ("variants.nginx.testbed.link=10mbit", "need the testbed with a network of its own"),
+        ("variants.nginx.testbed.keep_awake=true", "for all or for none"),
         ("load_with.abb.requests=5", "no load generator 'abb'"),
         ("load_with.loadgen.requests=0", "requests should be 1 or more, not 0"),
     ],

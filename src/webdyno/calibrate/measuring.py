@@ -4,8 +4,6 @@ Ceilings are the most that the client reaches: throughput, bandwidth, new connec
 times. The last step is how small a difference can be seen here.
 """
 
-import ctypes
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +18,7 @@ import numpy as np
 
 from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen, loadgen_version
+from webdyno.host.awake import exact_timers
 from webdyno.host.netns import open_testbed
 from webdyno.host.server_process import ServerProcess
 from webdyno.host.this_machine import Testbed
@@ -52,7 +51,6 @@ ABBA = (0, 1, 1, 0)
 CEILING_SLOTS, CEILING_SLOT_S, CEILING_WARMUP_S = 3, 0.4, 0.1
 LAG_RATE_PER_S = 1_000.0
 SLEEP_S, SLEEPS = 0.001, 500
-PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 
 @dataclass(frozen=True)
@@ -239,7 +237,7 @@ def measure_send_lag(testbed: Testbed, connections: int) -> Lag:
 def measure_timer_lag(testbed: Testbed) -> Lag:
     """Sleep on the client's CPUs and see how much longer it took than asked."""
     late_us = []
-    with _as_the_client(testbed):
+    with exact_timers(testbed.split.client):
         for _ in range(SLEEPS):
             began = time.monotonic()
             time.sleep(SLEEP_S)
@@ -294,17 +292,3 @@ def _limit(slot: _Slot) -> Limit:
     if slot.result.client.busy > BUSY_LIMIT:
         return "client"
     return "server" if slot.server_busy > BUSY_LIMIT else "unknown"
-
-
-@contextmanager
-def _as_the_client(testbed: Testbed) -> Iterator[None]:
-    """Be on the client's CPUs, with timers as exact as the engine's."""
-    libc, cpus = ctypes.CDLL(None), os.sched_getaffinity(0)
-    slack_ns = libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
-    os.sched_setaffinity(0, testbed.split.client)
-    libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        libc.prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0)
-        os.sched_setaffinity(0, cpus)

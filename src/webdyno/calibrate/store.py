@@ -16,7 +16,8 @@ def calibration_file(machine: Machine, testbed: TestbedSettings) -> Path:
     what_counts = machine.model_dump_json(
         include={"cpu_model", "cpus", "physical_cores", "memory_bytes", "kernel", "split"}
     )
-    content = (what_counts + testbed.model_dump_json()).encode()
+    # A client at its limit is never idle.
+    content = (what_counts + testbed.model_dump_json(exclude={"keep_awake"})).encode()
     return state_folder() / f"calibration-{hashlib.sha256(content).hexdigest()[:16]}.json"
 
 

@@ -8,13 +8,15 @@ from typing import NamedTuple
 from rich.text import Text
 
 from webdyno.definitions import Catalogue
-from webdyno.model.errors import UserError
+from webdyno.model.errors import OperationError, UserError
 from webdyno.model.machine import Machine
 from webdyno.report.console import print_table
 
 ENOUGH_FILES = 20_000
 """Open files that suffice for the largest number of connections which people ask about."""
 ENOUGH_BACKLOG = 1024
+WORTH_IT = 0.7
+"""CPUs are better kept awake where that leaves less than this share of a sleep's cost."""
 
 
 class Check(NamedTuple):
@@ -35,6 +37,7 @@ def look_at_machine(catalogue: Catalogue, *, as_json: bool) -> None:
     checks = [
         *_cpu_checks(machine),
         *_limit_checks(machine),
+        _sleep(machine),
         _server_user(testbed.user.name if testbed.user else None),
         _cpu_accounting(),
         _engine(),
@@ -97,6 +100,31 @@ def _limit_checks(machine: Machine) -> Iterator[Check]:
             else "bursts of new connections overflow it; raise it with sysctl",
             good=backlog >= ENOUGH_BACKLOG,
         )
+
+
+def _sleep(machine: Machine) -> Check:
+    """Tell what a sleep costs the client here, and what it would on CPUs that are kept awake."""
+    from webdyno.host.awake import kept_awake, sleep_cost
+
+    cpu = machine.split.client[-1]
+    usual = sleep_cost(cpu)
+    found = f"{usual.cpu_us:.0f} µs of CPU, ends {usual.late_us:.0f} µs late"
+    try:
+        with kept_awake([cpu]):
+            awake = sleep_cost(cpu)
+    except OperationError as error:
+        return Check("a sleep", found, str(error))
+    if awake.cpu_us > WORTH_IT * usual.cpu_us and awake.late_us > WORTH_IT * usual.late_us:
+        return Check(
+            "a sleep", found, "an open loop pays it for each request that it sends on time"
+        )
+    return Check(
+        "a sleep",
+        found,
+        f"{awake.cpu_us:.0f} µs and {awake.late_us:.0f} µs on CPUs kept awake: for open loops give "
+        "--set testbed.keep_awake=true",
+        good=False,
+    )
 
 
 def _server_user(name: str | None) -> Check:

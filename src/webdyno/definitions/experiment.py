@@ -240,6 +240,7 @@ class _Checks:
     def at(self, data: dict[str, Any]) -> Experiment:
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
+        self._check_awake(experiment)
         for name, variant in experiment.variants.items():
             self._check_changes(("variants", name), name, experiment)
             self._check_variant(("variants", name), variant, experiment)
@@ -269,6 +270,21 @@ class _Checks:
             )
         build(Load, changed_data(with_generator, variant.load_changes), within("load"))
         build(TestbedSettings, changed_data(experiment.testbed, variant.testbed), within("testbed"))
+
+    def _check_awake(self, experiment: Experiment) -> None:
+        """CPUs that are kept awake are so for all variants and points."""
+        places: list[KeyPath] = [
+            ("variants", name, "testbed", "keep_awake")
+            for name, variant in experiment.variants.items()
+            if "keep_awake" in variant.testbed
+        ]
+        if "testbed.keep_awake" in experiment.factors:
+            places.append(("factors", "testbed.keep_awake"))
+        if places:
+            raise UserError(
+                f"{self.place(places[0])}: CPUs are kept awake for all or for none; set it under "
+                "[testbed] only"
+            )
 
     def _check_generators(self, experiment: Experiment) -> None:
         named: dict[KeyPath, str] = {("generator",): experiment.generator}

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -297,7 +297,7 @@ class NetnsTestbed(Testbed):
 
     def __init__(self, settings: TestbedSettings, engine: Path) -> None:
         """`engine` is the program of the load engine, which also holds the relay."""
-        super().__init__(settings.server_cores)
+        super().__init__(settings.server_cores, keep_awake=settings.keep_awake)
         self.link_bytes_per_s = settings.link_bytes_per_s
         self._settings = settings
         self._engine = engine
@@ -312,19 +312,15 @@ class NetnsTestbed(Testbed):
                     f"--testbed netns needs the program {program}; on Debian and Ubuntu: "
                     f"apt-get install {package}"
                 )
-        self._sides = Sides(self.split.rest)
-        try:
+        with ExitStack() as failed:
+            failed.push(self.__exit__)
+            super().__enter__()
+            self._sides = self._exits.enter_context(Sides(self.split.rest))
             self._means = set_up_link(self._sides, self._settings, self._engine)
             self._set_kernel_parameters(self._sides)
             self.network_pids = (self._sides.servers.pid, self._sides.client.pid)
-        except BaseException:
-            self._sides.close()
-            raise
+            failed.pop_all()
         return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._sides is not None:
-            self._sides.close()
 
     def describe(self) -> Machine:
         return super().describe().replace(network=self._means)
@@ -371,4 +367,4 @@ def open_testbed(settings: TestbedSettings, engine: Path) -> Testbed:
     """Make the testbed that settings ask for, to be entered; `engine` is the engine's program."""
     if settings.kind == "netns":
         return NetnsTestbed(settings, engine)
-    return Testbed(settings.server_cores)
+    return Testbed(settings.server_cores, keep_awake=settings.keep_awake)

@@ -3,9 +3,11 @@
 import copy
 import socket
 from collections.abc import Sequence
+from contextlib import ExitStack
 from math import ceil
 from typing import Protocol, Self, Unpack
 
+from webdyno.host.awake import kept_awake
 from webdyno.host.control_group import ControlGroup
 from webdyno.host.limits import CpuLimit
 from webdyno.host.machine import allowed_cpus, describe_machine, physical_cores, split_cpus
@@ -42,12 +44,18 @@ class Testbed:
     """Addresses beyond it that may be loaded, such as `192.0.2.1:8080`: who calls vouches for
     them."""
 
-    def __init__(self, server_cores: int | None = None) -> None:
-        """Split the CPUs; the servers get so many cores, by the usual rule unless given."""
+    def __init__(self, server_cores: int | None = None, *, keep_awake: bool = False) -> None:
+        """Split the CPUs; the servers get so many cores, by the usual rule unless given.
+
+        `keep_awake`: once entered, CPUs are kept out of deep idle.
+        """
         self.split = split_cpus(allowed_cpus(), physical_cores(), server_cores)
         self.servers_cpu_time: float | None = None
         """How much of their CPUs' time servers get, in CPUs; None: all of it."""
         self._place: ServerNamespace | None = None
+        self._keep_awake = keep_awake
+        self._awake: str | None = None
+        self._exits = ExitStack()
         self.user: ServerUser | None = server_user()
         """Whom servers run as; None when that is ourselves."""
 
@@ -65,7 +73,7 @@ class Testbed:
 
     def describe(self) -> Machine:
         """What can change a result and isn't part of the experiment."""
-        return describe_machine(self.split)
+        return describe_machine(self.split).replace(awake=self._awake)
 
     def cpu_limit(self, workspace: Workspace, group: ControlGroup | None) -> CpuLimit | None:
         """Limit the CPU time of a stack where its servers get a share.
@@ -156,7 +164,11 @@ class Testbed:
             process.stop()
 
     def __enter__(self) -> Self:
+        """Set up what there is beside servers and client; raise OperationError where that fails."""
+        if self._keep_awake:
+            self._awake = self._exits.enter_context(kept_awake(self.split.client))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing to take down."""
+        """Take it down again."""
+        self._exits.close()

@@ -37,6 +37,8 @@ class Machine(Model):
     """
     network: str | None = None
     """What joins client and servers, and by which means; None: the loopback interface."""
+    awake: str | None = None
+    """By which means CPUs are kept out of deep idle; None: they aren't."""
     identity: str | None = None
     """Tells machines of one make apart; nothing else can be learnt from it."""
 

@@ -51,6 +51,9 @@ class TestbedSettings(Model):
     """Cores of the servers, about half by default; the client has the others."""
     client_cpus: Annotated[float, Field(ge=0.05, le=4096)] | None = None
     """How many of its CPUs the client gets, all by default; 0.8 is 80% of one."""
+    keep_awake: bool = False
+    """Keep CPUs out of deep idle, for all variants: in virtual machines a sleep costs an open loop
+    less then, and ends on time."""
     link: Annotated[float, Quantity(RATE, 1_000, 1e12)] | None = None
     """What the link carries each way; Ethernet headers count. Unlimited by default."""
     delay: Annotated[float, Quantity(TIME, 0, 10)] = 0.0
@@ -73,6 +76,8 @@ class TestbedSettings(Model):
         if has_hosts and self.kind != "cluster":
             raise ValueError('hosts and services need kind = "cluster" under [testbed]')
         if self.kind == "cluster":
+            if self.keep_awake:
+                raise ValueError("keep_awake is about this machine; a cluster's hosts have none")
             if both := set(self.serving).intersection(self.hosts.clients):
                 raise ValueError(
                     f"{both.pop()} can't serve and make load: each takes from the other's CPUs"

@@ -336,6 +336,7 @@ def machine_facts(machine: Machine) -> Facts:
         ("Open files, at most", text.number(machine.open_files_limit)),
         ("Listen backlog, at most", None if backlog is None else text.number(backlog)),
         ("Network between client and servers", machine.network),
+        ("CPUs kept out of deep idle", machine.awake),
     ]
     return [(term, str(value)) for term, value in known if value is not None]
 
