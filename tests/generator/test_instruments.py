@@ -176,6 +176,7 @@ def test_each_has_biases(name: GeneratorName) -> None:
         ("httperf", CLOSED, "opens connections at a rate"),
         ("ab", Load(paths=["/a", "/b"]), "one path only"),
         ("wrk", Load(idle_connections=3), "idle_connections"),
+        ("wrk", Load(kernel_times=True), "kernel_times"),
         (
             "httperf",
             Load(loop="open", rate_per_s=9, due="connection", keepalive=1, send_lag_budget=0.001),

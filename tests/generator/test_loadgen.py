@@ -67,6 +67,7 @@ def test_wrong_answers_are_failures_with_an_example(
 LOADS = [
     Load(),
     Load(loop="open", rate_per_s=500, connections=8),
+    Load(kernel_times=True),
     Load(loop="open", rate_per_s=500, connections=8, send_lag_budget=0.002),
     Load(loop="open", rate_per_s=50, due="connection", keepalive=3, arrivals="constant"),
     Load(connections=4, think_s=0.01, zipf=0.8, idle_connections=5, keepalive="never"),

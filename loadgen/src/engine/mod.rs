@@ -19,6 +19,7 @@ mod slot;
 mod start;
 mod usage;
 mod users;
+mod wait_cost;
 mod windows;
 mod wire;
 mod worker;

@@ -9,7 +9,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use sha2::{Digest, Sha256};
 
-use crate::clock::seconds_to_ns;
+use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 use crate::engine::limits;
 use crate::engine::users::Sessions;
 use crate::events::EventFormat;
@@ -91,8 +91,10 @@ pub struct Plan {
     /// Requests at a time on each connection of the load.
     pub streams: usize,
     pub timeout_ns: u64,
-    /// Open loop: so long a thread may look away; 0 where every answer wakes it up.
+    /// Open loop: so late requests may be sent, together with others; 0 is exact.
     pub quantum_ns: u64,
+    /// Open loop: so long answers may lie in their sockets; 0 where every answer wakes the thread up.
+    pub unread_ns: u64,
     /// `u32::MAX` where there is no limit.
     pub requests_per_connection: u32,
     pub lead_in_ns: u64,
@@ -131,6 +133,7 @@ impl Plan {
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
             quantum_ns: seconds_to_ns(load.send_lag_budget_s),
+            unread_ns: 0,
             requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),
             lead_in_ns: seconds_to_ns(order.lead_in_s),
             duration_ns: duration_s(&order).map_or(u64::MAX, seconds_to_ns),
@@ -166,7 +169,16 @@ impl Plan {
         if addresses.any(|address| matches!(address, Address::Unix(_))) {
             // The kernel keeps no times of arrival there.
             plan.quantum_ns = 0;
+            if load.kernel_times {
+                return Err("load.kernel_times: the kernel keeps no times of arrival on Unix \
+                            sockets; leave it out (--kernel-times)"
+                    .into());
+            }
         }
+        plan.unread_ns = match plan.quantum_ns {
+            0 if plan.is_open() && load.kernel_times => MILLISECOND_NS,
+            quantum_ns => 2 * quantum_ns,
+        };
         plan.sources = limits::sources(load, plan.origins.iter().flat_map(|o| &o.addresses));
         Ok(plan)
     }
@@ -237,7 +249,7 @@ impl Plan {
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
             let tls_files = self.tls_files.filter(|_| tls.is_some());
-            let stamped = self.quantum_ns > 0;
+            let stamped = self.quantum_ns > 0 || load.kernel_times;
             self.origins.push(Origin { addresses, protocol, tls, tls_files, stamped });
             self.targets.push(target.origin);
         }

@@ -9,8 +9,9 @@ use rustix::event::epoll::Event;
 
 use super::life::Life;
 use super::plan::Plan;
-use super::poll::{Poll, SPIN_NS};
+use super::poll::Poll;
 use super::start::Start;
+use super::wait_cost::WaitCost;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
 use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 
@@ -21,8 +22,9 @@ pub struct Slot<'a> {
     pub events: Vec<Event>,
     pub interrupt: &'a AtomicBool,
     pub thread: usize,
-    /// Short waits are spent asking again and again: nobody else wants this CPU.
-    pub spins: bool,
+    /// Where requests leave exactly when due and nobody else wants this CPU: the end of a wait is
+    /// spent asking again and again, for as long as its cost says.
+    pub spins: Option<WaitCost>,
 }
 
 impl Slot<'_> {
@@ -177,7 +179,8 @@ impl Slot<'_> {
             self.life.sight.look();
         }
         let begun_ns = self.life.sight.now_ns;
-        let wait_until_ns = if self.spins { wake_ns.saturating_sub(SPIN_NS) } else { wake_ns };
+        let wait_until_ns =
+            self.spins.map_or(wake_ns, |cost| cost.wait_until_ns(begun_ns, wake_ns));
         match away_ns {
             Some(_) => self.poll.look_away(&mut self.events, begun_ns, wait_until_ns)?,
             None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,

@@ -16,6 +16,7 @@ use super::poll::Poll;
 use super::pool::Pool;
 use super::slot::Slot;
 use super::start::Start;
+use super::wait_cost::WaitCost;
 use super::windows::Report;
 
 /// One slot's work for one thread.
@@ -90,11 +91,25 @@ fn others_have_cpus() -> bool {
 
 fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool) {
     let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
+    let mut wait_cost = None;
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
-        if let Err(error) = run(job, &mut pool, &mut scratch, poll, alone, interrupt) {
+        let spins = alone && job.plan.is_open() && job.plan.quantum_ns == 0;
+        let outcome = spins
+            .then(|| known_or_measured(&mut wait_cost))
+            .transpose()
+            .and_then(|spins| run(job, &mut pool, &mut scratch, poll, spins, interrupt));
+        if let Err(error) = outcome {
             let _ = reports.send(Report::Broken(error));
         }
+    }
+}
+
+/// It is measured once, so that all variants of a run are loaded alike.
+fn known_or_measured(known: &mut Option<WaitCost>) -> io::Result<WaitCost> {
+    match known {
+        Some(cost) => Ok(*cost),
+        None => Ok(*known.insert(WaitCost::measure()?)),
     }
 }
 
@@ -103,7 +118,7 @@ fn run(
     pool: &mut Pool,
     scratch: &mut Scratch,
     poll: &Poll,
-    alone: bool,
+    spins: Option<WaitCost>,
     interrupt: &AtomicBool,
 ) -> io::Result<()> {
     let Job { plan, part, start, reports, .. } = job;
@@ -121,7 +136,6 @@ fn run(
     }
     let thread = part.thread;
     let life = Life::new(&plan, pool, poll, scratch, part);
-    let spins = alone && plan.is_open() && plan.quantum_ns == 0;
     let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread, spins };
     let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
     // The engine listens until it has heard of the end.

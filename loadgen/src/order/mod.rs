@@ -128,6 +128,9 @@ pub struct Load {
     /// Open loop: requests may be sent so late, together with others; 0 is exact.
     #[serde(default)]
     pub send_lag_budget_s: f64,
+    /// Answers are timed by when the kernel got them, whenever they are read.
+    #[serde(default)]
+    pub kernel_times: bool,
     /// Closed loop: pause of a connection between an answer and its next request.
     pub think: Option<Think>,
     /// Open loop: the timetable.

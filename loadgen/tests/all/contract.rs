@@ -224,6 +224,7 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         (&["-c", "100000000", "http://127.0.0.1/"], "open files"),
         (&["--fail-on", "p98>1s", "http://127.0.0.1/"], "p99.9"),
         (&["--poisson", "http://127.0.0.1/"], "--rate"),
+        (&["--kernel-times", "http+unix://%2Ftmp%2Fx/"], "Unix sockets; leave it out"),
     ] {
         let output = output(&[&["run"][..], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -336,6 +336,49 @@ fn an_answer_that_lay_in_the_kernel_is_timed_by_its_arrival() {
     }
 }
 
+/// Who is told by the kernel when answers came needn't wake up for them.
+#[test]
+fn with_the_kernels_times_exact_loops_read_answers_when_they_send() {
+    for layer in ALL {
+        let (site, mut engine) = (Site::answering(layer), engine(1));
+        let mut run = |kernel_times: bool| {
+            let load = json!({"connections": 16, "kernel_times": kernel_times});
+            let result = run_on(&mut engine, &site.order(200, open(2_000.0, load)));
+            expect(&result, &[("/requests/completed", 200), ("/service_time_us/count", 200)]);
+            result
+        };
+        // Connections are shared only by slots that time alike.
+        expect(&run(false), &[("/connections/opened", 16)]);
+        expect(&run(true), &[("/connections/opened", 16)]);
+        // They lie in their sockets until the next request is due, half a millisecond later. A busy
+        // machine may hold everything up, but not each time.
+        let told_right = || {
+            let result = run(true);
+            expect(&result, &[("/connections/opened", 0)]);
+            let seldom = number(&result, "/client/wake_ups") < 260;
+            seldom && result["service_time_us"]["p50"].as_f64() < Some(450.0)
+        };
+        assert!(std::iter::repeat_with(told_right).take(50).any(|right| right), "{layer:?}");
+    }
+}
+
+#[test]
+fn with_the_kernels_times_no_answer_is_timed_too_short() {
+    for layer in ALL {
+        let site = Site::start(layer, |session, _| {
+            while let Some(id) = session.next() {
+                std::thread::sleep(Duration::from_millis(2));
+                session.answer(id, 200, BODY);
+            }
+        });
+        let more = json!({"load": {"connections": 4, "kernel_times": true}});
+        let result = run(&site.order(COUNT, more));
+        expect(&result, &[("/requests/completed", COUNT), ("/service_time_us/count", COUNT)]);
+        // Two clocks are read, one after the other.
+        assert!(result["service_time_us"]["min"].as_f64() >= Some(1_900.0), "{result:#}");
+    }
+}
+
 /// The server can only go on with the large answer when the client reads, and small ones are due
 /// all the while.
 #[test]

@@ -41,7 +41,7 @@ RARE = {
     *("--requests-per-conn", "--poisson", "--max-backlog", "--zipf", "--replay", "--replay-speed"),
     *("--cookies", "--exclude-saturated", "--window", "--source", "--idle", "--slow-readers"),
     *("--slow-rate", "--http2", "--streams", "--cacert", "--insecure", "--tls-resumption"),
-    *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up"),
+    *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up", "--kernel-times"),
     *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
 }
 """A command's own flags that only `--help-all` shows."""

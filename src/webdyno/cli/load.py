@@ -108,6 +108,9 @@ class LoadFlags:
     send_delay: Annotated[
         str | None, Parameter(help="DURATION: send so much later, several at once, at most.")
     ] = None
+    kernel_times: Annotated[bool, Parameter(help="Time responses by when the kernel got them.")] = (
+        False
+    )
     max_backlog: Annotated[
         int | None, Parameter(help="COUNT: that wait for a connection [default: 100000]")
     ] = None

@@ -208,8 +208,10 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
         return "looks into no response: it knows no sha256 or contains"
     if any(SECRET.search(value) for value in {**load.headers, **request.headers}.values()):
         return "would show secrets (${env:…}) in its command line"
-    if load.idle_connections or load.slow_readers or load.think_s or load.send_lag_budget:
-        return "knows no idle_connections, slow_readers, think_s or send_lag_budget"
+    if load.idle_connections or load.slow_readers or load.think_s:
+        return "knows no idle_connections, slow_readers or think_s"
+    if load.send_lag_budget or load.kernel_times:
+        return "knows no send_lag_budget or kernel_times"
     return None
 
 

@@ -311,6 +311,8 @@ def _load_json(load: Load) -> dict[str, Any]:
             "unit": load.due,
         }
         asked["send_lag_budget_s"] = load.send_lag_budget
+    if load.kernel_times:
+        asked["kernel_times"] = True
     if load.think_s:
         asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
     if load.protocol in {"h2", "h2c"}:

@@ -232,6 +232,9 @@ class Load(Model):
     send_lag_budget: Lag = 0.0
     """Open loop: requests may be sent so much later, several at a time, which costs the client
     less. 0 is exact."""
+    kernel_times: bool = False
+    """Time responses by when the kernel got them, as with a budget. The client reads them a wake-up
+    later."""
     think_s: Pause = 0.0
     """Closed loop: mean pause before a connection's next request."""
     connections: Connections = 64

@@ -259,6 +259,8 @@ def _load_parts(load: Load) -> Iterator[str]:
         yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
     if load.send_lag_budget:
         yield f"sent up to {TIME.words(load.send_lag_budget)} later"
+    if load.kernel_times:
+        yield "responses timed by the kernel"
     at_most = "at most " if load.loop == "open" else ""
     yield at_most + text.count(load.connections, "connection")
     if load.think_s:

@@ -112,6 +112,10 @@ pub struct Args {
     /// How pauses spread around --think: constant or exponential [default: constant]
     #[arg(long, value_name = "HOW", value_enum, requires = "think", help_heading = "Load")]
     pub think_distribution: Option<ThinkDistribution>,
+    /// Time answers by when the kernel got them, not by when they were read, which is later by a
+    /// wake-up; each costs a little more [default: only with --send-lag-budget]
+    #[arg(long, help_heading = "Load")]
+    pub kernel_times: bool,
     /// Seed of all random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Load")]
     pub seed: u64,

@@ -68,6 +68,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         keepalive,
         timeout_s: args.timeout,
         send_lag_budget_s: args.send_lag_budget.unwrap_or(0.0),
+        kernel_times: args.kernel_times,
         think: args.think.map(|mean_s| Think {
             mean_s,
             distribution: args.think_distribution.unwrap_or_default(),

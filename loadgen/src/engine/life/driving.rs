@@ -29,10 +29,10 @@ impl Life<'_> {
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
     }
 
-    /// With a budget for the send lag: until when events may wait, all of them, because a lane is
-    /// free for what is due next, and nothing but whole answers is to come.
+    /// Where the kernel keeps when answers arrive: until when events may wait, all of them, because a
+    /// lane is free for what is due next, and nothing but whole answers is to come.
     pub fn looks_away_until_ns(&mut self) -> Option<u64> {
-        if self.plan.quantum_ns == 0 || !self.again.is_empty() {
+        if self.plan.unread_ns == 0 || !self.again.is_empty() {
             return None;
         }
         let mut attended = std::mem::take(&mut self.attended);
@@ -44,14 +44,15 @@ impl Life<'_> {
         self.attended = attended;
         // What is due already waits for a lane.
         let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
-        let until_ns = away_until_ns(self.woke_ns, due_ns, self.plan.quantum_ns)?;
+        let (quantum_ns, unread_ns) = (self.plan.quantum_ns, self.plan.unread_ns);
+        let until_ns = away_until_ns(self.woke_ns, due_ns, quantum_ns, unread_ns)?;
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         let nothing = self.attended.is_empty();
         nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
     }
 
     pub(super) fn attend(&mut self, id: ConnId) {
-        if self.plan.quantum_ns > 0 && !std::mem::replace(&mut self.pool[id].is_attended, true) {
+        if self.plan.unread_ns > 0 && !std::mem::replace(&mut self.pool[id].is_attended, true) {
             self.attended.push(id);
         }
     }
