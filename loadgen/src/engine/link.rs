@@ -133,14 +133,16 @@ impl Link {
         }
         let Some(connection) = &mut self.connection else { return false };
         let polled = Pin::new(&mut *connection).poll(cx);
-        self.allowed = connection.max_concurrent_send_streams();
-        // First, because a GOAWAY may have come together with the end.
-        match self.sender.as_mut().map(|sender| sender.poll_ready(cx)) {
-            Some(Poll::Ready(Err(error))) if error.is_go_away() && error.is_remote() => {
-                self.finish(LinkEnd::GoAway);
+        if self.readiness.has_read.take() || polled.is_ready() {
+            self.allowed = connection.max_concurrent_send_streams();
+            // First, because a GOAWAY may have come together with the end.
+            match self.sender.as_mut().map(|sender| sender.poll_ready(cx)) {
+                Some(Poll::Ready(Err(error))) if error.is_go_away() && error.is_remote() => {
+                    self.finish(LinkEnd::GoAway);
+                }
+                Some(Poll::Ready(Err(error))) => self.finish(LinkEnd::Lost(Some(error))),
+                _ => {}
             }
-            Some(Poll::Ready(Err(error))) => self.finish(LinkEnd::Lost(Some(error))),
-            _ => {}
         }
         if let Poll::Ready(outcome) = polled {
             self.finish(LinkEnd::Lost(outcome.err()));
@@ -406,6 +408,8 @@ struct Readiness {
     drained: Cell<bool>,
     /// The other side closed: whatever is left is read to the end.
     hangup: Cell<bool>,
+    /// Something was read since the last look at what it changed.
+    has_read: Cell<bool>,
     /// Bytes that may still be read before it is the others' turn.
     left: Cell<usize>,
     arrived_ns: Cell<u64>,
@@ -433,6 +437,7 @@ impl AsyncRead for Io {
                 return Poll::Pending;
             }
             Got::Bytes { count, drained } => {
+                readiness.has_read.set(true);
                 readiness.drained.set(drained && !readiness.hangup.get());
                 readiness.left.set(readiness.left.get().saturating_sub(count));
                 readiness.arrived_ns.set(self.wire.arrived_ns);

@@ -54,6 +54,13 @@ pub struct Multi {
     pub waiting: VecDeque<Flight>,
 }
 
+impl Multi {
+    /// Something waits to be handed over, or to leave.
+    pub fn has_to_send(&self) -> bool {
+        !self.waiting.is_empty() || self.link.as_ref().is_some_and(|link| link.dirty)
+    }
+}
+
 #[derive(Default)]
 pub struct Conn {
     pub state: State,

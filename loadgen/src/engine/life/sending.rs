@@ -4,7 +4,7 @@ use super::{Life, book_of, turned_to};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
 use crate::engine::link::Link;
-use crate::engine::pool::{ConnId, Role, State};
+use crate::engine::pool::{ConnId, Multi, Role, State};
 use crate::order::Unit;
 use crate::schedule::Ask;
 
@@ -63,7 +63,11 @@ impl Life<'_> {
     /// HTTP/2: sends what was handed to connections.
     pub(super) fn send_frames(&mut self) {
         while let Some(id) = self.unsent.pop() {
-            self.move_frames(id, self.sight.now_ns);
+            self.submit(id);
+            // What was handed over while other frames were moved has left with them.
+            if self.pool[id].multi.as_deref().is_some_and(Multi::has_to_send) {
+                self.move_frames(id, self.sight.now_ns);
+            }
         }
     }
 
