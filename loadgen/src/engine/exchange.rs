@@ -12,8 +12,9 @@ use rustix::net::RecvFlags;
 use sha2::{Digest, Sha256};
 
 use super::plan::Ready;
+use super::socket::Got;
 use super::users::User;
-use super::wire::{Got, Wire};
+use super::wire::Wire;
 use crate::check::CHECKSUM_EVERY;
 use crate::events::EventStream;
 use crate::http1::head::{Framing, Malformed};

@@ -20,7 +20,8 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::flight::{Answer, Flight};
-use super::wire::{Got, Wire};
+use super::socket::Got;
+use super::wire::Wire;
 use crate::grpc::Rpc;
 use crate::http2::{Message, Trouble};
 use crate::record::Failure;

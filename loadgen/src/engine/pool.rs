@@ -13,7 +13,8 @@ use super::exchange::Exchange;
 use super::flight::Flight;
 use super::link::Link;
 use super::plan::Origin;
-use super::wire::{Got, Wire};
+use super::socket::Got;
+use super::wire::Wire;
 use crate::order::Protocol;
 use crate::tls;
 

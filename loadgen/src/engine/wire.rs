@@ -5,17 +5,18 @@
 //! the CPU's stack of return addresses, so that each return on the way back is mispredicted. That
 //! was 5 % of the client's CPU time (`bench/peers.py --cases small --peers loadgen,loadgen-before`).
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    getpeername, getsockname, ipproto, recv, send, socket_with, sockopt,
+    getpeername, getsockname, ipproto, send, socket_with, sockopt,
 };
-use rustls::{ClientConnection, HandshakeKind};
 
+use super::secure::Secure;
+use super::socket::{Got, is_none, receive};
 use crate::arrival;
 use crate::target::Address;
 
@@ -35,26 +36,10 @@ pub struct Options {
     pub stamped: bool,
 }
 
-/// What a read brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Got {
-    Nothing,
-    /// `drained`: nothing more is there now.
-    Bytes {
-        count: usize,
-        drained: bool,
-    },
-    /// The other side closed; with TLS it may have failed to say so (`cut`), so that what came
-    /// may not be all.
-    End {
-        cut: bool,
-    },
-}
-
 #[derive(Debug)]
 pub struct Wire {
     fd: OwnedFd,
-    tls: Option<Box<ClientConnection>>,
+    tls: Option<Box<Secure>>,
     /// The kernel can drop what arrives unread.
     pub can_drop: bool,
     stamped: bool,
@@ -80,7 +65,7 @@ impl Wire {
     }
 
     /// Everything from here on goes through TLS.
-    pub fn secure(&mut self, tls: ClientConnection) {
+    pub fn secure(&mut self, tls: Secure) {
         self.tls = Some(Box::new(tls));
         self.can_drop = false;
     }
@@ -100,32 +85,12 @@ impl Wire {
 
     /// Goes on with the TLS handshake; true when it is done, at once where there is no TLS.
     pub fn handshake(&mut self) -> io::Result<bool> {
-        let Some(tls) = &mut self.tls else { return Ok(true) };
-        loop {
-            if !flush(tls, &self.fd)? {
-                return Ok(false);
-            }
-            if !tls.is_handshaking() {
-                return Ok(true);
-            }
-            match tls.read_tls(&mut Socket::of(&self.fd, false)) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed")),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(error),
-            }
-            if let Err(error) = tls.process_new_packets() {
-                // The server is told why, if that can be done at once.
-                let _ = flush(tls, &self.fd);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
-            }
-        }
+        self.tls.as_mut().map_or(Ok(true), |tls| tls.handshake(&self.fd))
     }
 
     /// After a handshake: what the server chose to speak, and whether a session was resumed.
     pub fn agreed(&self) -> Option<(Option<&[u8]>, bool)> {
-        let tls = self.tls.as_ref()?;
-        Some((tls.alpn_protocol(), tls.handshake_kind() == Some(HandshakeKind::Resumed)))
+        Some(self.tls.as_ref()?.agreed())
     }
 
     /// Writes as much as fits; how much was taken. An error means that nothing of it has left.
@@ -137,36 +102,26 @@ impl Wire {
                 outcome => Ok(outcome?),
             };
         };
-        let (mut taken, mut left_before) = (0, false);
-        while taken < bytes.len() {
-            let count = tls.writer().write(&bytes[taken..])?;
-            taken += count;
-            match flush(tls, &self.fd) {
-                Ok(true) if count > 0 => left_before = true,
-                Ok(_) => break,
-                // What has left may have been answered: reading tells.
-                Err(_) if left_before => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(taken)
+        tls.write(&self.fd, bytes)
     }
 
     /// Writes what waits in the TLS layer; true when nothing waits.
     pub fn flush(&mut self) -> io::Result<bool> {
-        self.tls.as_mut().map_or(Ok(true), |tls| flush(tls, &self.fd))
+        self.tls.as_mut().map_or(Ok(true), |tls| tls.flush(&self.fd))
     }
 
     /// Everything that was taken to be written has left.
     pub fn is_flushed(&self) -> bool {
-        self.tls.as_ref().is_none_or(|tls| !tls.wants_write())
+        self.tls.as_ref().is_none_or(|tls| tls.is_flushed())
     }
 
     /// Reads once. `flags` are for wires that can drop.
     #[inline(always)]
     pub fn read(&mut self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<Got> {
-        if self.tls.is_some() {
-            return self.read_tls(buffer);
+        if let Some(tls) = &mut self.tls {
+            let got = tls.read(&self.fd, buffer, self.stamped);
+            self.arrived_ns = tls.arrived_ns;
+            return got;
         }
         let (count, arrived_ns) = match receive(&self.fd, buffer, flags, self.stamped) {
             Err(error) if is_none(&error) => return Ok(Got::Nothing),
@@ -178,43 +133,12 @@ impl Wire {
             count => Got::Bytes { count, drained: count < buffer.len() },
         })
     }
-
-    fn read_tls(&mut self, buffer: &mut [u8]) -> io::Result<Got> {
-        let Some(tls) = &mut self.tls else { return Ok(Got::Nothing) };
-        let mut drained = false;
-        loop {
-            match tls.reader().read(buffer) {
-                Ok(0) => return Ok(Got::End { cut: false }),
-                Ok(count) => {
-                    return Ok(Got::Bytes { count, drained: drained && count < buffer.len() });
-                }
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    return Ok(Got::End { cut: true });
-                }
-                Err(_) if drained => return Ok(Got::Nothing),
-                Err(_) => {}
-            }
-            let mut socket = Socket::of(&self.fd, self.stamped);
-            match tls.read_tls(&mut socket) {
-                Ok(_) => (drained, self.arrived_ns) = (socket.drained, socket.arrived_ns),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Got::Nothing);
-                }
-                Err(error) => return Err(error),
-            }
-            tls.process_new_packets()
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        }
-    }
 }
 
 impl Drop for Wire {
-    /// Who ends a connection has to say so (RFC 8446 section 6.1); where that can't be done at once,
-    /// nobody is there to hear it.
     fn drop(&mut self) {
-        if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
-            tls.send_close_notify();
-            let _ = flush(tls, &self.fd);
+        if let Some(tls) = &mut self.tls {
+            tls.close(&self.fd);
         }
     }
 }
@@ -223,71 +147,6 @@ impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-/// A socket as the TLS library wants it.
-struct Socket<'a> {
-    fd: &'a OwnedFd,
-    stamped: bool,
-    arrived_ns: u64,
-    /// The last read brought all there was.
-    drained: bool,
-}
-
-impl Socket<'_> {
-    fn of(fd: &OwnedFd, stamped: bool) -> Socket<'_> {
-        Socket { fd, stamped, arrived_ns: 0, drained: false }
-    }
-}
-
-/// Reads once; with when the last bytes had arrived, 0 where the kernel doesn't tell.
-#[inline(always)]
-fn receive(
-    fd: &OwnedFd,
-    buffer: &mut [u8],
-    flags: RecvFlags,
-    stamped: bool,
-) -> io::Result<(usize, u64)> {
-    if stamped {
-        let (count, arrived_ns) = arrival::receive(fd, buffer, flags)?;
-        return Ok((count, arrived_ns.unwrap_or(0)));
-    }
-    Ok((recv(fd, buffer, flags)?.1, 0))
-}
-
-fn is_none(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
-impl Read for Socket<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = buffer.len();
-        let (count, arrived_ns) = receive(self.fd, buffer, RecvFlags::empty(), self.stamped)?;
-        self.arrived_ns = arrived_ns;
-        self.drained = count > 0 && count < room;
-        Ok(count)
-    }
-}
-
-impl Write for Socket<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.fd, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn flush(tls: &mut ClientConnection, fd: &OwnedFd) -> io::Result<bool> {
-    while tls.wants_write() {
-        match tls.write_tls(&mut Socket::of(fd, false)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(true)
 }
 
 fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> {

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use rustix::event::epoll::EventFlags;
-use rustls::ClientConnection;
 
 use super::{Life, Timer, book_of, turned_to};
 use crate::clock::MILLISECOND_NS;
@@ -14,6 +13,7 @@ use crate::engine::limits;
 use crate::engine::link::Link;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
+use crate::engine::secure::Secure;
 use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
 use crate::order::Protocol;
 use crate::record::{Failure, Fewest};
@@ -162,7 +162,7 @@ impl Life<'_> {
         conn.connected_ns = seen_ns;
         let tls = self.plan.origins[conn.origin].tls.as_ref().zip(self.tls[conn.origin].as_ref());
         if let Some(((name, _), config)) = tls {
-            match ClientConnection::new(Arc::clone(config), name.clone()) {
+            match Secure::new(Arc::clone(config), name.clone()) {
                 Ok(tls) => wire.secure(tls),
                 Err(error) => return self.no_connection(id, &format!("TLS: {error}")),
             }

@@ -98,7 +98,7 @@ fn config(folder: &Path, [tls, http2, clear, impatient]: [u16; 4]) -> String {
              access_log off; root {folder};
              ssl_certificate {folder}/server.pem; ssl_certificate_key {folder}/server.key;
              keepalive_requests 1000000; client_max_body_size 10m;
-             server {{ listen 127.0.0.1:{tls} ssl; }}
+             server {{ listen 127.0.0.1:{tls} ssl; location /sink {{ return 204; }} }}
              server {{ listen 127.0.0.1:{http2} ssl http2; location /sink {{ return 204; }} }}
              server {{ listen 127.0.0.1:{clear} http2; }}
              server {{ listen 127.0.0.1:{impatient} http2; keepalive_requests {PATIENCE}; }}
