@@ -4,7 +4,8 @@
 //! and one `send` per small answer, no parsing, no times, no checks. `bench/peers.py` holds
 //! loadgen against it. `--drop` leaves the bytes in the kernel (`MSG_TRUNC`), as loadgen does
 //! with large bodies; `--new-connections` opens one for each request; `--rate` sends each request
-//! when it is due, as an open loop does.
+//! when it is due, as an open loop does, or together with others up to `--budget-us` later. There
+//! it also counts its wake-ups and keeps how late it sent, so that it is compared at its exactness.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -16,7 +17,8 @@ use clap::Parser;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::thread::set_current_timer_slack;
+use rustix::thread::{nanosleep, set_current_timer_slack};
+use serde_json::json;
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
@@ -44,6 +46,9 @@ struct Options {
     /// Requests per second of an open loop at a constant rate
     #[arg(long)]
     rate: Option<f64>,
+    /// Microseconds that requests of an open loop may be sent later, together with others
+    #[arg(long, default_value_t = 0, requires = "rate")]
+    budget_us: u64,
 }
 
 struct Connection {
@@ -192,35 +197,54 @@ fn closed_loop(
     Ok(completed)
 }
 
-/// Free connections ask when it is time; gives the number of answers.
+/// What came of an open loop.
+struct Paced {
+    completed: u64,
+    wake_ups: u64,
+    delays_ns: Vec<u64>,
+}
+
+/// Free connections ask when it is time; with a budget the thread sleeps for that long, whatever
+/// comes.
 fn open_loop(
     client: &mut Client,
     connections: &mut [Connection],
     gap: Duration,
+    budget: Duration,
     end: Instant,
-) -> Result<u64, Box<dyn Error>> {
+) -> Result<Paced, Box<dyn Error>> {
     let mut events = Vec::with_capacity(EVENTS);
     let mut free = Vec::from_iter(0..connections.len());
-    let mut completed = 0;
+    let mut paced = Paced { completed: 0, wake_ups: 0, delays_ns: Vec::new() };
     let mut due = Instant::now();
+    let mut woke = due;
     while due < end {
-        let wait_ns = due.saturating_duration_since(Instant::now()).subsec_nanos();
-        client.wait(&mut events, Timespec { tv_sec: 0, tv_nsec: wait_ns.into() })?;
+        let wait = due.max(woke + budget).saturating_duration_since(Instant::now());
+        let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+        paced.wake_ups += u64::from(wait.tv_nsec > 0);
+        if budget.is_zero() {
+            client.wait(&mut events, wait)?;
+        } else {
+            let _ = nanosleep(&wait);
+            client.wait(&mut events, Timespec { tv_sec: 0, tv_nsec: 0 })?;
+        }
+        woke = Instant::now();
         for event in events.drain(..) {
             let index = event.data.u64() as usize;
             if let Progress::Answered = client.read(&mut connections[index])? {
-                completed += 1;
+                paced.completed += 1;
                 free.push(index);
             }
         }
-        while due <= Instant::now()
+        while let Some(delay) = Instant::now().checked_duration_since(due)
             && let Some(index) = free.pop()
         {
+            paced.delays_ns.push(delay.as_nanos() as u64);
             client.ask(&mut connections[index])?;
             due += gap;
         }
     }
-    Ok(completed)
+    Ok(paced)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -232,14 +256,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let end = began + Duration::from_secs_f64(options.duration);
     let mut connections =
         (0..options.connections).map(|index| client.open(index)).collect::<Result<Vec<_>, _>>()?;
-    let completed = match options.rate {
+    let mut told = match options.rate {
         Some(rate) => {
             let gap = Duration::from_secs_f64(1.0 / rate);
-            open_loop(&mut client, &mut connections, gap, end)?
+            let budget = Duration::from_micros(options.budget_us);
+            let paced = open_loop(&mut client, &mut connections, gap, budget, end)?;
+            let p99_us = percentile_ns(paced.delays_ns, 0.99) as f64 / 1e3;
+            json!({"completed": paced.completed, "wake_ups": paced.wake_ups,
+                   "send_delay_p99_us": p99_us})
         }
-        None => closed_loop(&mut client, &mut connections, options.new_connections, end)?,
+        None => {
+            let new = options.new_connections;
+            json!({"completed": closed_loop(&mut client, &mut connections, new, end)?})
+        }
     };
-    let measured_s = began.elapsed().as_secs_f64();
-    println!("{}", serde_json::json!({"completed": completed, "measured_s": measured_s}));
+    told["measured_s"] = began.elapsed().as_secs_f64().into();
+    println!("{told}");
     Ok(())
+}
+
+fn percentile_ns(mut values: Vec<u64>, share: f64) -> u64 {
+    values.sort_unstable();
+    values.get((values.len() as f64 * share) as usize).copied().unwrap_or(0)
 }
