@@ -69,16 +69,16 @@ class Work(NamedTuple):
 OPEN = ("--rate", str(RATE_RPS), "--connections", str(CONNECTIONS))
 LOADS = {
     "exact": Work(OPEN, of_floor=OPEN),
-    "exact, kernel times": Work((*OPEN, "--kernel-times"), new=True),
+    "exact-kernel-times": Work((*OPEN, "--kernel-times"), new=True),
     "200us": Work((*OPEN, "--send-lag-budget=200us"), of_floor=(*OPEN, "--budget-us=200")),
     "1ms": Work((*OPEN, "--send-lag-budget=1ms"), of_floor=(*OPEN, "--budget-us=1000")),
     "closed": Work(("-c", "64"), of_floor=("-c", "64")),
-    "closed, kernel times": Work(("-c", "64", "--kernel-times"), new=True),
-    "100 KB over TLS": Work(("-c", "16", "--insecure"), path="/100kb", tls=True),
-    "HTTP/2": Work(("-c", "8", "--http2", "--streams", "10"), http2=True),
-    "HTTP/2, one stream": Work(("-c", "64", "--http2"), http2=True),
+    "closed-kernel-times": Work(("-c", "64", "--kernel-times"), new=True),
+    "tls-100kb": Work(("-c", "16", "--insecure"), path="/100kb", tls=True),
+    "http2": Work(("-c", "8", "--http2", "--streams", "10"), http2=True),
+    "http2-one-stream": Work(("-c", "64", "--http2"), http2=True),
 }
-WITH_TASK = {"exact", "exact, kernel times"}
+WITH_TASK = {"exact", "exact-kernel-times"}
 """Where the task stands for the other means, as on machines whose user isn't root."""
 
 
@@ -99,8 +99,8 @@ GOALS = (
     Goal("200us", POLLING, FLOOR, POLLING, 1.15),
     Goal("1ms", POLLING, FLOOR, POLLING, 1.1),
     Goal("closed", AS_USUAL, BEFORE, AS_USUAL, 1.02),
-    Goal("100 KB over TLS", AS_USUAL, BEFORE, AS_USUAL, 0.9),
-    Goal("HTTP/2", AS_USUAL, BEFORE, AS_USUAL, 0.9),
+    Goal("tls-100kb", AS_USUAL, BEFORE, AS_USUAL, 0.9),
+    Goal("http2", AS_USUAL, BEFORE, AS_USUAL, 0.9),
 )
 
 
@@ -257,7 +257,7 @@ def ratios(
 
 def table(samples: Sequence[Sample]) -> Table:
     """Show the cost of each load, by how CPUs idle and by client."""
-    made = Table(title="cost of the load engine", caption=machine.describe(), width=120)
+    made = Table(title="cost of the load engine", caption=machine.describe(), width=150)
     for heading in ("load", "CPUs idle", "client"):
         made.add_column(heading)
     for heading in ("rounds", "CPU µs/request", "wake-ups", "delay p99, µs", "× before", "× floor"):

@@ -57,6 +57,6 @@ def test_each_load_has_its_clients() -> None:
     assert len(planned) == len(set(planned))
     assert ("exact", TASK, NOW) in planned
     assert ("1ms", TASK, NOW) not in planned
-    assert ("exact, kernel times", AS_USUAL, BEFORE) not in planned
-    assert ("HTTP/2", POLLING, NOW) not in planned
-    assert ("100 KB over TLS", AS_USUAL, FLOOR) not in planned
+    assert ("exact-kernel-times", AS_USUAL, BEFORE) not in planned
+    assert ("http2", POLLING, NOW) not in planned
+    assert ("tls-100kb", AS_USUAL, FLOOR) not in planned

@@ -6,16 +6,18 @@ microseconds, which an open loop pays for each request that it sends on time.
 
 import ctypes
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from struct import pack
 from typing import NamedTuple
 
-from webdyno.host.children import ending_with_us
+from webdyno.host.children import end_with_parent
 from webdyno.model.errors import OperationError
 
 LATENCY_DEVICE = Path("/dev/cpu_dma_latency")
@@ -72,8 +74,13 @@ def never_idle(cpus: Sequence[int]) -> Iterator[str]:
 
 @contextmanager
 def _spinner(cpu: int) -> Iterator[None]:
-    command = [*ending_with_us("KILL"), *SPINNER]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        SPINNER,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        # It is over before this returns: nobody can be killed in between.
+        preexec_fn=partial(end_with_parent, signal.SIGKILL, os.getpid()),
+    )
     try:
         _give_way(process.pid, cpu)
         yield
