@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 import capacity
+import costs
 import decisive
 import gates
 import stalls
@@ -118,6 +119,7 @@ def test_what_is_asked_the_python_api_knows() -> None:
     calls = [
         *map(decisive.asked, decisive.DUELS),
         *map(stalls.asked, stalls.CASES),
+        *(case.asked for case in costs.CASES.values()),
         *(capacity.asked(name, "1m") for name in capacity.CASES),
         *(gated.asked for gated in gates.CASES),
         *(started.asked for started in starts.CASES.values()),

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from builders import run_head
-from webdyno.cli.experiment_flags import AskedFlags, ExperimentFlags, SetupFlags, TrafficFlags
+from webdyno.cli.experiment_flags import (
+    REST_S,
+    AskedFlags,
+    CostFlags,
+    ExperimentFlags,
+    SetupFlags,
+    TrafficFlags,
+)
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, Override, read_experiment
@@ -83,3 +90,23 @@ def test_a_league_of_stacks_as_they_are_is_asked_for_without_its_folder() -> Non
     _, league, _ = arranged(stacks, asked, Catalogue.load(), CALLER, race_of(stacks))
     assert head.replace(experiment=league).command_elsewhere is None
     assert head.command_elsewhere is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "asked", "factors"),
+    [("2000", 2_000, {}), ("500, 2000", 500, {"load.rate_per_s": [500, 2_000]})],
+)
+def test_a_rate_asks_for_costs_in_an_open_loop(
+    rate: str, asked: float, factors: dict[str, list[int]]
+) -> None:
+    flags = list(CostFlags(rate=rate, idle=True).overrides())
+    systems = ["nginx", "apache-event"]
+    _, experiment, _ = arranged(systems, AskedFlags().read(flags), Catalogue.load(), CALLER)
+    assert (experiment.load.loop, experiment.load.rate_per_s) == ("open", asked)
+    assert experiment.factors == factors
+    assert experiment.measure.decide_on == "server_cpu_us"
+    assert experiment.measure.rest_s == REST_S
+
+
+def test_no_rate_leaves_the_load_as_it_is() -> None:
+    assert list(CostFlags().overrides()) == []

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 
 from builders import START, SimulatedRun, SimulatedVariant, pilot_record, service_use, simulated_run
+from judge.rates import at_rate, rest
 from judge.searches import Variant, searched
 from judge.validity.broken import quiet_readings, readings_with
 from webdyno.judge.sweep import judge_sweep
@@ -263,6 +264,38 @@ def capacities() -> SimulatedRun:
     return SimulatedRun(run.head.model_copy(update={"experiment": experiment}), run.records)
 
 
+UVICORN = SimulatedVariant(stack="uvicorn", server_cpu_us=340.0, latency_p50_us=420.0)
+GRANIAN = SimulatedVariant(stack="granian", server_cpu_us=210.0, latency_p50_us=390.0)
+GATHERS = SimulatedVariant(stack="gathers", server_cpu_us=150.0, latency_p50_us=9_000.0)
+
+
+@cache
+def costs() -> SimulatedRun:
+    """What two servers cost at an arrival rate and at rest; one of them lets requests wait."""
+    run = at_rate(2_000, {"uvicorn": UVICORN, "gathers": GATHERS}, rounds=6)
+    return SimulatedRun(run.head, [it for record in run.records for it in _after_rest(record)])
+
+
+def _after_rest(record: Record) -> list[Record]:
+    """Give the end of a round with what was seen at rest before it."""
+    if not isinstance(record, RoundRecord):
+        return [record]
+    idle = rest("gathers", record.round, cpu_s=0.0, wake_ups=50, memory_bytes=9_000_000)
+    return [rest("uvicorn", record.round), idle.replace(held=12), record]
+
+
+@cache
+def rates() -> SimulatedRun:
+    """What two servers cost at two arrival rates, one of which is too high for one of them."""
+    records: list[Record] = []
+    for number, rate_rps in enumerate((500, 5_000)):
+        weak = SimulatedVariant(throughput_rps=2_800, server_cpu_us=340.0, latency_p50_us=420.0)
+        run = at_rate(rate_rps, {"uvicorn": weak, "granian": GRANIAN}, rounds=6)
+        records += [record.replace(point=number) for record in run.records]
+    experiment = run.head.experiment.replace(factors={"load.rate_per_s": [500, 5_000]})
+    return SimulatedRun(run.head.replace(experiment=experiment), records)
+
+
 def _busy(slot: SlotRecord) -> SlotRecord:
     cpus = CpuUse(user_s=0.96, system_s=0, interrupts_s=0, idle_s=0.04, steal_s=0)
     return readings_with(host={"servers": cpus})(slot)
@@ -365,11 +398,12 @@ def broken_point() -> SimulatedRun:
     return SimulatedRun(run.head, [*first, *second[:-1]])
 
 
-SWEEPS = (connections, two_factors, names, broken_point, hostile_markup)
+SWEEPS = (connections, two_factors, names, rates, broken_point, hostile_markup)
 """Runs of experiments with factors."""
 
 ALL = (
     capacities,
+    costs,
     ranking,
     tuned,
     decided,

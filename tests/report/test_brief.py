@@ -42,6 +42,8 @@ def test_lines_fit_the_terminal(make: runs.Make, width: int) -> None:
         runs.ranking,
         runs.tuned,
         runs.capacities,
+        runs.costs,
+        runs.rates,
         runs.two_factors,
         runs.invalid,
         runs.broken_point,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
+from webdyno.cli.experiment_flags import NO_COSTS, NOTHING_SAID, AskedFlags, CostFlags
 from webdyno.cli.flags import PLAIN_NEW_RUN, ExplainToo, NewRunFlags, Output
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
@@ -32,6 +32,7 @@ def compare(
     all_: Annotated[
         bool, Parameter(name="--all", help="Every stack that can serve the site and is built.")
     ] = False,
+    costs: CostFlags = NO_COSTS,
     asked: AskedFlags = NOTHING_SAID,
     explain: ExplainToo = False,
     output: Output = None,
@@ -52,6 +53,8 @@ def compare(
         webdyno compare nginx lighttpd caddy apache-event --path /100KB.txt
 
         webdyno compare --all --site fortunes --time 15m
+
+        webdyno compare nginx caddy --rate 500,2000 --idle     # what each costs
     """
     from webdyno.cli.explain import explain_afterwards
     from webdyno.cli.progress import at_terminal
@@ -68,11 +71,17 @@ def compare(
         named = _all_built(known, served, at_terminal(run.how))
         asked = replace(asked, site=served.name)
     _refuse_too_few(named)
+    if run.how.target_is_mine and costs != NO_COSTS:
+        raise UserError("--rate and --idle are about servers here: others' CPU can't be read")
     more = race_of(named)
     if more.data and explain:
         raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
     name, experiment, catalogue = arranged(
-        named if more.data else named[::-1], asked.read(), known, at_terminal(run.how), more
+        named if more.data else named[::-1],
+        asked.read(list(costs.overrides())),
+        known,
+        at_terminal(run.how),
+        more,
     )
     afterwards = explain_afterwards(experiment, run.how) if explain else None
     return measure_and_show(

@@ -181,14 +181,17 @@ class ExperimentFlags:
         Parameter(help="KEY=A,B: measure at each value; all combinations of several."),
     ] = ()
 
-    def overrides(self) -> "list[Override]":
-        """Give the flags as settings of the experiment; raise UserError where one is none."""
+    def overrides(self, more: "Sequence[Override]" = ()) -> "list[Override]":
+        """Give the flags as settings of the experiment; raise UserError where one is none.
+
+        Those that are given as `more` count before what a file of traffic says.
+        """
         from webdyno.definitions import factors
 
         return [
             *self.time.overrides(),
             *self._measuring(),
-            *self.setup.overrides(factors(self.vary)),
+            *self.setup.overrides([*factors(self.vary), *more]),
         ]
 
     def _measuring(self) -> "Iterator[Override]":
@@ -221,8 +224,8 @@ class AskedFlags:
     own: OwnFlags = NOTHING_OF_OWN
     flags: ExperimentFlags = AS_WRITTEN
 
-    def read(self) -> "AskedSystems":
-        """Read the flags; raise UserError where one is none."""
+    def read(self, more: "Sequence[Override]" = ()) -> "AskedSystems":
+        """Read the flags, with `more` settings of a command's own; raise UserError for bad ones."""
         from webdyno.lab.systems import AskedSystems
 
         return AskedSystems(
@@ -231,8 +234,55 @@ class AskedFlags:
             own=self.own.keys(),
             load=self.own.load,
             traffic=self.flags.setup.traffic.read().words,
-            overrides=self.flags.overrides(),
+            overrides=self.flags.overrides(more),
         )
 
 
 NOTHING_SAID = AskedFlags()
+REST_S = 1.0
+"""How long servers are left alone in each round, by --idle."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CostFlags:
+    """What servers cost: at a given rate, and while nobody asks them anything."""
+
+    rate: Annotated[
+        str | None,
+        Parameter(help="RATE: which needs less CPU at so many requests/s? Or several: 500,2000."),
+    ] = None
+    idle: Annotated[
+        bool, Parameter(help="Also show what each uses at rest: CPU, wake-ups, memory.")
+    ] = False
+
+    def overrides(self) -> "Iterator[Override]":
+        """Give them as settings of the experiment; raise UserError where one is none."""
+        from webdyno.definitions import Override
+        from webdyno.model.metrics import CPU_TIME
+
+        if self.rate is not None:
+            flag = f"--rate {self.rate}"
+            yield Override(("load", "loop"), "open", flag)
+            yield Override(("measure", "decide_on"), CPU_TIME, flag)
+            yield _rates(self.rate, flag)
+        if self.idle:
+            yield Override(("measure", "rest_s"), REST_S, "--idle")
+
+
+def _rates(text: str, flag: str) -> "Override":
+    """Give the arrival rate; several as levels of a factor."""
+    from webdyno.definitions import Override
+    from webdyno.definitions.override import FACTORS
+    from webdyno.definitions.validation import written_value
+
+    parts = text.split(",")
+    if not all(part.strip() for part in parts):
+        raise UserError(f"{flag}: should be a rate, or several such as 500,2000")
+    rates = [written_value(part.strip(), flag) for part in parts]
+    if len(rates) == 1:
+        return Override(("load", "rate_per_s"), rates[0], flag)
+    return Override((FACTORS, "load.rate_per_s"), rates, flag)
+
+
+NO_COSTS = CostFlags()

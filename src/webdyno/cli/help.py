@@ -39,10 +39,11 @@ FIRST_PAGE = {
 RARE = {
     *("--think", "--think-spread", "--seed", "--stage", "--times", "--conn-rate", "--send-delay"),
     *("--requests-per-conn", "--poisson", "--max-backlog", "--zipf", "--replay", "--replay-speed"),
-    *("--cookies", "--exclude-saturated", "--window", "--source", "--idle", "--slow-readers"),
-    *("--slow-rate", "--http2", "--streams", "--cacert", "--insecure", "--tls-resumption"),
+    *("--cookies", "--exclude-saturated", "--window", "--source", "--slow-readers"),
+    *("--slow-rate", "--idle-connections", "--http2", "--streams", "--cacert", "--insecure"),
     *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up", "--kernel-times"),
     *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
+    *("--tls-resumption",),
 }
 """A command's own flags that only `--help-all` shows."""
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)

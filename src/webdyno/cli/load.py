@@ -17,6 +17,7 @@ from webdyno.model.exit_codes import Exit
 ENGINES = {
     "count": "requests",
     "exclude_saturated": "leave-out-client-bound",
+    "idle_connections": "idle",
     "ramp_up": "warm-up",
     "send_delay": "send-lag-budget",
     "think_spread": "think-distribution",
@@ -129,7 +130,9 @@ class LoadFlags:
     source: Annotated[
         Sequence[str], Parameter(help="ADDRESS: local ones to connect from, in turn.")
     ] = ()
-    idle: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = None
+    idle_connections: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = (
+        None
+    )
     slow_readers: Annotated[int | None, Parameter(help="COUNT: slow readers as well.")] = None
     slow_rate: Annotated[
         int | None, Parameter(help="BYTES: per second of a slow reader [default: 1000]")

@@ -9,6 +9,7 @@ from webdyno.judge.comparison import (
     same_variant_warnings,
     variant_value,
 )
+from webdyno.judge.cost import costs_at_rate, costs_at_rest, with_costs
 from webdyno.judge.endpoints import JUDGED_BY, judge_endpoints
 from webdyno.judge.overload import overloads
 from webdyno.judge.point_data import PointData
@@ -65,8 +66,10 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         warnings += _flips(compared, _with_all_slots(data, excluded, rule))
         comparisons += _with_warnings(compared, warnings)
     warnings += same_variant_warnings(comparisons)
+    known = {cost.variant: cost for cost in costs_at_rate(experiment, variants, warnings)}
     comparisons = [
-        _with_clear_one(comparison, comparisons, decide_on) for comparison in comparisons
+        with_costs(_with_clear_one(comparison, comparisons, decide_on), known)
+        for comparison in comparisons
     ]
     deciding = decisive(comparisons, decide_on)
     apart = judge_endpoints(valid_for(data, JUDGED_BY))
@@ -91,6 +94,8 @@ def judge_comparisons(data: PointData, broken: Sequence[ValidityWarning]) -> Jud
         explanations=list(explanations(data, comparisons)),
         waiting=list(waiting(data)),
         saturation=saturation(valid_for(data, CAPACITY)),
+        costs=list(known.values()),
+        at_rest=costs_at_rest(data),
         overloads=list(overloads(data)),
         stopped_because=data.stop.why if data.stop else None,
         rounds=len(data.rounds),

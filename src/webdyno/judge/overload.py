@@ -64,21 +64,17 @@ def _overload(
         times=times,
         rounds=len(seen),
         offered_rps=median(trial.rate_rps for _, trial, _ in seen),
-        goodput_rps=_spread([trial.goodput_rps for _, trial, _ in seen]),
-        of_capacity=_spread([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
-        failed=_spread([slot.load.failures.total / max(trial.asked, 1) for slot, trial, _ in seen]),
-        p50_us=_spread([it for slot, _, _ in seen if (it := slot.load.response_time_us.p50)]),
-        p99_us=_spread([it for slot, _, _ in seen if (it := slot.load.response_time_us.p99)]),
+        goodput_rps=OverRounds.of([trial.goodput_rps for _, trial, _ in seen]),
+        of_capacity=OverRounds.of([trial.goodput_rps / found_rps for _, trial, found_rps in seen]),
+        failed=OverRounds.of(
+            [slot.load.failures.total / max(trial.asked, 1) for slot, trial, _ in seen]
+        ),
+        p50_us=OverRounds.of([it for slot, _, _ in seen if (it := slot.load.response_time_us.p50)]),
+        p99_us=OverRounds.of([it for slot, _, _ in seen if (it := slot.load.response_time_us.p99)]),
         back=len(back_s),
-        back_s=_spread(back_s),
+        back_s=OverRounds.of(back_s),
     )
 
 
 def _is(trial: Trial | None, purpose: str, times: float) -> bool:
     return trial is not None and trial.purpose == purpose and trial.times == times
-
-
-def _spread(values: Sequence[float]) -> OverRounds | None:
-    if not values:
-        return None
-    return OverRounds(least=min(values), median=median(values), most=max(values))

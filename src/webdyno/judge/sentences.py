@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from webdyno.judge.verdict import MOST_EQUAL
+from webdyno.model.cost import CostAtRate
 from webdyno.model.format import (
     DASH,
     ci,
@@ -13,6 +14,7 @@ from webdyno.model.format import (
     minutes,
     percent,
     ratio_range,
+    significant,
     times,
     upper_first,
 )
@@ -23,6 +25,8 @@ MOST_RANKS_SAID = 4
 """After the first ones; the table has them all."""
 MOST_MINUTES = 60.0
 """So long it may take to decide, for anybody to be told to."""
+CORE_DIGITS = 3
+"""Of what servers cost, in a sentence; the table has their interval."""
 OF_SPEED = {"throughput", "latency"}
 """Kinds of metrics on which who is better is faster; less memory isn't faster."""
 
@@ -32,9 +36,14 @@ def headline(deciding: Sequence[Comparison]) -> str:
     return "; ".join(dict.fromkeys(with_verdict(comparison) for comparison in deciding))
 
 
-def ranking_headline(ranking: Ranking, metric: str) -> str:
-    """Say who leads, who shares the lead, the ranks of those after them, and what is open."""
+def ranking_headline(ranking: Ranking, metric: str, costs: Sequence[CostAtRate] = ()) -> str:
+    """Say who leads, who shares the lead, the ranks of those after them, and what is open.
+
+    `costs`: of the variants, where ranks are about these.
+    """
     by = f"by {METRICS[metric].metric.label}"
+    if costs:
+        by += f" {rate_words(costs)}"
     first = [rank.variant for rank in ranking.ranks if rank.best == 1]
     if not first:
         return f"no variant has a rank {by}"
@@ -85,7 +94,7 @@ def with_verdict(comparison: Comparison) -> str:
         return f"invalid: {_inside(comparison.why)}"
     if comparison.verdict is Verdict.INCOMPLETE:
         return _inside(comparison.why)
-    opening = f"{_named(comparison)}: {sentence(comparison)}"
+    opening = f"{_verdict(comparison)}: {sentence(comparison)}"
     return "; ".join([opening, *map(_inside, further(comparison))])
 
 
@@ -97,18 +106,37 @@ def verdict_title(comparison: Comparison) -> str:
     """Name the verdict in large letters, with its subject: `nginx is FASTER`, `INCONCLUSIVE`."""
     if comparison.verdict is Verdict.INVALID:
         return "INVALID"
-    word = verdict_word(comparison.verdict, comparison.metric).upper()
-    return f"{comparison.a} is {word}" if _is_better_or_worse(comparison) else word
+    subject, word = _subject_and_verdict(comparison)
+    return f"{subject}{word.upper()}"
 
 
 def sentence(comparison: Comparison) -> str:
     """Say what was found and how sure it is, where the verdict's name stands before it."""
     if comparison.ratio is None or comparison.verdict is Verdict.INVALID:
         return comparison.why
+    if comparison.costs:
+        return _of_costs(comparison, times(comparison.ratio))
     subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} has "
     of_baseline = f"the {METRICS[comparison.metric].short} of {comparison.b}"
     bound = f"{side} " if (side := bound_of(comparison)) else ""
     return f"{subject}{bound}{times(comparison.ratio)} {of_baseline} ({_interval(comparison)})"
+
+
+def _of_costs(comparison: Comparison, ratio: str) -> str:
+    """Say what both variants cost at a given arrival rate."""
+    subject = "" if _is_better_or_worse(comparison) else f"{comparison.a} takes "
+    estimates = [cost.cores_per_1000_rps.estimate for cost in comparison.costs]
+    cores = " against ".join(significant(cores, CORE_DIGITS) for cores in estimates)
+    return (
+        f"{subject}{ratio} the CPU of {comparison.b} {rate_words(comparison.costs)} "
+        f"({_interval(comparison)}), {cores} cores per 1,000 requests/s"
+    )
+
+
+def rate_words(costs: Sequence[CostAtRate]) -> str:
+    """Say at which arrival rate there are some costs; at which rates, where they differ."""
+    rates = dict.fromkeys(f"{cost.rate_rps:,g}" for cost in costs)
+    return f"at {listed(rates)} requests/s"
 
 
 def bound_of(comparison: Comparison) -> Literal["at least", "at most", ""]:
@@ -123,9 +151,19 @@ def _is_better_or_worse(comparison: Comparison) -> bool:
     return comparison.verdict in {Verdict.FASTER, Verdict.SLOWER}
 
 
-def _named(comparison: Comparison) -> str:
+def _verdict(comparison: Comparison) -> str:
+    return "".join(_subject_and_verdict(comparison))
+
+
+def _subject_and_verdict(comparison: Comparison) -> tuple[str, str]:
+    """Give the verdict's name, after its subject where it has one: `nginx is `, `faster`."""
     word = verdict_word(comparison.verdict, comparison.metric)
-    return f"{comparison.a} is {word}" if _is_better_or_worse(comparison) else word
+    if not _is_better_or_worse(comparison):
+        return "", word
+    if comparison.costs:
+        less = comparison.verdict is Verdict.FASTER
+        return f"{comparison.a} ", "costs less" if less else "costs more"
+    return f"{comparison.a} is ", word
 
 
 def _interval(comparison: Comparison) -> str:

@@ -11,6 +11,8 @@ from webdyno.model.point import Point, PointJudgement, SweepJudgement
 
 SHOWN_POINTS = 3
 ARRIVALS = "load.arrivals"
+RATE = "load.rate_per_s"
+"""Headlines about costs say at which rate."""
 WITHOUT_ANSWER = {Verdict.INCONCLUSIVE, Verdict.INVALID, Verdict.INCOMPLETE}
 
 
@@ -31,8 +33,11 @@ def judge_sweep(run: RunData) -> SweepJudgement:
 
 
 def points_together(experiment: Experiment, judged: Sequence[PointJudgement]) -> list[str]:
-    """Say of each variant but the baseline what it is at which points."""
-    if not question_of(experiment).has_baseline:
+    """Say of each variant but the baseline what it is at which points; of costs, what they are."""
+    costly = any(point.judgement.costs for point in judged)
+    if costly and list(experiment.factors) == [RATE]:
+        return [point.judgement.headline for point in judged]
+    if costly or not question_of(experiment).has_baseline:
         return [f"{point.point.label}: {point.judgement.headline}" for point in judged]
     variants, decide_on = list(experiment.variants), experiment.measure.decide_on
     return [_sentence(variant, variants[0], decide_on, judged) for variant in variants[1:]]

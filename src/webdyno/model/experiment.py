@@ -250,11 +250,11 @@ class Experiment(Model):
         """Give another experiment, about `variants` of this one under the same conditions.
 
         Whatever else this one is, such as a gate, a race, a sweep or a study of its own, the other
-        one isn't. `measure`: this one's unless given, without its one-sided question. Raise
-        UserError where all of it doesn't fit together.
+        one isn't. `measure`: this one's unless given, without its one-sided question and rests.
+        Raise UserError where all of it doesn't fit together.
         """
         kept = {name: getattr(self, name) for name in CONDITIONS & self.model_fields_set}
-        measure = measure or self.measure.replace(question=None)
+        measure = measure or self.measure.replace(question=None, rest_s=None)
         made = {"title": title, "question": question, "variants": {**variants}, "measure": measure}
         try:
             return Experiment.model_validate({**kept, **made, **study})

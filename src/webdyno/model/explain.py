@@ -1,5 +1,7 @@
 """Why variants are as fast as they are: what is changed of them to find out, and what was found."""
 
+from collections.abc import Sequence
+from statistics import median
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -176,6 +178,13 @@ class OverRounds(Model):
     least: float
     median: float
     most: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "OverRounds | None":
+        """Give them of the values of some rounds; None of none."""
+        if not values:
+            return None
+        return cls(least=min(values), median=median(values), most=max(values))
 
 
 class Overload(Model):

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Literal
 
 from webdyno.model.base import Interval, Model
+from webdyno.model.cost import CostAtRate, CostAtRest
 from webdyno.model.explain import (
     Effect,
     Elasticity,
@@ -139,6 +140,8 @@ class Comparison(Model):
     """What held both variants back alike, where that is known, such as a full link."""
     later: str | None = None
     """How much of the ratio comes from what only long looks saw, such as stalls."""
+    costs: list[CostAtRate] = []
+    """Of CPU time at a given arrival rate: what a and b cost."""
     clear_beside: str | None = None
     """Where inconclusive: what another metric says clearly, in words."""
     more_rounds: int | None = None
@@ -293,6 +296,10 @@ class Judgement(Model):
     """What the time of each variant's responses is made of, where that can be told."""
     saturation: list[Saturation] = []
     """What was saturated just below each variant's capacity, where that was searched for."""
+    costs: list[CostAtRate] = []
+    """What each variant costs, where the load has a given rate and CPU time decides."""
+    at_rest: list[CostAtRest] = []
+    """What each variant uses while nobody asks, where that was measured."""
     overloads: list[Overload] = []
     """What each variant did at multiples of its capacity, where that was tried."""
     effects: list[Effect] = []

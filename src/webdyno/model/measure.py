@@ -77,6 +77,9 @@ class Measure(Model):
     """Uninterrupted load on each variant after the rounds. By default 10 s, or a quarter of the
     total time for all together where that is 5 s at least; none in gates, rankings, searches. A
     given one may end early where nothing was found."""
+    rest_s: Seconds | None = None
+    """After the slots of each round: each variant is left alone for so long, then holds 256 open
+    connections for as long. By default not."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     """Seed of all random orders; drawn and recorded by default."""
 

@@ -252,6 +252,29 @@ class LongLookRecord(Model):
     readings: Readings | None = None
 
 
+class RestRecord(Model):
+    """What a variant used after the slots of a round, while nobody asked it anything."""
+
+    kind: Literal["rest"] = "rest"
+    point: Count = 0
+    round: Count
+    variant: str
+    started_at: AwareDatetime
+    rested_s: Annotated[float, Field(gt=0, le=1e6)]
+    """How long nobody asked."""
+    cpu_s: Amount
+    """CPU time of the servers in that time."""
+    wake_ups: Count
+    """How often their threads waited and went on."""
+    memory_bytes: Count | None = None
+    """Resident memory of all their processes; None where it wasn't read."""
+    held: Count = 0
+    """Connections that were open after that, each after one request; 0 where none were asked
+    for."""
+    memory_with_held_bytes: Count | None = None
+    """Resident memory with these."""
+
+
 class AdjustmentRecord(Model):
     """Interference that webdyno adjusted for by itself."""
 
@@ -303,6 +326,7 @@ Record = Annotated[
     SessionRecord
     | PilotRecord
     | LongLookRecord
+    | RestRecord
     | AdjustmentRecord
     | SlotRecord
     | PreflightRecord

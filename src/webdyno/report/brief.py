@@ -18,6 +18,7 @@ from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.model.judgement import Verdict
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import pilot_sections, preflight_of
+from webdyno.report.cost_tables import cost_sections
 from webdyno.report.gate import gate_document
 from webdyno.report.markdown import markdown
 from webdyno.report.metrics_table import failed_requests, metrics_table, not_shown
@@ -75,6 +76,7 @@ def _blocks(view: RunView) -> Iterator[doc.Block]:
     invalid = _is_invalid(view)
     if point.deciding and not invalid:
         yield metrics_table(point, point.deciding)
+        yield from cost_sections([point])
         yield from intervention_sections(point.judgement)
     elif not view.warnings:
         yield from said_of_deciding(view)
@@ -191,6 +193,7 @@ def _is_in(said: str, line: str) -> bool:
 def _sweep(view: RunView) -> Iterator[doc.Block]:
     if view.deciding:
         yield deciding_section(view)
+        yield from cost_sections(view.points, view.factors)
         yield doc.FactList([("Failed requests", failed_requests(view.points))])
     else:
         yield from said_of_deciding(view)

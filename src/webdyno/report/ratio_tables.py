@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from webdyno.judge.sentences import verdict_word
 from webdyno.model import format as text
 from webdyno.model.judgement import Comparison, Metric, VariantValue, Verdict
 from webdyno.report.document import Cell, Column, RowGroup, Table
@@ -138,8 +139,12 @@ def _compared(found: Comparison | None, baseline: str, *, decides: bool) -> list
     return [
         Cell(ratio, strong=decides),
         Cell(interval, soft=True, below=worst_case_words(found)),
-        verdict_cell(found.verdict) if decides else side_word(found),
+        _verdict(found) if decides else side_word(found),
     ]
+
+
+def _verdict(found: Comparison) -> Cell:
+    return verdict_cell(found.verdict, verdict_word(found.verdict, found.metric))
 
 
 def beside_table(tables: Sequence[MetricTable], *, better: bool = False) -> Table:

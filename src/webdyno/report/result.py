@@ -43,7 +43,7 @@ def outcome(view: RunView) -> doc.Headlines | doc.Counts:
         return doc.Headlines([gate_outcome(view.gate)])
     if not view.several:
         return doc.Headlines(view.answers)
-    return verdict_counts(view.counts, view.sentences)
+    return verdict_counts(view.counts, view.sentences, view.head.experiment.measure.decide_on)
 
 
 def deciding_table(points: Sequence[PointView], factors: Sequence[str] = ()) -> doc.Table:

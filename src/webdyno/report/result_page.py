@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from webdyno.judge.sentences import verdict_word
 from webdyno.judge.time_spent import where_time_goes
 from webdyno.judge.validity import used_s
 from webdyno.model import format as text
@@ -18,6 +19,7 @@ from webdyno.report import document as doc
 from webdyno.report.around_rounds import pilot_sections, preflight_of
 from webdyno.report.card import card
 from webdyno.report.conditions import when
+from webdyno.report.cost_tables import cost_sections
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.details import Cost, costs, of_endpoints
 from webdyno.report.factor_charts import factor_figures
@@ -189,7 +191,8 @@ def _folded(point: PointView) -> doc.Folded:
     judged = point.judgement
     said = doc.Paragraph(judged.headline, look="strong")
     blocks = [said, *_table_and_facts(point), *_point(point, point_figures(point), _prefix(point))]
-    return doc.Folded(point.label, blocks, verdict_cell(judged.verdict))
+    word = verdict_word(judged.verdict, point.data.measure.decide_on)
+    return doc.Folded(point.label, blocks, verdict_cell(judged.verdict, word))
 
 
 def _prefix(point: PointView) -> str:
@@ -203,6 +206,7 @@ def _point(
     """Give what there is to a point; `prefix` is for the names of one of several."""
     if folded := [*for_statisticians(point)]:
         yield doc.Section("For statisticians", folded)
+    yield from cost_sections([point])
     yield from intervention_sections(point.judgement)
     yield from time_sections(point.judgement, where_time_goes(point.judgement.waiting))
     yield from each_request(point)

@@ -167,7 +167,9 @@ def spread_document(
     verdicts = Counter(point.judgement.verdict for point in measured)
     title = metric_title(METRICS[experiment.measure.decide_on].metric)
     blocks: list[doc.Block] = [
-        verdict_counts(verdicts, points_together(experiment, measured)),
+        verdict_counts(
+            verdicts, points_together(experiment, measured), experiment.measure.decide_on
+        ),
         doc.Section(title, [_points(experiment, judged)]),
         doc.Paragraph(
             f"{len(judged)} of {text.count(points, 'point')}, on {machines}", look="strong"

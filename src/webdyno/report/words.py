@@ -135,10 +135,14 @@ def ratio_cells(ratio: Interval | None) -> list[Cell]:
     return [Cell(text.times(ratio)), Cell(text.ratio_bounds(ratio), soft=True)]
 
 
-def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str]) -> Counts:
-    """Give how often there is each verdict, and what they say together."""
+def verdict_counts(counts: Mapping[Verdict, int], sentences: Sequence[str], metric: str) -> Counts:
+    """Give how often there is each verdict on a metric, and what they say together."""
     return Counts(
-        [(verdict, f"{SIGNS[verdict]} {n} {verdict}") for verdict, n in counts.items()], sentences
+        [
+            (verdict, f"{SIGNS[verdict]} {n} {verdict_word(verdict, metric)}")
+            for verdict, n in counts.items()
+        ],
+        sentences,
     )
 
 

@@ -217,6 +217,17 @@ class PointTestbed:
         readings = with_client(used.readings, loaded.use)
         return Slot(loaded.result, used._replace(readings=readings), login_s)
 
+    def rest(self, variant: str, rest_s: float, tracing: Tracing) -> SlotUsage:
+        """Leave a variant alone for so long, and give what its servers used. Raises StackDied."""
+        self.servers.slot_begins(variant, tracing)
+        try:
+            time.sleep(rest_s)
+            used = self.servers.slot_ends()
+        finally:
+            self.servers.slot_fails()
+        self.servers.check_alive(variant)
+        return used
+
     def end(self) -> None:
         """Let nothing of the round go on."""
         try:

@@ -21,6 +21,7 @@ from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
+from webdyno.run.rest import look_at_rest
 from webdyno.run.variant import Phase, RunningRound
 from webdyno.stack.service import StackDied
 
@@ -72,6 +73,8 @@ def run_round(point: RunningPoint, number: int) -> None:
             _measure(running, slots, times, rng)
             if searched is not None:
                 order = search_capacities(running, variants, searched, times, rng)
+            if rest_s := point.experiment.measure.rest_s:
+                _look_at_rest(running, rng.sample(variants, len(variants)), rest_s)
         except StackDied as death:
             point.has_stopped = not point.goes_on_without(point.failed)
             if not point.has_stopped:
@@ -201,6 +204,13 @@ def _measure(
         order = _slot_order(running, slot, times, rng)
         running.measure(slot.position, slot.variant, slot.phase, order)
         time.sleep(slot.pause_s)
+
+
+def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
+    """Leave each variant alone that is on this machine; of others nothing can be read."""
+    for variant in variants:
+        if not running.up[variant.name].is_elsewhere:
+            look_at_rest(running, variant, rest_s)
 
 
 def _slot_order(

@@ -135,6 +135,19 @@ def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, f
         assert f"{offered:,.0f} req/s were offered" in found["offered-rate"].what
 
 
+@pytest.mark.parametrize(
+    ("busiest", "says"),
+    [(0.99, "Lower the arrival rate"), (0.3, "CPUs had time left"), (None, "Lower the arrival")],
+)
+def test_what_lacks_is_told_by_how_busy_the_servers_were(busiest: float | None, says: str) -> None:
+    slower = load_with(
+        loop="open", offered_rps=40_000.0, requests={"completed": 15_000, "drained": 0}
+    )
+    seen = readings_with(host={"busiest_server_cpu": busiest})
+    found = found_in(run_with(lambda slot: seen(slower(slot))))
+    assert says in found["offered-rate"].fix
+
+
 def in_thirds(
     *completed: int, drained: int, drain_s: float, median_us: float
 ) -> dict[str, ValidityWarning]:

@@ -320,7 +320,7 @@ class RankingQuestion(RaceQuestion):
         beside = [comparison for comparison in judged.comparisons if comparison.metric != decide_on]
         return judged.replace(
             verdict=verdict_on(ranking, compared),
-            headline=ranking_headline(ranking, decide_on),
+            headline=ranking_headline(ranking, decide_on, judged.costs),
             comparisons=[*compared, *beside],
             ranking=ranking,
         )

@@ -35,6 +35,9 @@ NEAR, STALE = 0.9, 1.1
 """From `NEAR` times the ceiling on it may be the ceiling that is measured. Throughput above `STALE`
 times the ceiling shows that the calibration isn't true any more, so it says nothing."""
 
+TIME_LEFT_BELOW = 0.85
+"""Share of the time that the busiest of the servers' CPUs is busy: below, it isn't what lacks."""
+
 RATE_TOLERANCE = 0.02
 CHANCE = 3.0
 """Standard deviations of a Poisson count that random arrivals may be off by chance."""
@@ -337,11 +340,24 @@ def _answered_rps(slot: SlotRecord) -> float:
     return min(over_all, last.completed / last.length_s) if last and last.length_s else over_all
 
 
+def _more_at_a_time(slots: Sequence[SlotRecord]) -> str:
+    """Say what to do where the servers' CPUs had time left: requests waited for something else."""
+    busiest = [readings.host.busiest_server_cpu for readings in readings_of(slots)]
+    known = [share for share in busiest if share is not None]
+    if not known or max(known) > TIME_LEFT_BELOW:
+        return ""
+    return (
+        "The servers' CPUs had time left: give the load more connections (-c 256) or the server "
+        "more workers, or lower the arrival rate."
+    )
+
+
 OFFERED_RATE = SlotRule(
     name="offered-rate",
     broken=_missed,
     what=_rates,
-    fix="Lower the arrival rate below what every variant can answer.",
+    fix="Lower the arrival rate below what every variant can answer; `webdyno capacity` finds it.",
+    special_fix=_more_at_a_time,
 )
 
 RULES = (

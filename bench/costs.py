@@ -1,0 +1,141 @@
+"""Are costs at a given rate right? Servers of dialled cost, and one that looks cheap by queueing.
+
+webdyno runs as a user runs `webdyno compare A B --rate`, on real processes and sockets. Each
+request of a server costs a known CPU time, whatever the rate; a thousand times that per second are
+its cores per 1,000 requests per second. One server gathers requests, sleeping in between, and needs
+less CPU than the other: that it keeps requests waiting has to be told. One is asked for more than
+it can do: it has no cost at that rate. Each run adds a line to the file of results; the table is
+made of all of them.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from rich.console import Console
+from rich.table import Table
+
+from rig import lab, machine
+from rig.lab import Call, Outcome, settings_in
+from rig.script import Script
+from truth import CPU_METRIC, dialled, run_cases
+
+EXAMPLES = """\
+  each case once (3 minutes)
+    .venv/bin/python bench/costs.py
+  only the table of what is there
+    .venv/bin/python bench/costs.py --rounds 0
+"""
+
+RESULTS = Path("bench/results/costs.jsonl")
+BUDGET = "30s"
+TOLERANCE = 0.02
+"""By so much a cost may be off."""
+TOLD = ("cheap-by-queueing", "offered-rate")
+"""Warnings that say that a server is cheap only at its users' expense, or has no cost."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two servers at an arrival rate, what their requests cost, and what has to be told of them."""
+
+    rate_rps: int
+    baseline_us: float
+    other_us: float
+    settings: tuple[str, ...] = ()
+    told: str | None = None
+
+    @property
+    def asked(self) -> Call:
+        """What webdyno is asked."""
+        at_rate = (
+            *("load.loop=open", f"load.rate_per_s={self.rate_rps}", "load.connections=64"),
+            f"measure.decide_on={CPU_METRIC}",
+            f"variants.baseline.settings.cost_us={self.baseline_us}",
+            f"variants.other.settings.cost_us={self.other_us}",
+        )
+        return dialled(settings_in([*at_rate, *self.settings])).having(time=BUDGET)
+
+    @property
+    def dialled_us(self) -> Mapping[str, float]:
+        """CPU time of a request, by variant."""
+        return {"baseline": self.baseline_us, "other": self.other_us}
+
+
+GATHERS = ("variants.other.settings.stall_ms=15", "variants.other.settings.stall_every_s=0.02")
+CASES = {
+    "50 and 100 µs at 500/s": Case(500, 50, 100),
+    "200 and 400 µs at 500/s": Case(500, 200, 400),
+    "50 and 100 µs at 2,000/s": Case(2_000, 50, 100),
+    "200 and 300 µs at 2,000/s": Case(2_000, 200, 300),
+    "gathers for 15 of 20 ms": Case(2_000, 100, 60, GATHERS, told="cheap-by-queueing"),
+    "overloaded": Case(2_000, 100, 1_000, told="offered-rate"),
+}
+
+
+def script() -> Script:
+    """Describe the command line."""
+    made = Script(__doc__, EXAMPLES)
+    made.add_choice("--cases", list(CASES))
+    made.add_growing(RESULTS)
+    return made
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was requested, then show all that is known."""
+    run_cases(options, lambda name, programs: lab.run_lab(name, CASES[name].asked, programs), line)
+    console.print(table(lab.read(options.results)))
+
+
+def off(found: Outcome) -> dict[str, float]:
+    """Give by what share the costs that were found are off, by variant."""
+    dialled_us = CASES[found.case].dialled_us
+    return {name: its.estimate / dialled_us[name] - 1 for name, its in found.values.items()}
+
+
+def told(found: Outcome) -> list[str]:
+    """Name what was told of servers that aren't as cheap as they look."""
+    rules = [warning.partition(" ")[0] for warning in found.warnings]
+    return [rule for rule in rules if rule in TOLD]
+
+
+def line(found: Outcome) -> str:
+    """Tell one run."""
+    if found.verdict is None:
+        return f"{found.case}: no judgement: {found.problem}"
+    known = [f"{name} off by {share:+.2%}" for name, share in off(found).items()]
+    said = "; ".join([*known, *told(found)])
+    return f"{found.case}: {found.headline}; {said}; {found.took_s:.0f} s"
+
+
+def table(outcomes: Sequence[Outcome]) -> Table:
+    """Show what came of all runs, case by case."""
+    made = Table(title="costs at a rate", caption=machine.describe(), width=lab.TABLE_WIDTH)
+    made.add_column("servers")
+    for heading in ("runs", "costs", "within\n2%", "off at\nmost", "told", "wrongly\ntold", "s"):
+        made.add_column(heading, justify="right")
+    for name, case in CASES.items():
+        runs = list(lab.of_case(outcomes, name))
+        if not runs:
+            continue
+        shares = [abs(share) for found in runs for share in off(found).values()]
+        rightly = sum(case.told in told(found) for found in runs) if case.told else None
+        wrongly = sum(any(rule != case.told for rule in told(found)) for found in runs)
+        made.add_row(
+            name,
+            str(len(runs)),
+            str(len(shares)),
+            str(sum(share <= TOLERANCE for share in shares)),
+            f"{max(shares):.2%}" if shares else "–",
+            "–" if rightly is None else f"{rightly} of {len(runs)}",
+            str(wrongly),
+            f"{fmean(found.took_s for found in runs):.0f}",
+        )
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(script().run(work))
