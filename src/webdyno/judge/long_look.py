@@ -97,9 +97,9 @@ class _Parts(tuple[LongLookRecord, ...]):
 def _look_at(parts: _Parts) -> LongLook:
     whole = stretches(parts)
     served = _LookStretches.of(whole)
-    found, slow = served.stalls(), served.slow()
-    theirs = own(found)
-    excused = [stall for stall in found if stall.cause is not None]
+    stalls, slow = served.stalls(), served.slow()
+    theirs = own(stalls)
+    excused = [stall for stall in stalls if stall.cause is not None]
     window_s = max(windows_of(record).length_s for record in served.records)
     looked_s = sum(map(length_s, served.records)) - sum(stall.length_s for stall in excused)
     longest, without = served.longest()
@@ -168,19 +168,19 @@ class _LookStretches(NamedTuple):
 
     def longest(self) -> tuple[LongLookRecord, list[Stall]]:
         """Give the longest stretch, and where the load was not as usual in it."""
-        at = max(range(len(self.records)), key=lambda at: length_s(self.records[at]))
-        return self.records[at], [
-            *self.stalls_in[at],
-            *(stretch.as_stall() for stretch in self.slow_in[at]),
+        index = max(range(len(self.records)), key=lambda n: length_s(self.records[n]))
+        return self.records[index], [
+            *self.stalls_in[index],
+            *(stretch.as_stall() for stretch in self.slow_in[index]),
         ]
 
 
-def _slow(found: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow | None:
-    if not found:
+def _slow(slow: Sequence[SlowStretch], looked_s: float, window_s: float) -> Slow | None:
+    if not slow:
         return None
     return Slow(
-        level=sum(stretch.level for stretch in found) / len(found),
-        stretches=sum_up([stretch.as_stall() for stretch in found], looked_s, window_s),
+        level=sum(stretch.level for stretch in slow) / len(slow),
+        stretches=sum_up([stretch.as_stall() for stretch in slow], looked_s, window_s),
     )
 
 
@@ -294,23 +294,23 @@ def _how_it_went(look: LongLook) -> Iterator[str]:
 
 
 def _found_words(look: LongLook) -> str:
-    found = _found(look)
-    return f"{', '.join(found)} (seen in {duration(look.looked_s)})" if found else _none_words(look)
+    words = _found(look)
+    return f"{', '.join(words)} (seen in {duration(look.looked_s)})" if words else _none_words(look)
 
 
 def _found(look: LongLook) -> list[str]:
-    found = [failing_words(failure) for failure in look.failing[:1]]
-    found += [look.died] if look.died else []
-    found += [stall_words(look)] if look.stalls else []
-    found += [slow_words(look.slow, look)] if look.slow else []
-    found += [drift_words(drift) for drift in look.drifts]
+    words = [failing_words(failure) for failure in look.failing[:1]]
+    words += [look.died] if look.died else []
+    words += [stall_words(look)] if look.stalls else []
+    words += [slow_words(look.slow, look)] if look.slow else []
+    words += [drift_words(drift) for drift in look.drifts]
     if look.growth:
-        found.append(
+        words.append(
             f"memory grows by {memory_words(round(look.growth.bytes_per_s.estimate))} a second"
         )
     if look.more_open:
-        found.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
-    return found
+        words.append(f"{MORE_OPEN} become more by {number(look.more_open.per_s.estimate)} a second")
+    return words
 
 
 def _none_words(look: LongLook) -> str:
@@ -323,10 +323,12 @@ def _none_words(look: LongLook) -> str:
     looked = duration(look.looked_s)
     seen = [words[what] for what in words if what not in look.unseen]
     *others, last = seen or ["warning"]
-    said = f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
+    sentence = (
+        f"no {', '.join(others)} or {last} in {looked}" if others else f"no {last} in {looked}"
+    )
     if look.unseen:
-        said += f", too little to judge {listed(look.unseen)}"
-    return f"{said}; what happens less often than every {looked} would not have been seen"
+        sentence += f", too little to judge {listed(look.unseen)}"
+    return f"{sentence}; what happens less often than every {looked} would not have been seen"
 
 
 def look_words(look: LongLook, until_s: float | None = None) -> str:

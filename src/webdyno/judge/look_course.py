@@ -85,7 +85,7 @@ def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[
 
     A part that ended as it began, as the servers died, has none.
     """
-    found, jumps_bytes = list[LookPart](), 0
+    course, jumps_bytes = list[LookPart](), 0
     for before, (begin_s, part) in zip([None, *parts], with_begins(parts), strict=False):
         end_s = begin_s + length_s(part)
         mine = [stall for stall in stalls if begin_s <= stall.at_s < end_s]
@@ -93,8 +93,8 @@ def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[
             jumps_bytes += jump_bytes(before.samples, part.samples)
         if len(part.responses) >= BATCHES:
             figures = _figures(part, begin_s, mine)
-            found.append(figures.replace(jumps_bytes=jumps_bytes))
-    return found
+            course.append(figures.replace(jumps_bytes=jumps_bytes))
+    return course
 
 
 def _figures(part: LongLookRecord, begin_s: float, stalls: Sequence[Stall]) -> LookPart:
@@ -127,10 +127,10 @@ def _mean_of(values: Logs) -> Interval:
 def _percentile(part: LongLookRecord, quantile: float) -> Interval | None:
     """Give a percentile, as exactly as so many independent responses tell it."""
     times = merge_encoded([part.load.response_time_us.histogram])
-    found = quantile_interval(times, quantile)
-    if found is None or found.low is None or found.high is None:
+    interval = quantile_interval(times, quantile)
+    if interval is None or interval.low is None or interval.high is None:
         return None
-    return Interval(low=found.low, estimate=found.estimate, high=found.high)
+    return Interval(low=interval.low, estimate=interval.estimate, high=interval.high)
 
 
 def _cpu_us(part: LongLookRecord, answered: Logs, edges_s: Logs) -> Interval | None:
@@ -223,7 +223,7 @@ def drifts_in(record: LongLookRecord, without: Sequence[Stall]) -> list[Drift] |
         _change("throughput_rps", throughputs, at_s) if record.load.loop == "closed" else None
     )
     of_work = _change("server_cpu_us", work, at_s) if len(work) == len(at_s) else None
-    return [found for found in (of_throughput, of_work) if found]
+    return [drift for drift in (of_throughput, of_work) if drift]
 
 
 def _without_interference(
@@ -247,10 +247,10 @@ def _change(
     levels = np.array(values)
     apart = np.abs(np.diff(levels))
     noise = max(MAD_TO_SD * float(np.median(apart)) / 2**0.5, SMALLEST_NOISE)
-    at = change_points(levels, DRIFT_PENALTY * noise**2 * log(len(levels)))
-    if not at:
+    begins = change_points(levels, DRIFT_PENALTY * noise**2 * log(len(levels)))
+    if not begins:
         return None
-    first, last = levels[: at[0]], levels[at[-1] :]
+    first, last = levels[: begins[0]], levels[begins[-1] :]
     if min(len(first), len(last)) < 2:
         return None
     change = float(last.mean() - first.mean())
@@ -263,7 +263,7 @@ def _change(
     return Drift(
         metric=metric,
         change=Interval(low=exp(change - half), estimate=exp(change), high=exp(change + half)),
-        at_s=begins_s[at[0]] if len(at) == 1 else None,
+        at_s=begins_s[begins[0]] if len(begins) == 1 else None,
     )
 
 
@@ -309,7 +309,7 @@ def _rise(
     responses = record.responses[len(record.responses) // 2 :]
     if len(read) < FEWEST_READINGS or not any(responses):
         return None
-    at_s = np.array([at for at, _ in read])
+    at_s = np.array([begin_s for begin_s, _ in read])
     held = np.array([held for _, held in read], dtype=float)
     lowest = _lowest(at_s, held, at_s[-1] / 2, at_s[-1], GROWTH_PARTS)
     if len(lowest) < GROWTH_PARTS:

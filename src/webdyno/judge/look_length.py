@@ -75,8 +75,8 @@ def why_over(parts: Sequence[LongLookRecord], experiment: Experiment) -> LookEnd
     if experiment.measure.soak_s is None or not changes_no_more(parts, experiment.measure.soak_s):
         return None
     look = look_at(*parts)
-    found = look.stalls, look.slow, look.drifts, look.growth, look.more_open, look.failing
-    return None if any(found) else "precision"
+    noticed = look.stalls, look.slow, look.drifts, look.growth, look.more_open, look.failing
+    return None if any(noticed) else "precision"
 
 
 def _for_stalls_s(seen: Sequence[Stall], look_s: float) -> float:

@@ -47,13 +47,13 @@ def stretches(parts: Sequence[LongLookRecord]) -> list[LongLookRecord]:
 
 def breaks(parts: Sequence[LongLookRecord]) -> list[Break]:
     """Give where the look was interrupted, and for how long."""
-    found, at_s = list[Break](), 0.0
+    interruptions, at_s = list[Break](), 0.0
     for before, after in pairwise(parts):
         at_s += length_s(before)
         if before.stretch != after.stretch:
             pause_s = (after.started_at - before.started_at).total_seconds() - before.took_s
-            found.append(Break(at_s=at_s, pause_s=max(pause_s, 0.0)))
-    return found
+            interruptions.append(Break(at_s=at_s, pause_s=max(pause_s, 0.0)))
+    return interruptions
 
 
 def trial_of_all(parts: Sequence[LongLookRecord]) -> Trial | None:

@@ -40,8 +40,8 @@ def overloads(data: PointData) -> Iterator[Overload]:
         slots = data.of_variant(variant)
         multiples = {slot.trial.times for slot in slots if slot.trial and slot.trial.times}
         for times in sorted(multiples):
-            if found := _overload(data, variant, times, slots):
-                yield found
+            if overload := _overload(data, variant, times, slots):
+                yield overload
 
 
 def _overload(

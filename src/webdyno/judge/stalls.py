@@ -68,10 +68,10 @@ def failing_in(record: LongLookRecord) -> list[Failing]:
         return []
     apart = max(round(APART_S / record.window_s), 1)
     episodes = np.split(failing, np.flatnonzero(np.diff(failing) > apart) + 1)
-    said, by_client = _why(record)
+    why, by_client = _why(record)
     return [
         _episode(record, int(episode[0]), int(episode[-1]) + 1, apart).replace(
-            said=said,
+            said=why,
             by_client=by_client,
         )
         for episode in episodes
@@ -221,15 +221,15 @@ def with_causes(whole: Sequence[LongLookRecord], stalls: Sequence[Sequence[Stall
     Nobody can tell who stopped the servers by a signal: once it may be somebody's debugger, again
     and again it is how they work.
     """
-    found = list[Stall]()
+    explained = list[Stall]()
     for (begin_s, record), mine in zip(with_begins(whole), stalls, strict=True):
         others = Others(record)
         caused = [stall.replace(cause=others.cause_of(stall)) for stall in mine]
-        found += moved(caused, begin_s)
-    stopped = [stall for stall in found if stall.cause == "stopped"]
+        explained += moved(caused, begin_s)
+    stopped = [stall for stall in explained if stall.cause == "stopped"]
     if len(stopped) < STOPS_OF_THEIRS:
-        return found
-    return [stall.replace(cause=None) if stall in stopped else stall for stall in found]
+        return explained
+    return [stall.replace(cause=None) if stall in stopped else stall for stall in explained]
 
 
 def stalls_in(record: LongLookRecord) -> list[Stall]:
@@ -300,12 +300,12 @@ def slow_in(record: LongLookRecord, stalls: Sequence[Stall]) -> list[SlowStretch
     if record.load.loop != "closed":
         return []
     course = _course(*windows_of(record), [*stalls, *record.client_pauses])
-    found = _slow_stretches(course) if course else []
-    if not found or not course:
+    slow = _slow_stretches(course) if course else []
+    if not slow or not course:
         return []
     others = Others(record)
     usually = _usually_taken(course, others)
-    return [stretch for stretch in found if not _slowed_by(others, usually, stretch)]
+    return [stretch for stretch in slow if not _slowed_by(others, usually, stretch)]
 
 
 def _usually_taken(course: _Course, others: Others) -> dict[StallCause, float]:

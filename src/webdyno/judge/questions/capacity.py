@@ -81,7 +81,7 @@ class CapacitySearch(Loading):
 
     def doubtful(self, data: PointData) -> Collection[str]:
         """Name the variants whose last search met with stalls, and which had no long look yet."""
-        looked = {it.variant for it in data.records if isinstance(it, LongLookRecord)}
+        looked = {record.variant for record in data.records if isinstance(record, LongLookRecord)}
         return [
             variant
             for variant in data.experiment.variants
@@ -103,8 +103,8 @@ def _is_stalled(slot: SlotRecord) -> bool:
 
 def known_rps(data: PointData, variant: str) -> float | None:
     """Give the capacity that the rounds so far found of a variant; None before they have."""
-    found = data.values(variant, METRICS[CAPACITY]).values()
-    return geometric_mean(found) if found else None
+    rates = data.values(variant, METRICS[CAPACITY]).values()
+    return geometric_mean(rates) if rates else None
 
 
 def deciding_trials(settings: CapacitySettings, search_s: float) -> int:
@@ -146,25 +146,25 @@ class AloneQuestion(Question):
         if len(values) < max(measure.min_rounds, 2):
             return None
         # Its interval may have been waited for, as those of ratios are.
-        found = estimate(np.log(values), 1 - ALPHA).widened(SEQUENTIAL_FACTOR)
-        if found.half_width > log1p(measure.precision):
+        known = estimate(np.log(values), 1 - ALPHA).widened(SEQUENTIAL_FACTOR)
+        if known.half_width > log1p(measure.precision):
             return None
         return f"the capacity is known to ±{percent(measure.precision)}"
 
     def judge(self, data: PointData) -> Judgement:
         """Say what the variant can take, or why that isn't known."""
         judged = super().judge(data)
-        verdict, said = _response(data, judged)
-        return judged.replace(verdict=verdict, headline=said)
+        verdict, words = _response(data, judged)
+        return judged.replace(verdict=verdict, headline=words)
 
     def so_far(self, data: PointData) -> str:
         """Give the capacity so far, with its interval from the second round on."""
         (variant,) = data.experiment.variants
-        found = variant_value(data, variant, METRICS[CAPACITY])
-        if found.interval is None:
-            known = number(found.by_round[0]) if found.by_round else "not known yet"
+        value = variant_value(data, variant, METRICS[CAPACITY])
+        if value.interval is None:
+            known = number(value.by_round[0]) if value.by_round else "not known yet"
             return f"capacity {known} (first CI after round 2)"
-        return f"capacity {number(found.interval.estimate)} ({quantity_bounds(found.interval)})"
+        return f"capacity {number(value.interval.estimate)} ({quantity_bounds(value.interval)})"
 
 
 def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
@@ -182,10 +182,12 @@ def _response(data: PointData, judged: Judgement) -> tuple[Verdict, str]:
         why = f"{rounds} so far, {least} are needed"
         return Verdict.INCONCLUSIVE, f"{variant} can take {known}: {why}"
     by_client = client_was_the_limit(data, variant)
-    is_bound = by_client or any(found.is_lower_bound for found in judged.saturation)
+    is_bound = by_client or any(full.is_lower_bound for full in judged.saturation)
     limit = ", where it was client-limited" if by_client else ""
-    said = f"{variant} can take {'at least ' * is_bound}{known} with {objective_words(data)}{limit}"
-    return Verdict.MEASURED, f"{said}, {rounds}"
+    words = (
+        f"{variant} can take {'at least ' * is_bound}{known} with {objective_words(data)}{limit}"
+    )
+    return Verdict.MEASURED, f"{words}, {rounds}"
 
 
 def _found(interval: Interval | None, by_round: Sequence[float]) -> str:

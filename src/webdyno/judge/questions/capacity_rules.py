@@ -50,7 +50,7 @@ def _nothing_holds(data: PointData) -> Iterable[ValidityWarning]:
         if not slots or any(map(held, slots)):
             continue
         objectives = objective_words(data)
-        lowest = min((slot.trial for slot in slots if slot.trial), key=lambda it: it.rate_rps)
+        lowest = min((slot.trial for slot in slots if slot.trial), key=lambda trial: trial.rate_rps)
         late = lowest.client_limited
         yield ValidityWarning(
             rule="no-capacity",
@@ -73,14 +73,14 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
         if trial is None or trial.holds:
             continue
         late = None if trial.client_limited else broken_by_stalls(data, look)
-        at = f"{number(round(trial.rate_rps))} req/s"
+        rate = f"{number(round(trial.rate_rps))} req/s"
         if trial.client_limited:
             yield note(
                 "not-confirmed",
                 look.variant,
-                f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, the "
-                "load generator itself was too late: whether the objective holds for longer isn't "
-                "known",
+                f"at {rate} for {duration(look.looked_s)}, just below what shorter trials found, "
+                "the load generator itself was too late: whether the objective holds for longer "
+                "isn't known",
                 FIX_OF_LATE,
                 [CAPACITY],
             )
@@ -91,7 +91,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
                 variant=look.variant,
                 what=f"variant {look.variant}: {late.text} can't hold at any arrival rate: "
                 f"{stall_words(look)} make what comes in them late, seen in "
-                f"{duration(look.looked_s)} at {at}; short trials lie between them",
+                f"{duration(look.looked_s)} at {rate}; short trials lie between them",
                 fix="Look in the server's log for what it does then: garbage collection, "
                 "compaction, rotation of logs, a lock.",
                 metrics=[CAPACITY],
@@ -101,7 +101,7 @@ def _not_confirmed(data: PointData) -> Iterable[ValidityWarning]:
             yield note(
                 "not-confirmed",
                 look.variant,
-                f"at {at} for {duration(look.looked_s)}, just below what shorter trials found, "
+                f"at {rate} for {duration(look.looked_s)}, just below what shorter trials found, "
                 f"{percent(beyond)} of the requests were beyond the objective: the capacity is "
                 "lower",
                 "Let trials be longer: --set capacity.longest_trial_s=20.",
@@ -113,7 +113,9 @@ def broken_by_stalls(data: PointData, look: LongLook) -> Objective | None:
     """Give the first objective that the servers' own stalls alone break; None where none is."""
     if look.trial is None or look.trial.holds or look.trial.client_limited:
         return None
-    broken = (it for it in data.experiment.objectives if _stalls_break(look, it))
+    broken = (
+        objective for objective in data.experiment.objectives if _stalls_break(look, objective)
+    )
     return next(broken, None)
 
 
@@ -207,4 +209,4 @@ OWN_RULES = tuple(
 
 
 def objective_words(data: PointData) -> str:
-    return " and ".join(wanted.text for wanted in data.experiment.objectives)
+    return " and ".join(objective.text for objective in data.experiment.objectives)

@@ -120,12 +120,7 @@ def _unlike_tls(
     """Note variants that agree upon another version of TLS or another cipher than the baseline."""
     agreed = {
         variant: next(
-            (
-                response.tls
-                for each in preflights
-                for response in each.responses.get(variant, [])
-                if response.tls
-            ),
+            (own.tls for each in preflights for own in each.responses.get(variant, []) if own.tls),
             "",
         )
         for variant in experiment.variants
@@ -213,20 +208,14 @@ def _unlike_expected(by_variant: dict[str, list[Response]]) -> Iterator[Validity
                     NO_RESPONSE,
                 )
             elif not response.has_right_status:
+                statuses = {own[index].status for own in by_variant.values() if index < len(own)}
                 right = response.expected_status or "a status from 200 to 299"
                 yield uncomparable(
                     "wrong-status",
                     variant,
                     f"variant {variant} answered {response.status} to {response.path}, {right} "
                     f"was expected{leads_to(response) or _begins(response)}",
-                    fix_of_status(
-                        response,
-                        {
-                            responses[index].status
-                            for responses in by_variant.values()
-                            if index < len(responses)
-                        },
-                    ),
+                    fix_of_status(response, statuses),
                 )
             elif _is_source(response):
                 yield uncomparable(

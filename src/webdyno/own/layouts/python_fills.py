@@ -37,5 +37,5 @@ def seed(folder: Path, target: str) -> str | None:
                 return f".venv/bin/flask --app {target} {command} {QUIETLY}"
     programs = {f"{name}.py": f"{name}.py" for name in SEEDS}
     programs |= {f"scripts/{name}.py": f"-m scripts.{name}" for name in SEEDS}
-    found = next((words for name, words in programs.items() if (folder / name).is_file()), None)
-    return f".venv/bin/python {found} {QUIETLY}" if found else None
+    by_file = next((words for name, words in programs.items() if (folder / name).is_file()), None)
+    return f".venv/bin/python {by_file} {QUIETLY}" if by_file else None

@@ -89,14 +89,14 @@ def routes_of_sources(folder: Path) -> list[Route]:
 
 def prefixes_of_sources(folder: Path) -> list[str]:
     """Give what groups of routes stand below, as sources name it; of few also one in another."""
-    found = list(
+    prefixes = list(
         dict.fromkeys(
             group["path"]
             for file in sources(folder)
             for group in PREFIX.finditer(read_text(file) or "")
         )
     )[:MOST_PREFIXES]
-    return found + [outer + inner for outer in found for inner in found if outer != inner]
+    return prefixes + [outer + inner for outer in prefixes for inner in prefixes if outer != inner]
 
 
 def _route(method: str, path: str, examples: Mapping[str, object]) -> Route:
