@@ -27,7 +27,7 @@ EXAMPLES = """\
   each case once, 20 rounds (11 minutes)
     .venv/bin/python bench/growing.py
   both with a database (8 minutes)
-    .venv/bin/python bench/growing.py --cases 'each slot' 'each round'
+    .venv/bin/python bench/growing.py --cases 'each slot,each round'
   only the table of what is there
     .venv/bin/python bench/growing.py --rounds 0
 """
