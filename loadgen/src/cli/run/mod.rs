@@ -26,17 +26,17 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     crate::order::check::check(&order)?;
     notes.iter().for_each(|note| tell(note));
     let plan = Arc::new(Plan::new(order)?);
-    if args.once {
+    if args.requests.once {
         let (text, is_valid) = once::show(&plan)?;
         print(&text)?;
         return Ok(if is_valid { OK } else { FAILED });
     }
     // A file that can't be written must not cost the figures.
-    let csv = Sink::create("--csv", args.csv.as_deref())?;
-    let hdr = Sink::create("--hdr", args.hdr.as_deref())?;
+    let csv = Sink::create("--csv", args.output.csv.as_deref())?;
+    let hdr = Sink::create("--hdr", args.output.hdr.as_deref())?;
     let measured = measure(args, &plan)?;
     let result = SlotResult::new(&plan, &measured);
-    let text = match args.json {
+    let text = match args.output.json {
         true => serde_json::to_string(&result).map_err(|error| error.to_string())? + "\n",
         false => table::render(&result, &measured.response_time),
     };
@@ -48,9 +48,10 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
-    let (mut engine, _) = signals::engine(args.cpus.as_ref(), args.threads, &Arc::default())
-        .map_err(|error| error.to_string())?;
-    let mut live = LiveLine::new(!args.quiet && io::stderr().is_terminal());
+    let (mut engine, _) =
+        signals::engine(args.load.cpus.as_ref(), args.load.threads, &Arc::default())
+            .map_err(|error| error.to_string())?;
+    let mut live = LiveLine::new(!args.output.quiet && io::stderr().is_terminal());
     let mut on_window = |window: &Window| live.show(window);
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());
     live.clear();
@@ -59,13 +60,14 @@ fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
 
 /// The exit code; what is behind it goes to standard error.
 fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
-    let crossed: Vec<_> = args.fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
+    let crossed: Vec<_> =
+        args.checks.fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
     for limit in &crossed {
         tell(&format!("{limit} is true: it is {}", limit.actual(result)));
     }
     let interrupted = measured.ended_by == EndedBy::Interrupt;
     // Who says how many may fail has the say.
-    let tolerates = args.fail_on.iter().any(Threshold::is_about_failures);
+    let tolerates = args.checks.fail_on.iter().any(Threshold::is_about_failures);
     if !crossed.is_empty()
         || result.whole.seen.failures.total() > 0 && !tolerates
         || result.whole.unanswered > 0 && !interrupted
@@ -74,7 +76,7 @@ fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
         return FAILED;
     }
     let client = &result.client;
-    let bound = if args.leave_out_client_bound { 0 } else { client.bound_windows };
+    let bound = if args.checks.leave_out_client_bound { 0 } else { client.bound_windows };
     // Where none could be left out, all were bad.
     let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
     if bound > 0 || all_bad {

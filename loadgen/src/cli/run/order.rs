@@ -20,17 +20,17 @@ const BROWSERS_ENCODINGS: &str = "gzip, deflate, br, zstd";
 
 /// What the flags ask for, and what of a replayed log could not be used.
 pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
-    let body = args.data.as_deref().map(body).transpose()?;
+    let body = args.requests.data.as_deref().map(body).transpose()?;
     let mut replayed = None;
-    let requests = if let Some(file) = &args.request_file {
+    let requests = if let Some(file) = &args.requests.request_file {
         request_file(file)?
-    } else if let Some(log) = &args.replay {
-        let replay = replay::read(log, &args.urls[0], args.replay_speed.unwrap_or(1.0))?;
+    } else if let Some(log) = &args.requests.replay {
+        let replay = replay::read(log, &args.urls[0], args.requests.replay_speed.unwrap_or(1.0))?;
         let requests = std::mem::take(&mut replayed.insert(replay).requests);
         requests.into_iter().map(|request| with_flags(request, args)).collect()
     } else {
         let request = |url: &String| {
-            let (method, body) = (args.method.clone(), body.clone());
+            let (method, body) = (args.requests.method.clone(), body.clone());
             with_flags(Request { method, body, ..Request::get(url.clone()) }, args)
         };
         args.urls.iter().map(request).collect()
@@ -42,15 +42,15 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
         id: String::new(),
         requests,
         load: load(args, arrivals),
-        lead_in_s: args.warm_up.unwrap_or(0.0),
+        lead_in_s: args.load.warm_up.unwrap_or(0.0),
         duration_s,
         count,
-        allow_remote: args.allow_remote,
-        seed: args.seed,
-        zipf: args.zipf,
+        allow_remote: args.clients.allow_remote,
+        seed: args.load.seed,
+        zipf: args.requests.zipf,
         sequence,
-        window_s: args.window,
-        leave_out_client_bound: args.leave_out_client_bound,
+        window_s: args.checks.window,
+        leave_out_client_bound: args.checks.leave_out_client_bound,
         enough_late: None,
         session: None,
     };
@@ -58,38 +58,39 @@ pub fn build(args: &Args) -> Result<(Order, Vec<String>), String> {
 }
 
 fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
-    let keepalive = match args.conn_rate {
-        Some(_) => args.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
-        None => args.keepalive.unwrap_or_default(),
+    let keepalive = match args.open.conn_rate {
+        Some(_) => args.open.requests_per_conn.map_or(KeepAlive::Never, KeepAlive::Requests),
+        None => args.load.keepalive.unwrap_or_default(),
     };
     Load {
         kind: if arrivals.is_some() { Loop::Open } else { Loop::Closed },
-        connections: args.connections,
+        connections: args.load.connections,
         keepalive,
-        timeout_s: args.timeout,
-        send_lag_budget_s: args.send_lag_budget.unwrap_or(0.0),
-        kernel_times: args.kernel_times,
-        think: args.think.map(|mean_s| Think {
+        timeout_s: args.load.timeout,
+        send_lag_budget_s: args.open.send_lag_budget.unwrap_or(0.0),
+        kernel_times: args.load.kernel_times,
+        think: args.load.think.map(|mean_s| Think {
             mean_s,
-            distribution: args.think_distribution.unwrap_or_default(),
+            distribution: args.load.think_distribution.unwrap_or_default(),
         }),
         arrivals,
         source_addresses: args
+            .clients
             .sources
             .iter()
             .flat_map(|sources| sources.0.iter().copied())
             .collect(),
-        cookies: args.cookies,
-        idle_connections: args.idle,
-        slow_readers: (args.slow_readers > 0).then(|| SlowReaders {
-            connections: args.slow_readers,
-            bytes_per_s: args.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
+        cookies: args.requests.cookies,
+        idle_connections: args.clients.idle,
+        slow_readers: (args.clients.slow_readers > 0).then(|| SlowReaders {
+            connections: args.clients.slow_readers,
+            bytes_per_s: args.clients.slow_rate.unwrap_or(DEFAULT_SLOW_BYTES_PER_S),
         }),
-        protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
-        streams: args.streams,
-        tls: args.tls(),
-        connect_to: [&args.resolve[..], &args.connect_to].concat(),
-        ip_version: match (args.ipv4, args.ipv6) {
+        protocol: if args.tls.http2 { Protocol::Http2 } else { Protocol::Http1 },
+        streams: args.tls.streams,
+        tls: args.tls.order(),
+        connect_to: [&args.clients.resolve[..], &args.clients.connect_to].concat(),
+        ip_version: match (args.clients.ipv4, args.clients.ipv6) {
             (true, _) => Some(IpVersion::V4),
             (_, true) => Some(IpVersion::V6),
             _ => None,
@@ -99,19 +100,19 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
 
 fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, String> {
     let mut arrivals = Arrivals {
-        process: if args.poisson { Process::Poisson } else { Process::Constant },
-        max_backlog: args.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
-        stages: args.stages.clone(),
+        process: if args.open.poisson { Process::Poisson } else { Process::Constant },
+        max_backlog: args.open.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
+        stages: args.open.stages.clone(),
         ..Arrivals::default()
     };
-    if let Some(rate_per_s) = args.rate.or(args.conn_rate) {
+    if let Some(rate_per_s) = args.open.rate.or(args.open.conn_rate) {
         arrivals.stages = vec![Stage { rate_per_s, to_rate_per_s: None, for_s: None }];
-        arrivals.unit = if args.rate.is_some() { Unit::Request } else { Unit::Connection };
-    } else if let Some(file) = &args.times {
+        arrivals.unit = if args.open.rate.is_some() { Unit::Request } else { Unit::Connection };
+    } else if let Some(file) = &args.open.times {
         arrivals.times_s = times(file)?.into();
     } else if let Some(replay) = replayed {
         arrivals.times_s = Arc::clone(&replay.times_s);
-    } else if args.stages.is_empty() {
+    } else if args.open.stages.is_empty() {
         return Ok(None);
     }
     Ok(Some(arrivals))
@@ -123,8 +124,8 @@ fn end(
     arrivals: Option<&Arrivals>,
     replayed: Option<&Replay>,
 ) -> (Option<f64>, Option<u64>) {
-    if args.duration.is_some() || args.requests.is_some() {
-        return (args.duration, args.requests);
+    if args.load.duration.is_some() || args.load.requests.is_some() {
+        return (args.load.duration, args.load.requests);
     }
     match (arrivals, replayed) {
         (_, Some(replay)) => (None, Some(replay.sequence.len() as u64)),
@@ -135,22 +136,22 @@ fn end(
 
 fn with_flags(mut request: Request, args: &Args) -> Request {
     let mut add = |name: &str, value: String| request.headers.push((name.to_owned(), value));
-    if let Some(user) = &args.user {
+    if let Some(user) = &args.requests.user {
         add("Authorization", format!("Basic {}", BASE64_STANDARD.encode(user)));
     }
-    if let Some(token) = &args.bearer {
+    if let Some(token) = &args.requests.bearer {
         add("Authorization", format!("Bearer {token}"));
     }
-    if args.compressed {
+    if args.requests.compressed {
         add("Accept-Encoding", BROWSERS_ENCODINGS.into());
     }
-    request.headers.extend(args.headers.iter().cloned());
-    if !args.expect_status.is_empty() {
-        request.expect.status = Some(args.expect_status.clone());
+    request.headers.extend(args.requests.headers.iter().cloned());
+    if !args.checks.expect_status.is_empty() {
+        request.expect.status = Some(args.checks.expect_status.clone());
     }
-    request.expect.body_bytes = args.expect_bytes;
-    request.events = args.events;
-    request.expect.body_sha256 = args.expect_sha256;
+    request.expect.body_bytes = args.checks.expect_bytes;
+    request.events = args.requests.events;
+    request.expect.body_sha256 = args.checks.expect_sha256;
     request
 }
 

@@ -1,0 +1,41 @@
+//! Flags of what is right, and how the client watches itself.
+
+use crate::order::Sha256Hex;
+use crate::order::check::{LONGEST_WINDOW_S, SHORTEST_WINDOW_S};
+use crate::output::threshold::Threshold;
+use crate::units;
+
+#[derive(Debug, clap::Args)]
+pub struct CheckFlags {
+    /// A status that is right: 200; may be repeated [default: any 2xx]
+    #[arg(long, value_name = "STATUS",
+          value_parser = clap::value_parser!(u16).range(101..=999))]
+    pub expect_status: Vec<u16>,
+    /// Length of the right body in bytes [default: any]
+    #[arg(long, value_name = "BYTES")]
+    pub expect_bytes: Option<u64>,
+    /// SHA-256 of the right body in hexadecimal; checked on the first answer and one in 256
+    /// [default: any]
+    #[arg(long, value_name = "HEX")]
+    pub expect_sha256: Option<Sha256Hex>,
+    /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
+    /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures,
+    /// unanswered; of the last two also a share: 'failures>0.1%'; may be repeated [default:
+    /// 'failures>0']
+    #[arg(long, value_name = "LIMIT")]
+    pub fail_on: Vec<Threshold>,
+    /// Leave windows in which the client was the limit out of times and rate [default: keep]
+    #[arg(long)]
+    pub leave_out_client_bound: bool,
+    /// Length of the windows in which the client watches itself, and of the rows of --csv
+    #[arg(long, value_name = "TIME", default_value = "1s",
+          value_parser = window)]
+    pub window: f64,
+}
+
+fn window(text: &str) -> Result<f64, String> {
+    match units::seconds::<LONGEST_WINDOW_S>(text)? {
+        short if short < SHORTEST_WINDOW_S => Err(format!("is shorter than {SHORTEST_WINDOW_S} s")),
+        window => Ok(window),
+    }
+}

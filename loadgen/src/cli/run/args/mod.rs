@@ -1,0 +1,128 @@
+//! The flags of `loadgen run`.
+
+mod checks;
+mod clients;
+mod load;
+mod open;
+mod output;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use clap::ArgGroup;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use checks::CheckFlags;
+use clients::ClientFlags;
+use load::LoadFlags;
+use open::OpenFlags;
+use output::OutputFlags;
+use requests::RequestFlags;
+use tls::TlsFlags;
+
+const EXAMPLES: &str = "\
+Examples:
+  loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
+  loadgen run -c 64 -d 30s -t 2 http://127.0.0.1:8080/         closed loop, two threads
+  loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
+  loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
+  loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
+  loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
+  loadgen run --replay access.log http://127.0.0.1:8080
+  loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
+  loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
+  loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
+  loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
+  loadgen run --cert me.pem --key me.key -k https://127.0.0.1:8443/
+  loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
+  loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
+
+Exit codes:
+  0  all answers were valid and no threshold was crossed
+  1  some requests failed (more than --fail-on 'failures>N' allows), none was answered, or
+     another --fail-on threshold was crossed
+  2  wrong usage, or the run could not start
+  3  the client was the limit in some windows, so the numbers are about it, not the server
+  4  what was measured could not be written: standard output or a file is full or closed";
+
+/// Why a flag can't be beside another one: the first that is in the refusal tells.
+const CONTRADICTIONS: [(&str, &str); 12] = [
+    ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
+    ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
+    ("--bearer", "a request has one Authorization header; leave one out"),
+    ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
+    ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
+    ("--once", "there is one request and no load; leave the others out"),
+    ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
+    ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
+    ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
+    ("--request-file", "the file has each request whole, with what to expect; write it there"),
+    ("--replay", "the log tells what is asked for and when; leave out what tells it again"),
+    ("", "a run has one timetable; leave the others out"),
+];
+
+/// Load a server and print what was measured.
+///
+/// The loop is closed (each connection asks again when it has its answer) unless a rate is given:
+/// then requests are due by a timetable, whatever the server does, and times count from there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("timetable").args(["rate", "stages", "times", "conn_rate"]))]
+#[command(group = ArgGroup::new("rates").args(["rate", "stages", "conn_rate"]).multiple(true))]
+#[command(group = ArgGroup::new("open").args(["rate", "stages", "times", "conn_rate", "replay"])
+          .multiple(true))]
+pub struct Args {
+    /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or
+    /// http+unix://%2Ftmp%2Fx.sock/path
+    #[arg(required_unless_present = "request_file", conflicts_with = "request_file")]
+    pub urls: Vec<String>,
+
+    #[command(flatten, next_help_heading = "Load")]
+    pub load: LoadFlags,
+    #[command(flatten, next_help_heading = "Open loop")]
+    pub open: OpenFlags,
+    #[command(flatten, next_help_heading = "Requests")]
+    pub requests: RequestFlags,
+    #[command(flatten, next_help_heading = "Checks")]
+    pub checks: CheckFlags,
+    #[command(flatten, next_help_heading = "Clients")]
+    pub clients: ClientFlags,
+    #[command(flatten, next_help_heading = "TLS and HTTP/2")]
+    pub tls: TlsFlags,
+    #[command(flatten, next_help_heading = "Output")]
+    pub output: OutputFlags,
+}
+
+impl Args {
+    /// Contradictions that lie in what flags say, not in which of them are given.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let threads = self.load.cpus.as_ref().map_or(self.load.threads.into(), |cpus| cpus.0.len());
+        if threads > self.load.connections as usize {
+            return Err(
+                "each thread needs at least one connection of its own; give fewer threads \
+                        or more --connections",
+            );
+        }
+        if self.output.hdr.is_some() && self.output.hdr == self.output.csv {
+            return Err("--hdr and --csv with the same file would overwrite each other");
+        }
+        if self.requests.replay.is_some() && self.urls.len() > 1 {
+            return Err("--replay takes one URL: where the log's paths are asked for");
+        }
+        Ok(())
+    }
+}
+
+/// Adds to a refusal of flags that contradict each other why they do.
+pub fn explain(mut refusal: clap::Error) -> clap::Error {
+    let twice = refusal.get(ContextKind::InvalidArg) == refusal.get(ContextKind::PriorArg);
+    if refusal.kind() == ErrorKind::ArgumentConflict && !twice {
+        let told = refusal.to_string();
+        let flags = told.split("Usage").next().unwrap_or_default();
+        let named = CONTRADICTIONS.iter().filter(|(flag, _)| flags.contains(flag));
+        let why = named.take(1).map(|(_, why)| (*why).into()).collect();
+        refusal.insert(ContextKind::Suggested, ContextValue::StyledStrs(why));
+    }
+    refusal
+}

@@ -1,0 +1,85 @@
+//! Which flags go together.
+
+use clap::Parser;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: Args,
+}
+
+fn refusal(flags: &str) -> String {
+    let words = std::iter::once("loadgen").chain(flags.split_whitespace());
+    match Cli::try_parse_from(words) {
+        Ok(cli) => cli.args.check().err().unwrap_or_default().to_owned(),
+        Err(error) => explain(error).to_string(),
+    }
+}
+
+#[test]
+fn contradictions_are_refused() {
+    for (flags, told) in [
+        ("u --rate 5 --stage 1s:5", "--stage"),
+        ("u --replay f --times f", "--times"),
+        ("u --conn-rate 5 --keepalive never", "--conn-rate"),
+        ("u --times f --poisson", "--rate"),
+        ("u --replay f --poisson", "--rate"),
+        ("u --replay f --rate 5 --replay-speed 2", "--rate"),
+        ("u --replay f --method HEAD", "--method"),
+        ("u v --replay f", "takes one URL"),
+        ("--request-file f --zipf 1", "--zipf"),
+        ("--request-file f --header A:b", "--header"),
+        ("--request-file f --expect-bytes 5", "--expect-bytes"),
+        ("u --request-file f", "--request-file"),
+        ("u --cpus 0,1 -t 2", "--threads"),
+        ("u --threads 3 --connections 2", "at least one"),
+        ("u --cpus 0-4 --connections 2", "at least one"),
+        ("u --hdr f --csv f", "overwrite"),
+        ("u --insecure --cacert f", "--cacert"),
+        ("u --streams 2", "--http2"),
+        ("u --cert f", "--key"),
+        ("u -4 -6", "--ipv6"),
+        ("u -u a:b --bearer c", "--bearer"),
+        ("u --once --rate 5", "--once"),
+        ("u --events sse --http2", "--events"),
+        ("--request-file f --compressed", "--compressed"),
+        ("u --slow-rate 2", "--slow-readers"),
+        ("u --replay-speed 2", "--replay"),
+        ("u --requests-per-conn 2", "--conn-rate"),
+        ("u --think-distribution constant", "--think"),
+        ("u --poisson", "--rate"),
+        ("u --max-backlog 5", "--rate"),
+        ("u --send-lag-budget 50us", "--rate"),
+        ("u --rate 5 --send-lag-budget 11ms", "longer than 10 ms"),
+        ("", "<URLS>"),
+    ] {
+        let said = refusal(flags);
+        assert!(said.contains(told), "{flags}: {said}");
+        assert_eq!(said.contains("cannot be used with"), said.contains("tip: "), "{said}");
+    }
+    for (flags, why) in [
+        ("u --rate 5 --times f", "one timetable"),
+        ("u --conn-rate 5 --keepalive never", "--requests-per-conn"),
+        ("u --replay f --method HEAD --data x", "the log tells what"),
+        ("u --replay f --zipf 1", "how often"),
+        ("--request-file f --method HEAD --data x", "each request whole"),
+    ] {
+        let said = refusal(flags);
+        assert!(said.split("tip: ").nth(1).is_some_and(|tip| tip.contains(why)), "{said}");
+    }
+    assert!(!refusal("u --rate 5 --rate 6").contains("tip: "));
+    for good in [
+        "u v --rate 5 --poisson -t 2 -c 2 --hdr f --csv g",
+        "u --replay f --rate 5 --poisson",
+        "u --times f --max-backlog 5 --send-lag-budget 50us",
+        "u --rate 5 --send-lag-budget 0",
+        "u --replay f --replay-speed 2 --max-backlog 5",
+        "--request-file f",
+        "-X POST -k -u me:x --compressed -4 --warm-up 1s --once u",
+        "u --connect-to ::127.0.0.1:80 --resolve a:80:::1 --tls-version 1.2",
+    ] {
+        assert_eq!(refusal(good), "", "{good}");
+    }
+}

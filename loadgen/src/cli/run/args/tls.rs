@@ -1,0 +1,52 @@
+//! Flags of what lies between HTTP and the socket.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+
+use crate::order::{Tls, TlsVersion};
+
+#[derive(Debug, clap::Args)]
+pub struct TlsFlags {
+    /// Speak HTTP/2: over TLS agreed upon by ALPN, else with prior knowledge [default: HTTP/1.1]
+    #[arg(long)]
+    pub http2: bool,
+    /// Requests at a time on each HTTP/2 connection [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..),
+          requires = "http2")]
+    pub streams: Option<u32>,
+    /// Certificates to trust for https:// URLs, as PEM [default: those of the system]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub cacert: Option<PathBuf>,
+    /// Take any certificate [default: refuse what is not to be trusted]
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// Certificate to show a server that wants one, as PEM [default: none]
+    #[arg(short = 'E', long, value_name = "FILE", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// Private key of --cert, as PEM [default: none]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// The only version of TLS to speak [default: the highest that both sides know]
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub tls_version: Option<TlsVersion>,
+    /// New connections resume TLS sessions of earlier ones: on or off [default: on]
+    #[arg(long, value_name = "HOW", value_parser = BoolishValueParser::new())]
+    pub tls_resumption: Option<bool>,
+}
+
+impl TlsFlags {
+    /// What of an order they are, where any is given.
+    pub fn order(&self) -> Option<Tls> {
+        let tls = Tls {
+            ca_file: self.cacert.clone(),
+            insecure: self.insecure,
+            certificate_file: self.cert.clone(),
+            key_file: self.key.clone(),
+            version: self.tls_version,
+            resumption: self.tls_resumption.unwrap_or(true),
+        };
+        let given = self.tls_resumption.is_some() || tls != Tls::default();
+        given.then_some(tls)
+    }
+}
