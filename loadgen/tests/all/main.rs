@@ -1,6 +1,6 @@
 //! All tests of the engine from outside in one program: it is linked once.
 
-mod contract;
+mod commands;
 mod everywhere;
 mod hostile;
 mod http2;

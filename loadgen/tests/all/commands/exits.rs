@@ -1,0 +1,93 @@
+//! How `loadgen run` ends.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::{loadgen, output, stderr};
+use crate::support::{HELLO, Server};
+
+/// A server that hangs at the end of a run is one that failed.
+#[test]
+fn what_fails_while_draining_is_told_and_counts() {
+    let begun = std::time::Instant::now();
+    let server = Server::start(move |mut client| {
+        while client.request().is_some() {
+            if begun.elapsed() < Duration::from_millis(100) {
+                client.write(HELLO);
+            }
+        }
+    });
+    let run = ["run", "-q", "-c", "2", "-d", "300ms", "--timeout", "400ms"];
+    let output = output(&[&run[..], &["--fail-on", "failures>1", &server.url()]].concat());
+    let told = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("2 timeout") && told.contains("failures>1 is true: it is 2"), "{told}");
+}
+
+#[test]
+fn exit_codes() {
+    let server = Server::answering(HELLO);
+    let url = server.url();
+    let slow = ["run", "-n", "5", "-c", "1", "--think", "5ms", "-q", &url];
+    assert_eq!(output(&slow).status.code(), Some(0));
+    let limited = output(&[&slow[..], &["--fail-on", "p99<1h"]].concat());
+    assert_eq!(limited.status.code(), Some(1));
+    assert!(stderr(&limited).contains("p99<1h is true"), "{}", stderr(&limited));
+    let wrong = output(&["run", "-n", "5", "-c", "1", "--expect-status", "404", &url]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert_eq!(output(&["run", "--nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_tolerance_for_failures_decides_about_them() {
+    let server = Server::start(|mut client| {
+        while client.request().is_some() {
+            client.write(HELLO);
+            if client.request().is_some() {
+                client.write(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    let url = server.url();
+    // Pauses, so that the client isn't the limit.
+    let run = ["run", "-q", "-n", "10", "-c", "1", "--think", "5ms", &url];
+    for (limit, code) in [(None, 1), (Some("failures>5"), 0), (Some("failures>4"), 1)] {
+        let limits: Vec<&str> = limit.into_iter().flat_map(|limit| ["--fail-on", limit]).collect();
+        let output = output(&[&run[..], &limits].concat());
+        assert_eq!(output.status.code(), Some(code), "{limit:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let server = Server::answering(HELLO);
+    for json in [&["--json"][..], &[]] {
+        let url = server.url();
+        let args = [&["run", "-n", "5", "-c", "1", "-q", &url], json].concat();
+        let full = std::fs::File::create("/dev/full").expect("a device");
+        let told = loadgen(&args).stdout(full).stderr(Stdio::piped()).output().expect("loadgen");
+        assert_eq!(told.status.code(), Some(4), "{}", stderr(&told));
+        assert!(stderr(&told).contains("No space left"), "{}", stderr(&told));
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let told = loadgen(&args).stdout(writer).stderr(Stdio::piped()).output().expect("loadgen");
+        assert_eq!(told.status.code(), Some(4), "{}", stderr(&told));
+        assert!(!stderr(&told).contains("panic"), "{}", stderr(&told));
+    }
+}
+
+#[test]
+fn a_share_of_failures_may_be_tolerated() {
+    let server = Server::start(|mut client| {
+        let mut count = 0;
+        while client.request().is_some() {
+            count += 1;
+            let status = if count % 20 == 0 { "500 No" } else { "200 OK" };
+            client.write(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+        }
+    });
+    for (limit, code) in [("failures>6%", 0), ("failures>4%", 1)] {
+        let ended = output(&["run", "-n", "100", "-c", "1", "--fail-on", limit, &server.url()]);
+        assert_eq!(ended.status.code(), Some(code), "{limit}: {}", stderr(&ended));
+    }
+}

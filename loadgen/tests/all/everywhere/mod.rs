@@ -1,0 +1,136 @@
+//! What holds for every protocol alike: plain HTTP/1.1, TLS, HTTP/2 over TLS and over cleartext.
+
+mod closed;
+mod open;
+
+use std::io::{Read, Write};
+
+use serde_json::{Value, json};
+
+use crate::layers::frames::Frames;
+use crate::layers::secure::Secure;
+use crate::support::{Client, Server, order};
+
+const BODY: &[u8] = b"Hello, World!";
+
+const COUNT: u64 = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Plain,
+    Tls,
+    Http2Tls,
+    Http2,
+}
+
+const ALL: [Layer; 4] = [Layer::Plain, Layer::Tls, Layer::Http2Tls, Layer::Http2];
+
+/// A connection as the server sees it, whatever it speaks.
+trait Session {
+    /// The next request; `None` when the client closed.
+    fn next(&mut self) -> Option<u32>;
+    fn answer(&mut self, id: u32, status: u16, body: &[u8]);
+    /// An answer that announces more than comes.
+    fn cut(&mut self, id: u32);
+
+    fn answer_all(&mut self) {
+        while let Some(id) = self.next() {
+            self.answer(id, 200, BODY);
+        }
+    }
+}
+
+impl<S: Read + Write> Session for Client<S> {
+    fn next(&mut self) -> Option<u32> {
+        self.request().map(|_| 0)
+    }
+
+    fn answer(&mut self, _: u32, status: u16, body: &[u8]) {
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.write(&[head.as_bytes(), body].concat());
+    }
+
+    fn cut(&mut self, _: u32) {
+        self.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
+    }
+}
+
+impl<S: Read + Write> Session for Frames<S> {
+    fn next(&mut self) -> Option<u32> {
+        self.request()
+    }
+
+    fn answer(&mut self, id: u32, status: u16, body: &[u8]) {
+        self.head(id, status, Some(body.len()), body.is_empty());
+        if !body.is_empty() {
+            self.data(id, body, true);
+        }
+    }
+
+    fn cut(&mut self, id: u32) {
+        self.head(id, 200, Some(100), false);
+        self.data(id, b"only this", true);
+    }
+}
+
+/// A server, and an order to it.
+struct Site {
+    layer: Layer,
+    server: Server,
+    secure: Option<crate::layers::certificates::Authority>,
+}
+
+impl Site {
+    /// `script` gets each connection and its number.
+    fn start(
+        layer: Layer,
+        script: impl Fn(&mut dyn Session, usize) + Send + Sync + 'static,
+    ) -> Site {
+        let (server, secure) = match layer {
+            Layer::Plain => (
+                Server::start(move |mut client| {
+                    let number = client.number;
+                    script(&mut client, number);
+                }),
+                None,
+            ),
+            Layer::Http2 => (
+                Server::start(move |client| {
+                    if let Some(mut frames) = Frames::begin(client.stream, &[]) {
+                        script(&mut frames, client.number);
+                    }
+                }),
+                None,
+            ),
+            Layer::Tls | Layer::Http2Tls => {
+                let alpn: &[&str] = if layer == Layer::Tls { &[] } else { &["h2"] };
+                let secure = Secure::start(alpn, move |mut session| {
+                    let number = session.number;
+                    if layer == Layer::Tls {
+                        script(&mut session, number);
+                    } else if let Some(mut frames) = Frames::begin(session.stream, &[]) {
+                        script(&mut frames, number);
+                    }
+                });
+                (secure.server, Some(secure.authority))
+            }
+        };
+        Site { layer, server, secure }
+    }
+
+    fn answering(layer: Layer) -> Site {
+        Site::start(layer, |session, _| session.answer_all())
+    }
+
+    fn order(&self, count: u64, more: Value) -> Value {
+        let scheme = if self.secure.is_some() { "https" } else { "http" };
+        let mut order = order(&format!("{scheme}://{}/", self.server.address), count, more);
+        if let Some(authority) = &self.secure {
+            order["load"]["tls"] = json!({"ca_file": authority.file()});
+        }
+        if matches!(self.layer, Layer::Http2 | Layer::Http2Tls) {
+            order["load"]["protocol"] = json!("http2");
+        }
+        order
+    }
+}
