@@ -48,11 +48,8 @@ impl Life<'_> {
             if exchange.first_byte_ns == 0 && exchange.response.has_begun() {
                 exchange.first_byte_ns = done_ns;
             }
-            if let Some(events) = &mut exchange.events
-                && conn.role == Role::Load
-                && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
-            {
-                self.recorder.times.events.take(events, from_ns, done_ns);
+            if exchange.events.is_some() {
+                self.time_events(id, done_ns, false);
             }
             match received {
                 Received::Nothing => return,
@@ -124,17 +121,13 @@ impl Life<'_> {
     }
 
     fn on_answer(&mut self, id: ConnId, done_ns: u64, hangup: bool) {
+        if self.pool[id].exchange.events.is_some() {
+            self.time_events(id, done_ns, true);
+        }
         let conn = &mut self.pool[id];
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.ask.request];
         let exchange = &mut conn.exchange;
-        if let Some(events) = &mut exchange.events
-            && conn.role == Role::Load
-            && let Some(from_ns) = counted_from(&flight, self.plan, &self.told_ns)
-        {
-            events.finish();
-            self.recorder.times.events.take(events, from_ns, done_ns);
-        }
         let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
@@ -166,6 +159,23 @@ impl Life<'_> {
         }
         self.finish(id, flight.lane, done_ns);
         self.discard(id);
+    }
+
+    /// Times the events of a connection's answer that are there by now, where its times count;
+    /// `is_whole`: the answer has ended, and an event may with it.
+    fn time_events(&mut self, id: ConnId, done_ns: u64, is_whole: bool) {
+        let conn = &mut self.pool[id];
+        let (Some(events), Some(flight)) = (&mut conn.exchange.events, &conn.flight) else {
+            return;
+        };
+        if is_whole {
+            events.finish();
+        }
+        if conn.role == Role::Load
+            && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
+        {
+            self.recorder.times.events.take(events, from_ns, done_ns);
+        }
     }
 
     /// Takes out of the kernel what was left there until the next request was sent.
@@ -230,14 +240,14 @@ impl Life<'_> {
         if self.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns) {
             book.counts.requests.drained += 1;
         }
-        let from_ns = self.plan.is_open().then(|| flight.ask.due_ns.unwrap_or(sent_ns));
-        if from_ns.is_none_or(|from_ns| self.told_ns.contains(&from_ns)) {
+        if let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns) {
             if let Some(events) = &self.pool[id].exchange.events {
                 book.times.events.answered(events);
             }
-            book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, from_ns);
+            let open_from_ns = self.plan.is_open().then_some(from_ns);
+            book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, open_from_ns);
             if let Some(endpoint) = request.endpoint {
-                let response_ns = answer.done_ns.saturating_sub(from_ns.unwrap_or(sent_ns));
+                let response_ns = answer.done_ns.saturating_sub(from_ns);
                 book.times.endpoints.at(endpoint).answered.record(response_ns);
             }
         }
@@ -253,11 +263,10 @@ impl Life<'_> {
         if let Some(endpoint) = self.plan.requests[flight.ask.request].endpoint {
             book.times.endpoints.at(endpoint).failed += 1;
         }
-        if failure == Failure::Timeout {
-            let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
-            if !self.plan.is_open() || self.told_ns.contains(&from_ns) {
-                book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
-            }
+        if failure == Failure::Timeout
+            && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
+        {
+            book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
         }
         if !book.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
@@ -344,6 +353,7 @@ impl Life<'_> {
 
 /// When the times of a request count from, if they do: in an open loop those of what was due in the
 /// window.
+#[inline]
 fn counted_from(flight: &Flight, plan: &Plan, told_ns: &Range<u64>) -> Option<u64> {
     if !plan.is_open() {
         return Some(flight.first_sent_ns);
