@@ -12,6 +12,8 @@ pub const USAGE: u8 = 2;
 pub const CLIENT_BOUND: u8 = 3;
 /// What was measured could not be written: a file or disk is full, or nobody reads.
 pub const UNWRITTEN: u8 = 4;
+/// A figure crossed a limit that was given.
+pub const CROSSED: u8 = 5;
 
 /// Why a command could not do its work.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! The command line: one file per command.
 
 mod exit;
+mod merge;
 mod null_server;
 mod relay;
 mod run;
 mod serve;
 mod signals;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -21,6 +23,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<run::Args>),
+    Merge(merge::Args),
     Serve(serve::Args),
     NullServer(null_server::Args),
     Relay(relay::Args),
@@ -30,6 +33,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|refusal| run::explain(refusal).exit());
     let outcome = match cli.command {
         Command::Run(args) => run::main(&args),
+        Command::Merge(args) => merge::main(&args),
         Command::Serve(args) => serve::main(&args),
         Command::NullServer(args) => null_server::main(&args),
         Command::Relay(args) => relay::main(&args),

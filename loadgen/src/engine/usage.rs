@@ -3,12 +3,12 @@
 use std::mem::MaybeUninit;
 
 use derive_more::{Add, AddAssign, Sub, Sum};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::record::rounded;
 
 /// Seconds.
-#[derive(Debug, Clone, Copy, Default, Serialize, Add, AddAssign, Sub, Sum)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, Add, AddAssign, Sub, Sum)]
 pub struct Usage {
     #[serde(serialize_with = "microseconds")]
     pub cpu_user_s: f64,

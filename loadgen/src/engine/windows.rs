@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::flight::Traced;
 use super::plan::Plan;
@@ -30,7 +30,7 @@ const JUDGED_S: f64 = 0.1;
 const STILL_LIMIT: f64 = 0.02;
 
 /// Why a slot ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
     Duration,
@@ -160,7 +160,7 @@ pub struct Done {
 }
 
 /// A window of all threads, in short: a row of the result.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Window {
     /// Before the window that the result is about.
     pub lead_in: bool,

@@ -3,7 +3,9 @@
 pub mod csv;
 pub mod hdr;
 pub mod live;
+pub mod merge;
 pub mod result;
 pub mod table;
 pub mod threshold;
+pub mod times;
 pub mod trace;

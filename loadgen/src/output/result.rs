@@ -1,22 +1,19 @@
 //! The result of a slot as JSON. `schema/result.v1.schema.json` describes it for others.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::times::Times;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, Tls};
 use crate::record::{
     Beside, Counts, Endpoint, EventTimes, Failure, Handshakes, Http2, Requests, Samples, Seen,
-    Timing, rounded,
+    rounded,
 };
 
 /// Version of the contract.
 pub const SCHEMA: u32 = 1;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SlotResult {
     pub schema: u32,
     pub id: String,
@@ -46,7 +43,7 @@ pub struct SlotResult {
     pub windows: Vec<Window>,
     pub whole: Whole,
     /// By name, where the order names any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointUse>,
     /// Present where answers are streams of events.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +60,7 @@ pub struct SlotResult {
 
 /// Lead-in, window and what followed until nothing was on its way: what costs are divided by, and
 /// what has to be valid.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Whole {
     pub length_s: f64,
     pub sent: u64,
@@ -93,7 +90,7 @@ impl Whole {
 }
 
 /// Requests of one name, in the windows that rate and times are about.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EndpointUse {
     pub endpoint: String,
     pub completed: u64,
@@ -103,7 +100,7 @@ pub struct EndpointUse {
 }
 
 /// Events of streamed answers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Events {
     /// Valid answers that were streams, and how many events each had, on average.
     pub answers: u64,
@@ -114,29 +111,14 @@ pub struct Events {
     pub gap_us: Times,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeptAlive {
     pub asked: KeepAlive,
     pub server_closed: u64,
 }
 
-/// Microseconds; all 0 when there is no sample.
-#[derive(Debug, Clone, Serialize)]
-pub struct Times {
-    pub count: u64,
-    pub min: f64,
-    pub mean: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p99: f64,
-    pub p99_9: f64,
-    pub max: f64,
-    /// HDR V2, compressed, base64; values are whole microseconds.
-    pub histogram: String,
-}
-
 /// How late requests were sent, in microseconds; 0 in a closed loop, where nothing is due.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lag {
     /// As asked; 0 is exact, and on Unix sockets always.
     pub budget: f64,
@@ -145,7 +127,7 @@ pub struct Lag {
     pub max: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Client {
     pub threads: usize,
     #[serde(flatten)]
@@ -165,7 +147,7 @@ pub struct Client {
     pub left_out_windows: usize,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ThreadUse {
     #[serde(flatten)]
     pub usage: Usage,
@@ -173,7 +155,7 @@ pub struct ThreadUse {
     pub busy: f64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TlsUse {
     #[serde(flatten)]
     pub handshakes: Handshakes,
@@ -183,7 +165,7 @@ pub struct TlsUse {
     pub verified: bool,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Http2Use {
     /// As asked, on each connection.
     pub streams: u32,
@@ -192,7 +174,7 @@ pub struct Http2Use {
 }
 
 /// Connections that read slowly, beside the load.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SlowReading {
     pub connections: u32,
     pub bytes_per_s: u32,
@@ -203,7 +185,7 @@ pub struct SlowReading {
 }
 
 /// Connections held open, beside the load.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Idle {
     pub asked: u32,
     /// Answered and open at the end.
@@ -261,33 +243,6 @@ impl SlotResult {
             idle_connections: idle_connections(plan, &measured.beside),
         }
     }
-}
-
-impl Times {
-    fn of(timing: &Timing) -> Self {
-        Times {
-            count: timing.count(),
-            min: timing.min_us(),
-            mean: timing.mean_us(),
-            p50: timing.quantile_us(0.5),
-            p90: timing.quantile_us(0.9),
-            p99: timing.quantile_us(0.99),
-            p99_9: timing.quantile_us(0.999),
-            max: timing.max_us(),
-            histogram: encode(timing),
-        }
-    }
-}
-
-/// Encodes so that every HDR library can read it (Python: `HdrHistogram.decode`).
-fn encode(timing: &Timing) -> String {
-    let mut bytes = Vec::new();
-    let encoded = Histogram::<u64>::new_with_bounds(1, 3_600_000_000, 3).ok().and_then(|mut us| {
-        timing.values_us().for_each(|(value, count)| us.saturating_record_n(value, count));
-        V2DeflateSerializer::new().serialize(&us, &mut bytes).ok()
-    });
-    debug_assert!(encoded.is_some(), "writing to memory does not fail");
-    BASE64_STANDARD.encode(bytes)
 }
 
 fn client(measured: &Measured, leave_out: bool) -> Client {

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::result::{Events, Http2Use, SlotResult, Times, Whole};
-use crate::record::Timing;
+use super::result::{Events, Http2Use, SlotResult, Whole};
+use super::times::Times;
 
 const BARS: usize = 12;
 const BAR_WIDTH: f64 = 40.0;
 
 /// The final table, with a histogram of the response times.
-pub fn render(result: &SlotResult, response_time: &Timing) -> String {
+pub fn render(result: &SlotResult) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "{label:<15}{value}");
@@ -78,7 +78,7 @@ pub fn render(result: &SlotResult, response_time: &Timing) -> String {
             line("", sample);
         }
     }
-    text.push_str(&histogram(response_time));
+    text.push_str(&histogram(&result.response_time_us));
     text
 }
 
@@ -153,16 +153,18 @@ fn columns(values: [String; 6]) -> String {
 }
 
 /// Bars over steps of equal ratio, from the least time to the greatest.
-fn histogram(timing: &Timing) -> String {
-    if timing.count() == 0 {
+fn histogram(times: &Times) -> String {
+    // One of this program's own can be decoded, and another one was when it was merged.
+    let Some(distribution) = times.distribution().ok().filter(|_| times.count > 0) else {
         return String::new();
-    }
-    let (low, high) = (timing.min_us().max(0.1), timing.max_us().max(0.2));
+    };
+    let (low, high) = (times.min.max(0.1), times.max.max(0.2));
     let ratio = (high / low).max(1.001).ln() / BARS as f64;
     let mut bars = [0u64; BARS];
-    for (us, count) in timing.values_us() {
-        let bar = ((us as f64 / low).max(1.0).ln() / ratio) as usize;
-        bars[bar.min(BARS - 1)] += count;
+    for step in distribution.iter_recorded() {
+        let us = step.value_iterated_to() as f64;
+        let bar = ((us / low).max(1.0).ln() / ratio) as usize;
+        bars[bar.min(BARS - 1)] += step.count_at_value();
     }
     let most = bars.iter().copied().max().unwrap_or(1).max(1);
     let mut text = String::from("Response times up to\n");
@@ -202,6 +204,7 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Timing;
 
     #[test]
     fn units_fit() {
@@ -217,7 +220,7 @@ mod tests {
         for us in 1..1000 {
             timing.record(us * 1000);
         }
-        let text = histogram(&timing);
+        let text = histogram(&Times::of(&timing));
         let counts =
             text.lines().skip(1).filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
         assert_eq!(counts.sum::<u64>(), 999);

@@ -9,14 +9,15 @@ use std::ops::AddAssign;
 
 use derive_more::AddAssign;
 use enum_map::{Enum, EnumMap};
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use endpoints::{Endpoint, Endpoints};
 pub use events::EventTimes;
 pub use timing::{Step, Timing};
 
 /// The ways in which a request can fail; each failed request has exactly one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Failure {
     /// No connection: refused, unreachable or not in time. Not a sent request.
@@ -36,7 +37,7 @@ pub enum Failure {
 }
 
 /// How many of each.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct FailureCounts(EnumMap<Failure, u64>);
 
 impl FailureCounts {
@@ -72,7 +73,7 @@ impl AddAssign for FailureCounts {
 const MOST_SAMPLES: usize = 5;
 
 /// A few failures in words, for people.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Samples(Vec<String>);
 
 impl Samples {
@@ -99,7 +100,7 @@ impl AddAssign for Samples {
 }
 
 /// Handshakes of TLS.
-#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
 pub struct Handshakes {
     #[serde(rename = "full_handshakes")]
     pub full: u64,
@@ -108,10 +109,10 @@ pub struct Handshakes {
 }
 
 /// What HTTP/2 adds to the record.
-#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
 pub struct Http2 {
     /// The fewest streams at a time that a server allowed; absent when no connection was made.
-    #[serde(skip_serializing_if = "Fewest::is_none")]
+    #[serde(default, skip_serializing_if = "Fewest::is_none")]
     pub streams_allowed: Fewest,
     /// Connections whose end the server announced.
     pub go_aways: u64,
@@ -124,7 +125,7 @@ pub struct Http2 {
 }
 
 /// The least of what was seen, if anything was.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Fewest(pub Option<u32>);
 
 impl Fewest {
@@ -154,26 +155,37 @@ impl Statuses {
     }
 }
 
+impl<'de> Deserialize<'de> for Statuses {
+    /// Keys of JSON are texts, also where they are numbers.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let named = BTreeMap::<String, u64>::deserialize(from)?;
+        let numbered = named
+            .into_iter()
+            .map(|(name, count)| name.parse::<u16>().map(|status| (status, count)));
+        numbered.collect::<Result<_, _>>().map(Statuses).map_err(D::Error::custom)
+    }
+}
+
 impl AddAssign for Statuses {
     fn add_assign(&mut self, other: Self) {
         other.0.into_iter().for_each(|(status, count)| *self.0.entry(status).or_default() += count);
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
 pub struct Bytes {
     pub head: u64,
     pub body: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
 pub struct Connections {
     pub opened: u64,
     pub reused_requests: u64,
 }
 
 /// Requests of the load.
-#[derive(Debug, Clone, Copy, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
 pub struct Requests {
     pub sent: u64,
     pub completed: u64,
@@ -194,7 +206,7 @@ pub struct Requests {
 }
 
 /// What came of requests.
-#[derive(Debug, Clone, Default, Serialize, AddAssign)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, AddAssign)]
 pub struct Seen {
     pub by_status: Statuses,
     pub failures: FailureCounts,

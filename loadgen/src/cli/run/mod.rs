@@ -8,16 +8,16 @@ mod replay;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 
 pub use args::{Args, explain};
 
-use super::exit::{CLIENT_BOUND, FAILED, OK, Stop, print, tell, unwritten};
-use super::signals;
-use crate::engine::{EndedBy, Measured, Plan, Window};
+use super::exit::{FAILED, OK, Stop, print, tell, unwritten};
+use super::{signals, verdict};
+use crate::engine::{Measured, Plan, Window};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
-use crate::output::threshold::Threshold;
 use crate::output::{csv, hdr, table};
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
@@ -38,13 +38,13 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let result = SlotResult::new(&plan, &measured);
     let text = match args.output.json {
         true => serde_json::to_string(&result).map_err(|error| error.to_string())? + "\n",
-        false => table::render(&result, &measured.response_time),
+        false => table::render(&result),
     };
     let printed = print(&text);
     csv.write(|| csv::render(&measured.sum.windows))?;
     hdr.write(|| hdr::render(&measured.response_time))?;
     printed?;
-    Ok(verdict(args, &measured, &result))
+    Ok(verdict::of(&result, &args.checks.fail_on, slice::from_ref(&result)))
 }
 
 fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
@@ -56,39 +56,6 @@ fn measure(args: &Args, plan: &Arc<Plan>) -> Result<Measured, String> {
     let measured = engine.run(plan, &mut on_window).map_err(|error| error.to_string());
     live.clear();
     measured
-}
-
-/// The exit code; what is behind it goes to standard error.
-fn verdict(args: &Args, measured: &Measured, result: &SlotResult) -> u8 {
-    let crossed: Vec<_> =
-        args.checks.fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
-    for limit in &crossed {
-        tell(&format!("{limit} is true: it is {}", limit.actual(result)));
-    }
-    let interrupted = measured.ended_by == EndedBy::Interrupt;
-    // Who says how many may fail has the say.
-    let tolerates = args.checks.fail_on.iter().any(Threshold::is_about_failures);
-    if !crossed.is_empty()
-        || result.whole.seen.failures.total() > 0 && !tolerates
-        || result.whole.unanswered > 0 && !interrupted
-        || result.requests.completed == 0
-    {
-        return FAILED;
-    }
-    let client = &result.client;
-    let bound = if args.checks.leave_out_client_bound { 0 } else { client.bound_windows };
-    // Where none could be left out, all were bad.
-    let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
-    if bound > 0 || all_bad {
-        tell(&format!(
-            "the client was the limit in {} of {} windows, and stood still in {}; give it more \
-             threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was the \
-             limit (--leave-out-client-bound)",
-            client.bound_windows, client.windows, client.still_windows
-        ));
-        return CLIENT_BOUND;
-    }
-    OK
 }
 
 /// A file for one kind of output, if one was asked for.

@@ -20,7 +20,7 @@ fn what_fails_while_draining_is_told_and_counts() {
     let run = ["run", "-q", "-c", "2", "-d", "300ms", "--timeout", "400ms"];
     let output = output(&[&run[..], &["--fail-on", "failures>1", &server.url()]].concat());
     let told = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(output.status.code(), Some(5), "{told}");
     assert!(told.contains("2 timeout") && told.contains("failures>1 is true: it is 2"), "{told}");
 }
 
@@ -31,7 +31,7 @@ fn exit_codes() {
     let slow = ["run", "-n", "5", "-c", "1", "--think", "5ms", "-q", &url];
     assert_eq!(output(&slow).status.code(), Some(0));
     let limited = output(&[&slow[..], &["--fail-on", "p99<1h"]].concat());
-    assert_eq!(limited.status.code(), Some(1));
+    assert_eq!(limited.status.code(), Some(5));
     assert!(stderr(&limited).contains("p99<1h is true"), "{}", stderr(&limited));
     let wrong = output(&["run", "-n", "5", "-c", "1", "--expect-status", "404", &url]);
     assert_eq!(wrong.status.code(), Some(1));
@@ -51,7 +51,7 @@ fn a_tolerance_for_failures_decides_about_them() {
     let url = server.url();
     // Pauses, so that the client isn't the limit.
     let run = ["run", "-q", "-n", "10", "-c", "1", "--think", "5ms", &url];
-    for (limit, code) in [(None, 1), (Some("failures>5"), 0), (Some("failures>4"), 1)] {
+    for (limit, code) in [(None, 1), (Some("failures>5"), 0), (Some("failures>4"), 5)] {
         let limits: Vec<&str> = limit.into_iter().flat_map(|limit| ["--fail-on", limit]).collect();
         let output = output(&[&run[..], &limits].concat());
         assert_eq!(output.status.code(), Some(code), "{limit:?}: {}", stderr(&output));
@@ -86,7 +86,7 @@ fn a_share_of_failures_may_be_tolerated() {
             client.write(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
         }
     });
-    for (limit, code) in [("failures>6%", 0), ("failures>4%", 1)] {
+    for (limit, code) in [("failures>6%", 0), ("failures>4%", 5)] {
         let ended = output(&["run", "-n", "100", "-c", "1", "--fail-on", limit, &server.url()]);
         assert_eq!(ended.status.code(), Some(code), "{limit}: {}", stderr(&ended));
     }

@@ -4,6 +4,7 @@
 mod exits;
 mod files;
 mod flags;
+mod merge;
 mod once;
 mod serve;
 mod signals;

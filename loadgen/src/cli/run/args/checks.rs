@@ -18,7 +18,7 @@ pub struct CheckFlags {
     /// [default: any]
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<Sha256Hex>,
-    /// Exit with 1 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
+    /// Exit with 5 when a figure crosses a limit: 'p99>50ms', 'rate<1000', 'failures>0'; of
     /// p50 p90 p99 p99.9 max mean (latency), rate (throughput per second), failures,
     /// unanswered; of the last two also a share: 'failures>0.1%'; may be repeated [default:
     /// 'failures>0']

@@ -40,11 +40,11 @@ Examples:
 
 Exit codes:
   0  all answers were valid and no threshold was crossed
-  1  some requests failed (more than --fail-on 'failures>N' allows), none was answered, or
-     another --fail-on threshold was crossed
+  1  some requests failed (without a --fail-on that says how many may), or none was answered
   2  wrong usage, or the run could not start
   3  the client was the limit in some windows, so the numbers are about it, not the server
-  4  what was measured could not be written: standard output or a file is full or closed";
+  4  what was measured could not be written: standard output or a file is full or closed
+  5  a --fail-on threshold was crossed";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
 const CONTRADICTIONS: [(&str, &str); 12] = [

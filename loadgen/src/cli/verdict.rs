@@ -1,0 +1,49 @@
+//! The exit code of what was measured.
+
+use super::exit::{CLIENT_BOUND, CROSSED, FAILED, OK, tell};
+use crate::engine::EndedBy;
+use crate::output::result::{Client, SlotResult};
+use crate::output::threshold::Threshold;
+
+/// The exit code of a result; what is behind it goes to standard error. `clients` has the results of
+/// all that took part.
+pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) -> u8 {
+    let crossed: Vec<_> = fail_on.iter().filter(|limit| limit.is_crossed(result)).collect();
+    for limit in &crossed {
+        tell(&format!("{limit} is true: it is {}", limit.actual(result)));
+    }
+    if !crossed.is_empty() {
+        return CROSSED;
+    }
+    let interrupted = result.ended_by == EndedBy::Interrupt;
+    // Who says how many may fail has the say.
+    let tolerates = fail_on.iter().any(Threshold::is_about_failures);
+    if result.whole.seen.failures.total() > 0 && !tolerates
+        || result.whole.unanswered > 0 && !interrupted
+        || result.requests.completed == 0
+    {
+        return FAILED;
+    }
+    match clients.iter().find_map(|it| limit_of(&it.client)) {
+        None => OK,
+        Some(why) => {
+            tell(&why);
+            CLIENT_BOUND
+        }
+    }
+}
+
+/// Where the client itself was the limit: in which windows.
+fn limit_of(client: &Client) -> Option<String> {
+    let bound = if client.bound_left_out { 0 } else { client.bound_windows };
+    // Where none could be left out, all were bad.
+    let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
+    (bound > 0 || all_bad).then(|| {
+        format!(
+            "the client was the limit in {} of {} windows, and stood still in {}; give it more \
+             threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was the \
+             limit (--leave-out-client-bound)",
+            client.bound_windows, client.windows, client.still_windows
+        )
+    })
+}

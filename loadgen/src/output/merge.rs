@@ -1,0 +1,274 @@
+//! Results of several clients that loaded a server at the same time, as the one of a single client
+//! that did it all.
+//!
+//! Counts and throughput add up, and so do histograms, exactly. Of the send lag no histogram is in a
+//! result: each of its figures is the worst of any client. Windows stay those of each client, one
+//! after the other, as percentiles of windows can't be added.
+
+use std::collections::BTreeSet;
+
+use super::result::{
+    Client, EndpointUse, Events, Http2Use, Idle, KeptAlive, Lag, SlotResult, SlowReading,
+    ThreadUse, TlsUse, Whole,
+};
+use super::times::Times;
+use crate::engine::{EndedBy, Usage};
+use crate::record::rounded;
+
+/// By so much, as a share, the lengths of what was measured may differ.
+const LENGTH_TOLERANCE: f64 = 0.1;
+
+/// Its name, and what it is, in words.
+type Trait = (&'static str, fn(&SlotResult) -> String);
+
+/// What clients of one load have in common, each in words. Where it differs, their figures are about
+/// different things.
+const ALIKE: [Trait; 8] = [
+    ("loop", |it| format!("{:?}", it.kind).to_lowercase()),
+    ("protocol", |it| format!("{:?}", it.protocol).to_lowercase()),
+    ("warm-up", |it| format!("{} s", it.lead_in_s)),
+    ("keep-alive", |it| format!("{:?}", it.keepalive.asked).to_lowercase()),
+    ("send-lag budget", |it| format!("{} us", it.send_lag_us.budget)),
+    ("number of streams", |it| part(&it.http2, |http2| http2.streams.to_string())),
+    ("timing of events", |it| part(&it.events, |_| "on".into())),
+    ("resumption of TLS sessions", |it| part(&it.tls, |tls| tls.resumption.to_string())),
+];
+
+fn part<T>(of: &Option<T>, words: impl Fn(&T) -> String) -> String {
+    of.as_ref().map_or("off".into(), words)
+}
+
+/// A result, and the name of where it is from.
+#[derive(Debug)]
+pub struct Named {
+    pub name: String,
+    pub result: SlotResult,
+}
+
+/// Merges results, of which there is at least one; says what keeps them from that.
+pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
+    let [first, others @ ..] = parts else { return Err("there is no result to merge".into()) };
+    others.iter().try_for_each(|other| ensure_alike(first, other))?;
+    let results: Vec<&SlotResult> = parts.iter().map(|part| &part.result).collect();
+    let result = &first.result;
+    let mut requests = result.requests;
+    let mut seen = result.seen.clone();
+    for other in &results[1..] {
+        let most_waiting = requests.most_waiting.max(other.requests.most_waiting);
+        requests += other.requests;
+        requests.most_waiting = most_waiting;
+        seen += other.seen.clone();
+    }
+    Ok(SlotResult {
+        schema: result.schema,
+        id: joined(&results, |it| &it.id),
+        target: joined(&results, |it| &it.target),
+        kind: result.kind,
+        protocol: result.protocol,
+        ended_by: ended_by(&results),
+        lead_in_s: result.lead_in_s,
+        measured_s: rounded(sum(&results, |it| it.measured_s) / results.len() as f64, 6),
+        drain_s: most(&results, |it| it.drain_s),
+        requests,
+        seen,
+        keepalive: KeptAlive {
+            asked: result.keepalive.asked,
+            server_closed: results.iter().map(|it| it.keepalive.server_closed).sum(),
+        },
+        rate_rps: rounded(sum(&results, |it| it.rate_rps), 3),
+        response_time_us: times(parts, |it| Some(&it.response_time_us))?,
+        service_time_us: times(parts, |it| Some(&it.service_time_us))?,
+        first_byte_time_us: times(parts, |it| Some(&it.first_byte_time_us))?,
+        connect_time_us: times(parts, |it| Some(&it.connect_time_us))?,
+        tls_handshake_us: match &result.tls_handshake_us {
+            Some(_) => Some(times(parts, |it| it.tls_handshake_us.as_ref())?),
+            None => None,
+        },
+        send_lag_us: Lag {
+            budget: result.send_lag_us.budget,
+            p50: most(&results, |it| it.send_lag_us.p50),
+            p99: most(&results, |it| it.send_lag_us.p99),
+            max: most(&results, |it| it.send_lag_us.max),
+        },
+        client: client(&results),
+        windows: results.iter().flat_map(|it| it.windows.iter().cloned()).collect(),
+        whole: whole(&results),
+        endpoints: endpoints(parts)?,
+        events: events(parts)?,
+        tls: tls(&results),
+        http2: http2(&results),
+        slow_readers: slow_readers(&results),
+        idle_connections: idle(&results),
+    })
+}
+
+fn ensure_alike(first: &Named, other: &Named) -> Result<(), String> {
+    for (what, words) in ALIKE {
+        let (one, another) = (words(&first.result), words(&other.result));
+        if one != another {
+            return Err(format!(
+                "{} has another {what} than {} ({another}, {one}): their figures can't be added; \
+                 give all clients the same flags",
+                other.name, first.name
+            ));
+        }
+    }
+    let (one, another) = (first.result.measured_s, other.result.measured_s);
+    if (one - another).abs() > LENGTH_TOLERANCE * one.max(another) {
+        return Err(format!(
+            "{} measured for {another} s and {} for {one} s: throughput adds up only of clients \
+             that loaded the server for as long, at the same time",
+            other.name, first.name
+        ));
+    }
+    Ok(())
+}
+
+fn sum(results: &[&SlotResult], of: impl Fn(&SlotResult) -> f64) -> f64 {
+    results.iter().map(|it| of(it)).sum()
+}
+
+fn most(results: &[&SlotResult], of: impl Fn(&SlotResult) -> f64) -> f64 {
+    results.iter().map(|it| of(it)).fold(0.0, f64::max)
+}
+
+/// Different texts, each once.
+fn joined(results: &[&SlotResult], of: impl Fn(&SlotResult) -> &str) -> String {
+    let mut known = BTreeSet::new();
+    let new = results.iter().map(|it| of(it)).filter(|text| known.insert(*text));
+    new.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// What was unusual about the end of any of them.
+fn ended_by(results: &[&SlotResult]) -> EndedBy {
+    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Late];
+    let any = |end: &EndedBy| results.iter().any(|it| it.ended_by == *end);
+    unusual.into_iter().find(any).unwrap_or(results[0].ended_by)
+}
+
+/// The times that `of` gives, all together; a damaged histogram is named with where it is from.
+fn times(parts: &[Named], of: impl Fn(&SlotResult) -> Option<&Times>) -> Result<Times, String> {
+    for Named { name, result } in parts {
+        if let Some(times) = of(result).filter(|times| times.count > 0) {
+            times.distribution().map_err(|why| format!("{name}: {why}"))?;
+        }
+    }
+    Times::merged(parts.iter().filter_map(|part| of(&part.result)))
+}
+
+fn client(results: &[&SlotResult]) -> Client {
+    let all = || results.iter().map(|it| &it.client);
+    let count = |of: fn(&Client) -> usize| -> usize { all().map(of).sum() };
+    let threads = count(|it| it.threads);
+    let usage = |client: &Client| client.all.usage;
+    let busy: f64 = all().map(|it| it.all.busy * it.threads as f64).sum();
+    Client {
+        threads,
+        all: ThreadUse {
+            usage: all().map(usage).sum::<Usage>(),
+            busy: rounded(busy / threads.max(1) as f64, 4),
+        },
+        per_thread: all().flat_map(|it| it.per_thread.iter().cloned()).collect(),
+        wake_ups: all().map(|it| it.wake_ups).sum(),
+        windows: count(|it| it.windows),
+        bound_windows: count(|it| it.bound_windows),
+        bound_left_out: all().all(|it| it.bound_left_out),
+        still_windows: count(|it| it.still_windows),
+        stood_still_s: rounded(all().map(|it| it.stood_still_s).sum(), 6),
+        left_out_windows: count(|it| it.left_out_windows),
+    }
+}
+
+fn whole(results: &[&SlotResult]) -> Whole {
+    let mut all = results[0].whole.clone();
+    for Whole { length_s, sent, completed, retried, unanswered, seen, server_closed } in
+        results[1..].iter().map(|it| &it.whole)
+    {
+        all.length_s = all.length_s.max(*length_s);
+        all.sent += sent;
+        all.completed += completed;
+        all.retried += retried;
+        all.unanswered += unanswered;
+        all.seen += seen.clone();
+        all.server_closed += server_closed;
+    }
+    all
+}
+
+/// By name, in the order in which they are found.
+fn endpoints(parts: &[Named]) -> Result<Vec<EndpointUse>, String> {
+    let mut all: Vec<EndpointUse> = Vec::new();
+    for found in parts.iter().flat_map(|part| &part.result.endpoints) {
+        match all.iter_mut().find(|known| known.endpoint == found.endpoint) {
+            None => all.push(found.clone()),
+            Some(known) => {
+                known.completed += found.completed;
+                known.failed += found.failed;
+                known.rate_rps = rounded(known.rate_rps + found.rate_rps, 3);
+            }
+        }
+    }
+    for endpoint in &mut all {
+        let name = endpoint.endpoint.clone();
+        endpoint.response_time_us = times(parts, |it| {
+            let same = it.endpoints.iter().find(|it| it.endpoint == name)?;
+            Some(&same.response_time_us)
+        })?;
+    }
+    Ok(all)
+}
+
+fn events(parts: &[Named]) -> Result<Option<Events>, String> {
+    let all = || parts.iter().filter_map(|part| part.result.events.as_ref());
+    if all().next().is_none() {
+        return Ok(None);
+    }
+    let answers: u64 = all().map(|it| it.answers).sum();
+    let of_answers: f64 = all().map(|it| it.per_answer * it.answers as f64).sum();
+    Ok(Some(Events {
+        answers,
+        per_answer: rounded(of_answers / answers.max(1) as f64, 3),
+        time_to_first_us: times(parts, |it| Some(&it.events.as_ref()?.time_to_first_us))?,
+        gap_us: times(parts, |it| Some(&it.events.as_ref()?.gap_us))?,
+    }))
+}
+
+fn tls(results: &[&SlotResult]) -> Option<TlsUse> {
+    results.iter().filter_map(|it| it.tls.clone()).reduce(|mut all, it| {
+        all.handshakes += it.handshakes;
+        all.verified &= it.verified;
+        all
+    })
+}
+
+fn http2(results: &[&SlotResult]) -> Option<Http2Use> {
+    results.iter().filter_map(|it| it.http2.clone()).reduce(|mut all, it| {
+        all.seen += it.seen;
+        all
+    })
+}
+
+/// Each client may have had slow readers or not.
+fn slow_readers(results: &[&SlotResult]) -> Option<SlowReading> {
+    results.iter().filter_map(|it| it.slow_readers.clone()).reduce(|mut all, it| {
+        all.connections += it.connections;
+        all.bytes_per_s = all.bytes_per_s.max(it.bytes_per_s);
+        all.sent += it.sent;
+        all.completed += it.completed;
+        all.failed += it.failed;
+        all.body_bytes += it.body_bytes;
+        all
+    })
+}
+
+fn idle(results: &[&SlotResult]) -> Option<Idle> {
+    results.iter().filter_map(|it| it.idle_connections.clone()).reduce(|mut all, it| {
+        all.asked += it.asked;
+        all.held += it.held;
+        all.failed += it.failed;
+        all.server_closed += it.server_closed;
+        all.connect_failures += it.connect_failures;
+        all.failure_samples += it.failure_samples;
+        all
+    })
+}
