@@ -5,6 +5,7 @@
 //! before the slot, and threads share nothing they write to. `life` has the life of a request.
 
 mod asks;
+mod collector;
 mod exchange;
 mod flight;
 mod life;
@@ -33,17 +34,30 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+pub use collector::{Progress, Window};
 pub use flight::Traced;
 pub use plan::Plan;
 pub use usage::Usage;
-pub use windows::{EndedBy, Window};
+pub use windows::EndedBy;
 
 use crate::clock::ns_to_seconds;
 use crate::record::{Beside, Timing};
 use asks::Supplies;
+use collector::{Collector, Sum};
 use start::Start;
-use windows::{Collector, Done, Report, Sum};
+use windows::{Done, Report};
 use worker::{Job, Worker};
+
+/// Who follows a slot while it runs.
+pub trait Watcher {
+    /// A window is over.
+    fn on_window(&mut self, progress: &Progress);
+}
+
+/// Nobody does.
+impl Watcher for () {
+    fn on_window(&mut self, _: &Progress) {}
+}
 
 /// A slot's outcome, all threads together.
 #[derive(Debug)]
@@ -81,12 +95,8 @@ impl Engine {
         Ok(Engine { workers: workers? })
     }
 
-    /// Runs one slot to its end; `on_window` sees each window when it is over.
-    pub fn run(
-        &mut self,
-        plan: &Arc<Plan>,
-        on_window: &mut dyn FnMut(&Window),
-    ) -> io::Result<Measured> {
+    /// Runs one slot to its end.
+    pub fn run(&mut self, plan: &Arc<Plan>, watcher: &mut dyn Watcher) -> io::Result<Measured> {
         let (supplies, inbox, threads) = self.begin(plan, false)?;
         let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
         let leave_out = plan.order.leave_out_client_bound;
@@ -100,8 +110,8 @@ impl Engine {
                 // The others go on, and who asks for the next slot before would wait for them.
                 Report::Broken(error) => drop(broken.get_or_insert(error)),
                 Report::Window(part) => {
-                    if let Some(window) = collector.add(part) {
-                        on_window(window);
+                    if let Some(progress) = collector.add(part) {
+                        watcher.on_window(&progress);
                     }
                 }
             }

@@ -1,11 +1,4 @@
-//! Threads hand over what they recorded window by window; here it comes together.
-//!
-//! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU, for
-//! more than 85 % of the time, or requests were sent late (send lag) by more than 5 % of the response
-//! time and by more than [`LAG_FLOOR_US`] beyond the budget (all p99). It is marked, too, when a
-//! thread stood still.
-
-use std::collections::BTreeMap;
+//! Threads record window by window, and hand over what they recorded when one is over.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,20 +7,7 @@ use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
 use crate::clock::ns_to_seconds;
-use crate::order::check::MOST_WINDOWS;
-use crate::record::{Beside, Counts, Recorder, rounded};
-
-const BUSY_LIMIT: f64 = 0.85;
-const LAG_LIMIT: f64 = 0.05;
-/// To wake a thread that sleeps takes 50 to 200 µs on virtual CPUs, whatever the load is; a fast
-/// server answers in as much. Such a lag is the same for all servers and below what anybody acts
-/// upon, so it says nothing about the client's strength. A client that can't keep up falls behind
-/// by milliseconds at once.
-const LAG_FLOOR_US: f64 = 500.0;
-/// Shorter windows show how the load settles; whether the client was the limit takes longer to say.
-const JUDGED_S: f64 = 0.1;
-/// Of a window. It moves the window's rate by as much.
-const STILL_LIMIT: f64 = 0.02;
+use crate::record::{Beside, Recorder};
 
 /// Why a slot ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,13 +47,13 @@ pub enum Report {
 /// One thread's part of a window.
 #[derive(Debug)]
 pub struct WindowPart {
-    phase: Phase,
-    thread: usize,
-    begin_ns: u64,
-    end_ns: u64,
-    recorder: Box<Recorder>,
-    usage: Usage,
-    still_ns: u64,
+    pub phase: Phase,
+    pub thread: usize,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub recorder: Box<Recorder>,
+    pub usage: Usage,
+    pub still_ns: u64,
 }
 
 /// The window a thread is in. All threads have the same edges.
@@ -157,242 +137,4 @@ pub struct Done {
     pub beside: Beside,
     /// After all windows.
     pub drain: Recorder,
-}
-
-/// A window of all threads, in short: a row of the result.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Window {
-    /// Before the window that the result is about.
-    pub lead_in: bool,
-    /// Seconds after the start.
-    pub at_s: f64,
-    pub length_s: f64,
-    pub sent: u64,
-    pub completed: u64,
-    pub failed: u64,
-    pub response_p50_us: f64,
-    pub response_p99_us: f64,
-    pub response_max_us: f64,
-    pub send_lag_p99_us: f64,
-    /// CPU time of all threads.
-    pub cpu_s: f64,
-    /// Share of time on a CPU or waiting for one, of the busiest thread.
-    pub busiest_thread: f64,
-    /// The client was the limit.
-    pub client_bound: bool,
-    /// The longest time that a thread stood still.
-    pub still_s: f64,
-    /// So long that the window measures nothing.
-    pub stood_still: bool,
-}
-
-/// Sums up windows as soon as all threads have handed them over, so that memory stays bounded.
-#[derive(Debug, Default)]
-pub struct Collector {
-    threads: usize,
-    /// Open loop: so late requests may be sent.
-    lag_budget_us: Option<f64>,
-    leave_out_bound: bool,
-    pending: BTreeMap<u64, Vec<WindowPart>>,
-    sum: Sum,
-    left_out: Recorder,
-    kept_s: f64,
-    left_out_s: f64,
-    start_ns: u64,
-}
-
-/// The windows of a slot together.
-#[derive(Debug, Default)]
-pub struct Sum {
-    /// Of the slot's window: all counts, and times without the windows that were left out.
-    pub recorder: Recorder,
-    pub rate_rps: f64,
-    /// Seconds that rate and times are about.
-    pub counted_s: f64,
-    pub left_out_windows: usize,
-    /// Counts of lead-in, window and all that followed.
-    pub whole: Counts,
-    pub windows: Vec<Window>,
-    /// Per thread, in the window of the slot.
-    pub usage: Vec<Usage>,
-}
-
-impl Collector {
-    pub fn new(threads: usize, lag_budget_us: Option<f64>, leave_out_bound: bool) -> Self {
-        Collector {
-            threads,
-            lag_budget_us,
-            leave_out_bound,
-            sum: Sum { usage: vec![Usage::default(); threads], ..Sum::default() },
-            start_ns: u64::MAX,
-            ..Collector::default()
-        }
-    }
-
-    /// Takes a part; gives the window when it is complete and one to show.
-    pub fn add(&mut self, part: WindowPart) -> Option<&Window> {
-        if part.phase == Phase::Window {
-            self.sum.usage[part.thread] += part.usage;
-        }
-        self.start_ns = self.start_ns.min(part.begin_ns);
-        let begin_ns = part.begin_ns;
-        let parts = self.pending.entry(begin_ns).or_default();
-        parts.push(part);
-        if parts.len() < self.threads {
-            return None;
-        }
-        let parts = self.pending.remove(&begin_ns)?;
-        self.close(parts)
-    }
-
-    /// Closes windows in which some threads had ended already, and sums up. Where no window could
-    /// be kept, all are.
-    pub fn finish(mut self) -> Sum {
-        for parts in std::mem::take(&mut self.pending).into_values() {
-            self.close(parts);
-        }
-        let left_out = std::mem::take(&mut self.left_out);
-        let (mut completed, mut length_s) =
-            (self.sum.recorder.counts.requests.completed, self.kept_s);
-        self.sum.recorder.counts += left_out.counts;
-        if length_s == 0.0 {
-            self.sum.recorder.times += left_out.times;
-            (completed, length_s) = (self.sum.recorder.counts.requests.completed, self.left_out_s);
-            self.sum.left_out_windows = 0;
-        }
-        self.sum.counted_s = length_s.max(1e-9);
-        self.sum.rate_rps = completed as f64 / self.sum.counted_s;
-        self.sum
-    }
-
-    fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<&Window> {
-        let mut recorder = Recorder::default();
-        parts.iter_mut().for_each(|part| recorder += std::mem::take(&mut *part.recorder));
-        self.sum.whole += recorder.counts.clone();
-        let phase = parts.first()?.phase;
-        if phase == Phase::Tail {
-            self.sum.recorder.times += recorder.times;
-            return None;
-        }
-        let window = self.window(phase, &parts, &recorder);
-        if phase == Phase::Window {
-            let bound = window.client_bound && self.leave_out_bound;
-            if window.stood_still || bound {
-                self.left_out += recorder;
-                self.left_out_s += window.length_s;
-                self.sum.left_out_windows += 1;
-            } else {
-                self.sum.recorder += recorder;
-                self.kept_s += window.length_s;
-            }
-        }
-        if self.sum.windows.len() >= MOST_WINDOWS as usize {
-            return None;
-        }
-        self.sum.windows.push(window);
-        self.sum.windows.last()
-    }
-
-    fn window(&self, phase: Phase, parts: &[WindowPart], recorder: &Recorder) -> Window {
-        let begin_ns = parts.iter().map(|part| part.begin_ns).min().unwrap_or(0);
-        let end_ns = parts.iter().map(|part| part.end_ns).max().unwrap_or(0);
-        let length_s = ns_to_seconds(end_ns.saturating_sub(begin_ns));
-        let busy = |part: &WindowPart| {
-            (part.usage.busy_s() + part.usage.run_queue_s)
-                / ns_to_seconds(part.end_ns.saturating_sub(part.begin_ns)).max(1e-6)
-        };
-        let busiest = parts.iter().map(busy).fold(0.0, f64::max);
-        let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
-        let response = recorder.times.response_time(self.lag_budget_us.is_some());
-        let counts = &recorder.counts;
-        let response_p99_us = response.quantile_us(0.99);
-        let send_lag_p99_us = recorder.times.lag.quantile_us(0.99);
-        let lags = self.lag_budget_us.is_some_and(|budget_us| {
-            send_lag_p99_us > (budget_us + LAG_FLOOR_US).max(LAG_LIMIT * response_p99_us)
-        });
-        Window {
-            lead_in: phase == Phase::LeadIn,
-            at_s: rounded(ns_to_seconds(begin_ns.saturating_sub(self.start_ns)), 6),
-            length_s,
-            sent: counts.requests.sent,
-            completed: counts.requests.completed,
-            failed: counts.seen.failures.total(),
-            response_p50_us: response.quantile_us(0.5),
-            response_p99_us,
-            response_max_us: response.max_us(),
-            send_lag_p99_us,
-            cpu_s: rounded(parts.iter().map(|part| part.usage.cpu_s()).sum(), 6),
-            busiest_thread: rounded(busiest, 4),
-            client_bound: length_s >= JUDGED_S && (busiest > BUSY_LIMIT || lags),
-            still_s,
-            stood_still: still_s > STILL_LIMIT * length_s,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND_NS: u64 = 1_000_000_000;
-
-    /// A window of a second with as many answers, each with that lag and response time.
-    fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
-        let mut recorder = Recorder::default();
-        recorder.counts.requests.completed = completed;
-        for _ in 0..completed {
-            recorder.times.lag.record(lag_us * 1000);
-            recorder.times.answered(1, response_us * 1000, response_us * 1000, Some(1));
-        }
-        WindowPart {
-            phase: Phase::Window,
-            thread,
-            begin_ns: (nth + 1) * SECOND_NS,
-            end_ns: (nth + 2) * SECOND_NS,
-            recorder: Box::new(recorder),
-            usage: Usage::default(),
-            still_ns: 0,
-        }
-    }
-
-    #[test]
-    fn a_short_lag_does_not_bind_a_client_however_fast_the_server_is() {
-        for (lag_us, budget_us, response_us, bound) in [
-            (300, 0.0, 400, false),
-            (700, 0.0, 800, true),
-            (700, 300.0, 800, false),
-            (700, 0.0, 20_000, false),
-            (1500, 0.0, 20_000, true),
-            (1400, 1000.0, 20_000, false),
-        ] {
-            let mut collector = Collector::new(1, Some(budget_us), false);
-            let window = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
-            assert_eq!(window.client_bound, bound, "{lag_us} {response_us}");
-        }
-    }
-
-    #[test]
-    fn windows_in_which_a_thread_stood_still_are_left_out() {
-        let mut collector = Collector::new(2, None, false);
-        for nth in 0..3 {
-            for thread in 0..2 {
-                let mut part = part(nth, thread, 100, 0, 10);
-                part.still_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
-                collector.add(part);
-            }
-        }
-        let sum = collector.finish();
-        assert_eq!((sum.recorder.counts.requests.completed, sum.left_out_windows), (600, 1));
-        assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
-        assert_eq!(sum.whole.requests.completed, 600);
-    }
-
-    #[test]
-    fn where_no_window_is_good_all_are_kept() {
-        let mut collector = Collector::new(1, None, false);
-        collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
-        let sum = collector.finish();
-        assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
-        assert_eq!(sum.recorder.times.service_time().count(), 100);
-    }
 }

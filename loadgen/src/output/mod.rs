@@ -4,6 +4,7 @@ pub mod csv;
 pub mod hdr;
 pub mod live;
 pub mod merge;
+pub mod prometheus;
 pub mod result;
 pub mod table;
 pub mod threshold;

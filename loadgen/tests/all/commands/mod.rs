@@ -6,6 +6,7 @@ mod files;
 mod flags;
 mod merge;
 mod once;
+mod prometheus;
 mod serve;
 mod signals;
 

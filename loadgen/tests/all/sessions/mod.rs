@@ -49,7 +49,7 @@ fn order(requests: Vec<Value>, session: Value, connections: u32, count: u64) -> 
 
 fn refusal(order: &Value) -> String {
     let plan = Plan::new(parse(&order.to_string()).expect("a good order")).expect("a plan");
-    let outcome = engine(1).run(&std::sync::Arc::new(plan), &mut |_| {});
+    let outcome = engine(1).run(&std::sync::Arc::new(plan), &mut ());
     outcome.expect_err("a login that fails").to_string()
 }
 

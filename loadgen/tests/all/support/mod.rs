@@ -151,7 +151,7 @@ pub fn run_on(engine: &mut Engine, order: &Value) -> Value {
 
 pub fn run_plan(engine: &mut Engine, plan: Plan) -> Value {
     let plan = Arc::new(plan);
-    let measured = engine.run(&plan, &mut |_| {}).expect("a result");
+    let measured = engine.run(&plan, &mut ()).expect("a result");
     let result = serde_json::to_value(SlotResult::new(&plan, &measured)).expect("JSON");
     let of = |path: &str| number(&result, path);
     let failures = result["failures"].as_object().expect("an object");

@@ -31,6 +31,7 @@ Examples:
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080
   loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
+  loadgen run -d 10m --prometheus /var/lib/node_exporter/loadgen.prom http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
   loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
   loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
@@ -96,21 +97,19 @@ pub struct Args {
 
 impl Args {
     /// Contradictions that lie in what flags say, not in which of them are given.
-    pub fn check(&self) -> Result<(), &'static str> {
+    pub fn check(&self) -> Result<(), String> {
         let threads = self.load.cpus.as_ref().map_or(self.load.threads.into(), |cpus| cpus.0.len());
         if threads > self.load.connections as usize {
             return Err(
                 "each thread needs at least one connection of its own; give fewer threads \
-                        or more --connections",
+                        or more --connections"
+                    .into(),
             );
         }
-        if self.output.hdr.is_some() && self.output.hdr == self.output.csv {
-            return Err("--hdr and --csv with the same file would overwrite each other");
-        }
         if self.requests.replay.is_some() && self.urls.len() > 1 {
-            return Err("--replay takes one URL: where the log's paths are asked for");
+            return Err("--replay takes one URL: where the log's paths are asked for".into());
         }
-        Ok(())
+        self.output.check()
     }
 }
 

@@ -14,7 +14,29 @@ pub struct OutputFlags {
     /// Write one row per window as CSV [default: none]
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write metrics for Prometheus, replaced when a window is over, for the textfile collector of
+    /// its node exporter: loadgen.prom [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub prometheus: Option<PathBuf>,
     /// No live line on the terminal [default: shown when standard error is a terminal]
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+impl OutputFlags {
+    /// Files that would overwrite each other.
+    pub fn check(&self) -> Result<(), String> {
+        let given =
+            [("--hdr", &self.hdr), ("--csv", &self.csv), ("--prometheus", &self.prometheus)];
+        let files: Vec<_> =
+            given.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?))).collect();
+        for (nth, (flag, file)) in files.iter().enumerate() {
+            if let Some((other, _)) = files[..nth].iter().find(|(_, known)| known == file) {
+                return Err(format!(
+                    "{other} and {flag} with the same file would overwrite each other"
+                ));
+            }
+        }
+        Ok(())
+    }
 }

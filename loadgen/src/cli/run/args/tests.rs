@@ -13,7 +13,7 @@ struct Cli {
 fn refusal(flags: &str) -> String {
     let words = std::iter::once("loadgen").chain(flags.split_whitespace());
     match Cli::try_parse_from(words) {
-        Ok(cli) => cli.args.check().err().unwrap_or_default().to_owned(),
+        Ok(cli) => cli.args.check().err().unwrap_or_default(),
         Err(error) => explain(error).to_string(),
     }
 }
@@ -37,6 +37,7 @@ fn contradictions_are_refused() {
         ("u --threads 3 --connections 2", "at least one"),
         ("u --cpus 0-4 --connections 2", "at least one"),
         ("u --hdr f --csv f", "overwrite"),
+        ("u --hdr f --prometheus f", "--hdr and --prometheus"),
         ("u --insecure --cacert f", "--cacert"),
         ("u --streams 2", "--http2"),
         ("u --cert f", "--key"),

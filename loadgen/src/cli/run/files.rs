@@ -1,0 +1,90 @@
+//! Files that a run writes. They are opened before anything is sent: a file that can't be written
+//! must not cost the figures.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::{Stop, unwritten};
+use crate::engine::{Measured, Plan, Progress};
+use crate::output::prometheus::Metrics;
+
+/// A file for one kind of output, if one was asked for.
+pub struct Sink(Option<(String, File)>);
+
+impl Sink {
+    pub fn create(flag: &str, path: Option<&Path>) -> Result<Sink, Stop> {
+        let Some(path) = path else { return Ok(Sink(None)) };
+        let name = named(flag, path);
+        match File::create(path) {
+            Ok(file) => Ok(Sink(Some((name, file)))),
+            Err(error) => Err(format!("{name}: {error}").into()),
+        }
+    }
+
+    pub fn write(self, render: impl FnOnce() -> String) -> Result<(), Stop> {
+        match self.0 {
+            None => Ok(()),
+            Some((name, mut file)) => {
+                file.write_all(render().as_bytes()).map_err(|error| unwritten(&name, &error))
+            }
+        }
+    }
+}
+
+fn named(flag: &str, path: &Path) -> String {
+    format!("{flag} {}", path.display())
+}
+
+/// Metrics for Prometheus: a file that is replaced when a window is over, so that nobody reads half
+/// of it.
+#[derive(Debug)]
+pub struct MetricsFile {
+    path: PathBuf,
+    next: PathBuf,
+    metrics: Metrics,
+    trouble: Option<io::Error>,
+}
+
+impl MetricsFile {
+    pub const FLAG: &str = "--prometheus";
+
+    pub fn create(path: &Path, plan: &Plan) -> Result<MetricsFile, Stop> {
+        let name = named(Self::FLAG, path);
+        // A device would be replaced as well.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(format!("{name}: is no regular file, and would be replaced").into());
+        }
+        let mut next = OsString::from(path);
+        next.push(".tmp");
+        let (path, next) = (path.to_owned(), next.into());
+        let mut file = MetricsFile { path, next, metrics: Metrics::new(plan), trouble: None };
+        file.replace();
+        match file.trouble.take() {
+            Some(error) => Err(format!("{name}: {error}").into()),
+            None => Ok(file),
+        }
+    }
+
+    pub fn add(&mut self, progress: &Progress) {
+        self.metrics.add(progress);
+        self.replace();
+    }
+
+    pub fn end(mut self, measured: &Measured) -> Result<(), Stop> {
+        self.metrics.end(&measured.sum.whole);
+        self.replace();
+        let name = named(Self::FLAG, &self.path);
+        self.trouble.map_or(Ok(()), |error| Err(unwritten(&name, &error)))
+    }
+
+    fn replace(&mut self) {
+        let written = fs::write(&self.next, self.metrics.render());
+        let replaced = written.and_then(|()| fs::rename(&self.next, &self.path));
+        if let Err(error) = replaced {
+            let _ = fs::remove_file(&self.next);
+            self.trouble.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Who follows a run: the terminal, and files that grow with it.
+
+use super::files::MetricsFile;
+use crate::engine::{Progress, Watcher};
+use crate::output::live::LiveLine;
+
+pub struct Watch {
+    pub live: LiveLine,
+    pub metrics: Option<MetricsFile>,
+}
+
+impl Watcher for Watch {
+    fn on_window(&mut self, progress: &Progress) {
+        self.live.show(progress.window);
+        if let Some(metrics) = &mut self.metrics {
+            metrics.add(progress);
+        }
+    }
+}
