@@ -65,3 +65,23 @@ pub struct Traced {
     /// What is wrong with it.
     pub failure: Option<String>,
 }
+
+/// A request that has ended, as a line of a log has it. Times are after the load's beginning.
+#[derive(Debug, Clone)]
+pub struct Logged {
+    /// The plan's request.
+    pub request: usize,
+    /// Number of the connection among those of the load, over which it went.
+    pub connection: usize,
+    pub due_ns: Option<u64>,
+    /// None where there was no connection to send it over.
+    pub sent_ns: Option<u64>,
+    pub first_byte_ns: Option<u64>,
+    /// When its answer was whole, or it had failed.
+    pub end_ns: u64,
+    /// 0 where there was no answer.
+    pub status: u16,
+    pub head_bytes: u64,
+    pub body_bytes: u64,
+    pub failure: Option<&'static str>,
+}

@@ -11,6 +11,7 @@ mod flight;
 mod life;
 mod limits;
 mod link;
+mod log;
 pub mod plan;
 mod poll;
 mod pool;
@@ -35,7 +36,7 @@ use std::sync::mpsc::{Receiver, channel};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 pub use collector::{Progress, Window};
-pub use flight::Traced;
+pub use flight::{Logged, Traced};
 pub use plan::Plan;
 pub use usage::Usage;
 pub use windows::EndedBy;
@@ -52,11 +53,16 @@ use worker::{Job, Worker};
 pub trait Watcher {
     /// A window is over.
     fn on_window(&mut self, progress: &Progress);
+
+    /// Requests have ended, where the plan has them logged.
+    fn on_requests(&mut self, ended: &[Logged]);
 }
 
 /// Nobody does.
 impl Watcher for () {
     fn on_window(&mut self, _: &Progress) {}
+
+    fn on_requests(&mut self, _: &[Logged]) {}
 }
 
 /// A slot's outcome, all threads together.
@@ -107,6 +113,7 @@ impl Engine {
             match report {
                 Report::Done(done) => ends.push(*done),
                 Report::Traced(_) => {}
+                Report::Logged(ended) => watcher.on_requests(&ended),
                 // The others go on, and who asks for the next slot before would wait for them.
                 Report::Broken(error) => drop(broken.get_or_insert(error)),
                 Report::Window(part) => {
@@ -147,7 +154,7 @@ impl Engine {
             match report {
                 Report::Traced(more) => traced.extend(more),
                 Report::Broken(error) => broken = Some(error),
-                Report::Done(_) | Report::Window(_) => {}
+                Report::Done(_) | Report::Window(_) | Report::Logged(_) => {}
             }
         }
         match broken {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::ops::{Range, RangeInclusive};
 
 use rustls::ClientConfig;
@@ -107,6 +108,8 @@ pub struct Plan {
     pub no_delay: bool,
     /// A connection's next request follows its answer at once.
     pub asks_at_once: bool,
+    /// Each so-many-th request is logged, on each thread.
+    pub log_every: Option<NonZeroU32>,
 }
 
 /// RFC 9110 section 9.2.2.
@@ -140,6 +143,7 @@ impl Plan {
             part_ns: seconds_to_ns(order.window_s),
             no_delay: load.protocol == Protocol::Http2,
             asks_at_once: load.kind == Loop::Closed && load.think.is_none(),
+            log_every: None,
             order,
         };
         plan.no_delay |= plan.sessions.is_some();

@@ -66,6 +66,7 @@ impl Slot<'_> {
         reports: &Sender<Report>,
     ) -> io::Result<()> {
         let mut window = Current::first(self.thread, start_ns, self.plan);
+        self.life.begin_log(start_ns, reports);
         self.life.begin(start_ns);
         let ended_by = self.load(&mut window, start, reports)?;
         start.tell(self.thread);

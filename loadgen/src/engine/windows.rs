@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::flight::Traced;
+use super::flight::{Logged, Traced};
 use super::plan::Plan;
 use super::sight::Sight;
 use super::usage::Usage;
@@ -41,6 +41,8 @@ pub enum Report {
     Done(Box<Done>),
     /// All answers, where they are told whole.
     Traced(Vec<Traced>),
+    /// Some requests, where they are logged.
+    Logged(Vec<Logged>),
     Broken(std::io::Error),
 }
 

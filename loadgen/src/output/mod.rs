@@ -5,6 +5,7 @@ pub mod hdr;
 pub mod live;
 pub mod merge;
 pub mod prometheus;
+pub mod request_log;
 pub mod result;
 pub mod table;
 pub mod threshold;

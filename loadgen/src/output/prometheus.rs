@@ -98,8 +98,7 @@ impl Metrics {
         }
         text.metric("failures_total", "counter", "Failures by what went wrong first.");
         for (failure, count) in seen.failures.iter() {
-            let kind = format!("{failure:?}").to_lowercase();
-            text.labelled("failures_total", &[("kind", &kind)], count as f64);
+            text.labelled("failures_total", &[("kind", failure.name())], count as f64);
         }
         text.metric("received_bytes_total", "counter", "Bytes of responses.");
         for (of, count) in [("head", seen.bytes.head), ("body", seen.bytes.body)] {

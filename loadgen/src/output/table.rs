@@ -23,7 +23,7 @@ pub fn render(result: &SlotResult) -> String {
     // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
     let Whole { seen: whole, unanswered, .. } = &result.whole;
     for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
-        line("Failed", &format!("{count} {}", format!("{failure:?}").to_lowercase()));
+        line("Failed", &format!("{count} {}", failure.name()));
     }
     if *unanswered > 0 {
         line("Failed", &format!("{unanswered} without an answer when the run was ended"));

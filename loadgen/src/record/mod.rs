@@ -36,6 +36,21 @@ pub enum Failure {
     Body,
 }
 
+impl Failure {
+    /// As results have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Failure::Connect => "connect",
+            Failure::Timeout => "timeout",
+            Failure::Reset => "reset",
+            Failure::Truncated => "truncated",
+            Failure::Malformed => "malformed",
+            Failure::Status => "status",
+            Failure::Body => "body",
+        }
+    }
+}
+
 /// How many of each.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct FailureCounts(EnumMap<Failure, u64>);

@@ -3,12 +3,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cli::exit::{Stop, unwritten};
-use crate::engine::{Measured, Plan, Progress};
+use crate::engine::{Logged, Measured, Plan, Progress};
 use crate::output::prometheus::Metrics;
+use crate::output::request_log;
 
 /// A file for one kind of output, if one was asked for.
 pub struct Sink(Option<(String, File)>);
@@ -86,5 +88,35 @@ impl MetricsFile {
             let _ = fs::remove_file(&self.next);
             self.trouble.get_or_insert(error);
         }
+    }
+}
+
+/// The log of requests, which grows while the load runs.
+pub struct RequestLogFile {
+    name: String,
+    file: BufWriter<File>,
+    plan: Arc<Plan>,
+    trouble: Option<io::Error>,
+}
+
+impl RequestLogFile {
+    pub fn create(path: &Path, plan: &Arc<Plan>) -> Result<RequestLogFile, Stop> {
+        let name = named("--log-requests", path);
+        let file = File::create(path).map_err(|error| format!("{name}: {error}"))?;
+        let (file, plan) = (BufWriter::new(file), Arc::clone(plan));
+        Ok(RequestLogFile { name, file, plan, trouble: None })
+    }
+
+    /// What can't be written must not end the load.
+    pub fn add(&mut self, ended: &[Logged]) {
+        if self.trouble.is_none() {
+            let text = request_log::render(&self.plan, ended);
+            self.trouble = self.file.write_all(text.as_bytes()).err();
+        }
+    }
+
+    pub fn end(mut self) -> Result<(), Stop> {
+        let trouble = self.trouble.take().or_else(|| self.file.flush().err());
+        trouble.map_or(Ok(()), |error| Err(unwritten(&self.name, &error)))
     }
 }

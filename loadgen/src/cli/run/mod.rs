@@ -19,7 +19,7 @@ use crate::engine::{Measured, Plan};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
-use files::{MetricsFile, Sink};
+use files::{MetricsFile, RequestLogFile, Sink};
 use watch::Watch;
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
@@ -27,7 +27,9 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let (order, notes) = order::build(args)?;
     crate::order::check::check(&order)?;
     notes.iter().for_each(|note| tell(note));
-    let plan = Arc::new(Plan::new(order)?);
+    let mut plan = Plan::new(order)?;
+    plan.log_every = args.output.log_every();
+    let plan = Arc::new(plan);
     if args.requests.once {
         let (text, is_valid) = once::show(&plan)?;
         print(&text)?;
@@ -37,8 +39,10 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let hdr = Sink::create("--hdr", args.output.hdr.as_deref())?;
     let metrics = args.output.prometheus.as_deref();
     let metrics = metrics.map(|path| MetricsFile::create(path, &plan)).transpose()?;
+    let log = args.output.log_requests.as_deref();
+    let log = log.map(|path| RequestLogFile::create(path, &plan)).transpose()?;
     let live = LiveLine::new(!args.output.quiet && io::stderr().is_terminal());
-    let mut watch = Watch { live, metrics };
+    let mut watch = Watch { live, metrics, log };
     let measured = measure(args, &plan, &mut watch)?;
     let result = SlotResult::new(&plan, &measured);
     let text = match args.output.json {
@@ -49,6 +53,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     csv.write(|| csv::render(&measured.sum.windows))?;
     hdr.write(|| hdr::render(&measured.response_time))?;
     watch.metrics.map_or(Ok(()), |file| file.end(&measured))?;
+    watch.log.map_or(Ok(()), RequestLogFile::end)?;
     printed?;
     Ok(verdict::of(&result, &args.checks.fail_on, slice::from_ref(&result)))
 }

@@ -191,19 +191,20 @@ impl Life<'_> {
         &mut self,
         id: ConnId,
         flight: &Flight,
-        answer: Answer,
+        mut answer: Answer,
     ) -> Option<String> {
         self.resolve(flight);
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.ask.request];
-        let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.seen.by_status.count(answer.status);
-        book.counts.seen.bytes.head += answer.head_bytes;
-        book.counts.seen.bytes.body += answer.body_bytes;
         let Answer { status, body_bytes, .. } = answer;
-        let hash = answer.hash.map(|hash| *hash);
+        let hash = answer.hash.take().map(|hash| *hash);
         let judged = request.expect.judge(status, body_bytes, hash);
         let fault = judged.or(answer.fault.as_ref().map(|(failure, _)| *failure));
+        self.log_answer(id, flight, &answer, fault);
+        let book = book_of(role, &mut self.recorder, &mut self.beside);
+        book.counts.seen.by_status.count(status);
+        book.counts.seen.bytes.head += answer.head_bytes;
+        book.counts.seen.bytes.body += body_bytes;
         if let Some(failure) = fault {
             book.counts.seen.failures.count(failure);
             if let Some(endpoint) = request.endpoint {
@@ -257,6 +258,7 @@ impl Life<'_> {
     /// A request got no answer with valid framing.
     pub(super) fn failed(&mut self, id: ConnId, flight: &Flight, failure: Failure, why: &str) {
         self.resolve(flight);
+        self.log_failure(id, flight, failure);
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
         book.counts.seen.failures.count(failure);

@@ -4,6 +4,7 @@
 
 mod answering;
 mod driving;
+mod logging;
 mod opening;
 mod sending;
 mod sharing;
@@ -20,6 +21,7 @@ use rustls::ClientConfig;
 use super::asks::{Asks, Part};
 use super::exchange::{Memory, READ_BYTES, Scratch};
 use super::flight::{Flight, Traced};
+use super::log::RequestLog;
 use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::{ConnId, Pool, Role, State};
@@ -98,6 +100,8 @@ pub struct Life<'a> {
     login: Option<Login>,
     /// All answers, where they are told whole.
     pub traced: Vec<Traced>,
+    /// Where requests are logged.
+    log: Option<RequestLog>,
     /// Number of this thread's first user among all.
     first_user: usize,
 }
@@ -138,6 +142,7 @@ impl<'a> Life<'a> {
             first_user: part.first_connection * plan.streams,
             login: None,
             traced: Vec::new(),
+            log: None,
             recorder: Recorder::default(),
             beside: Beside::default(),
             asks: Asks::new(part, lanes),
@@ -309,6 +314,7 @@ impl<'a> Life<'a> {
                 }
             }
         }
+        self.end_log();
         for id in self.conns.iter().flatten().chain(&self.idle) {
             let conn = &mut self.pool[*id];
             let settled = matches!(conn.state, State::Idle | State::Closed);

@@ -4,6 +4,7 @@
 mod exits;
 mod files;
 mod flags;
+mod log;
 mod merge;
 mod once;
 mod prometheus;

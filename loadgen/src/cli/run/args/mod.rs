@@ -32,6 +32,7 @@ Examples:
   loadgen run --replay access.log http://127.0.0.1:8080
   loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
   loadgen run -d 10m --prometheus /var/lib/node_exporter/loadgen.prom http://127.0.0.1/
+  loadgen run --log-requests some.jsonl --log-every 100 http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
   loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
   loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here

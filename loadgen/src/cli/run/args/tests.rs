@@ -51,6 +51,8 @@ fn contradictions_are_refused() {
         ("u --requests-per-conn 2", "--conn-rate"),
         ("u --think-distribution constant", "--think"),
         ("u --poisson", "--rate"),
+        ("u --log-every 5", "--log-requests"),
+        ("u --log-requests f --csv f", "--csv and --log-requests"),
         ("u --max-backlog 5", "--rate"),
         ("u --send-lag-budget 50us", "--rate"),
         ("u --rate 5 --send-lag-budget 11ms", "longer than 10 ms"),

@@ -1,0 +1,73 @@
+//! Requests of the load are logged when they have ended, where that is asked for.
+
+use std::sync::mpsc::Sender;
+
+use super::Life;
+use crate::engine::flight::{Answer, Flight};
+use crate::engine::log::{Fate, RequestLog};
+use crate::engine::pool::{ConnId, Role};
+use crate::engine::windows::Report;
+use crate::record::Failure;
+
+/// What has neither been answered nor failed when the load ends.
+const UNANSWERED: &str = "unanswered";
+
+impl Life<'_> {
+    pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<Report>) {
+        let first_connection = self.first_user / self.plan.streams;
+        let log = |every| RequestLog::new(every, start_ns, first_connection, reports.clone());
+        self.log = self.plan.log_every.map(log);
+    }
+
+    /// Logs a request that was answered; `fault`: not validly.
+    #[inline]
+    pub(super) fn log_answer(
+        &mut self,
+        id: ConnId,
+        flight: &Flight,
+        answer: &Answer,
+        fault: Option<Failure>,
+    ) {
+        if self.log.is_some() {
+            let fate = Fate {
+                status: answer.status,
+                head_bytes: answer.head_bytes,
+                body_bytes: answer.body_bytes,
+                first_byte_ns: Some(answer.first_byte_ns),
+                end_ns: answer.done_ns,
+                failure: fault.map(Failure::name),
+            };
+            self.log_ended(id, flight, fate);
+        }
+    }
+
+    /// Logs a request that got no answer with valid framing.
+    pub(super) fn log_failure(&mut self, id: ConnId, flight: &Flight, failure: Failure) {
+        let fate = Fate::without_answer(self.sight.now_ns, failure.name());
+        self.log_ended(id, flight, fate);
+    }
+
+    /// Logs what was never answered, and hands over the rest.
+    pub(super) fn end_log(&mut self) {
+        if self.log.is_none() {
+            return;
+        }
+        let fate = Fate::without_answer(self.sight.now_ns, UNANSWERED);
+        for id in self.conns.iter().flat_map(|ids| &ids[..self.connections]).copied() {
+            let conn = &self.pool[id];
+            if let Some(log) = &mut self.log {
+                conn.unresolved().for_each(|flight| log.ended(flight, conn.number, fate));
+            }
+        }
+        if let Some(mut log) = self.log.take() {
+            log.hand_over();
+        }
+    }
+
+    fn log_ended(&mut self, id: ConnId, flight: &Flight, fate: Fate) {
+        let conn = &self.pool[id];
+        if let Some(log) = self.log.as_mut().filter(|_| conn.role == Role::Load) {
+            log.ended(flight, conn.number, fate);
+        }
+    }
+}
