@@ -51,8 +51,8 @@ use worker::{Job, Worker};
 
 /// Who follows a slot while it runs.
 pub trait Watcher {
-    /// A window is over.
-    fn on_window(&mut self, progress: &Progress);
+    /// A window is over. False ends the load.
+    fn on_window(&mut self, progress: &Progress) -> bool;
 
     /// Requests have ended, where the plan has them logged.
     fn on_requests(&mut self, ended: &[Logged]);
@@ -60,7 +60,9 @@ pub trait Watcher {
 
 /// Nobody does.
 impl Watcher for () {
-    fn on_window(&mut self, _: &Progress) {}
+    fn on_window(&mut self, _: &Progress) -> bool {
+        true
+    }
 
     fn on_requests(&mut self, _: &[Logged]) {}
 }
@@ -103,13 +105,14 @@ impl Engine {
 
     /// Runs one slot to its end.
     pub fn run(&mut self, plan: &Arc<Plan>, watcher: &mut dyn Watcher) -> io::Result<Measured> {
-        let (supplies, inbox, threads) = self.begin(plan, false)?;
+        let begun = self.begin(plan, false)?;
+        let threads = begun.threads;
         let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
         let leave_out = plan.order.leave_out_client_bound;
         let mut collector = Collector::new(threads, lag_budget_us, leave_out);
         let mut ends = Vec::new();
         let mut broken: Option<io::Error> = None;
-        for report in inbox {
+        for report in begun.inbox {
             match report {
                 Report::Done(done) => ends.push(*done),
                 Report::Traced(_) => {}
@@ -117,8 +120,8 @@ impl Engine {
                 // The others go on, and who asks for the next slot before would wait for them.
                 Report::Broken(error) => drop(broken.get_or_insert(error)),
                 Report::Window(part) => {
-                    if let Some(progress) = collector.add(part) {
-                        watcher.on_window(&progress);
+                    if collector.add(part).is_some_and(|it| !watcher.on_window(&it)) {
+                        begun.start.call_off();
                     }
                 }
             }
@@ -129,14 +132,13 @@ impl Engine {
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));
         }
-        Ok(measured(plan, &supplies, collector, ends))
+        Ok(measured(plan, &begun.supplies, collector, ends))
     }
 
     /// Has users log in, and keeps them for the next slots.
     pub fn log_in(&mut self, plan: &Arc<Plan>) -> io::Result<()> {
-        let (_, inbox, _) = self.begin(plan, true)?;
         let mut outcome = Ok(());
-        for report in inbox {
+        for report in self.begin(plan, true)?.inbox {
             if let Report::Broken(error) = report
                 && outcome.is_ok()
             {
@@ -148,9 +150,8 @@ impl Engine {
 
     /// Runs a slot for its answers, which are given whole; a login that fails is among them.
     pub fn trace(&mut self, plan: &Arc<Plan>) -> io::Result<Vec<Traced>> {
-        let (_, inbox, _) = self.begin(plan, false)?;
         let (mut traced, mut broken) = (Vec::new(), None);
-        for report in inbox {
+        for report in self.begin(plan, false)?.inbox {
             match report {
                 Report::Traced(more) => traced.extend(more),
                 Report::Broken(error) => broken = Some(error),
@@ -163,11 +164,7 @@ impl Engine {
         }
     }
 
-    fn begin(
-        &mut self,
-        plan: &Arc<Plan>,
-        only_login: bool,
-    ) -> io::Result<(Supplies, Receiver<Report>, usize)> {
+    fn begin(&mut self, plan: &Arc<Plan>, only_login: bool) -> io::Result<Begun> {
         let load = &plan.order.load;
         let addresses: Vec<_> = plan.origins.iter().map(|o| o.addresses.as_slice()).collect();
         let keeps_others =
@@ -187,8 +184,16 @@ impl Engine {
                 reports: reports.clone(),
             });
         }
-        Ok((supplies, inbox, threads))
+        Ok(Begun { supplies, inbox, threads, start })
     }
+}
+
+/// A slot that all threads are at.
+struct Begun {
+    supplies: Supplies,
+    inbox: Receiver<Report>,
+    threads: usize,
+    start: Arc<Start>,
 }
 
 /// Puts together what the threads brought back.
@@ -198,7 +203,13 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
     let drained_ns = latest(|done| done.drained_ns);
     let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
-    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Late, EndedBy::Duration];
+    let unusual = [
+        EndedBy::Interrupt,
+        EndedBy::Unreachable,
+        EndedBy::Limit,
+        EndedBy::Late,
+        EndedBy::Duration,
+    ];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
     let (mut sum, mut beside) = (collector.finish(), Beside::default());
     for done in ends {

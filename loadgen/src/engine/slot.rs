@@ -129,6 +129,9 @@ impl Slot<'_> {
             if self.is_interrupted() {
                 return Ok(EndedBy::Interrupt);
             }
+            if start.is_off() {
+                return Ok(EndedBy::Limit);
+            }
             self.life.handle(&mut self.events);
         }
     }

@@ -12,7 +12,7 @@ pub struct Start {
     at_ns: OnceLock<u64>,
     /// By thread: all that it had to tell is known.
     told: Vec<AtomicBool>,
-    /// Something keeps one of them from beginning.
+    /// Something keeps one of them from beginning, or all from going on.
     is_off: AtomicBool,
 }
 
@@ -34,7 +34,7 @@ impl Start {
         *self.at_ns.get_or_init(now_ns)
     }
 
-    /// Nobody is to begin.
+    /// Nobody is to begin, or to go on.
     pub fn call_off(&self) {
         self.is_off.store(true, Ordering::Relaxed);
     }

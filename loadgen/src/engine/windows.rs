@@ -18,6 +18,8 @@ pub enum EndedBy {
     Late,
     Count,
     Interrupt,
+    /// Who followed the load had seen enough.
+    Limit,
     /// Only a count could end it, and the server could not be reached for the whole timeout; or
     /// the server can't be reached as asked: its certificate is wrong, it has no HTTP/2.
     Unreachable,

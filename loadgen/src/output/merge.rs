@@ -141,7 +141,7 @@ fn joined(results: &[&SlotResult], of: impl Fn(&SlotResult) -> &str) -> String {
 
 /// What was unusual about the end of any of them.
 fn ended_by(results: &[&SlotResult]) -> EndedBy {
-    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Late];
+    let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Limit, EndedBy::Late];
     let any = |end: &EndedBy| results.iter().any(|it| it.ended_by == *end);
     unusual.into_iter().find(any).unwrap_or(results[0].ended_by)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::result::SlotResult;
+use crate::engine::Progress;
 
 /// Its name, whether it is a time in microseconds, and where it is.
 type Figure = (&'static str, bool, fn(&SlotResult) -> f64);
@@ -59,12 +60,64 @@ impl Threshold {
 
     /// The figure in words.
     pub fn actual(&self, result: &SlotResult) -> String {
-        let (_, is_time, of) = self.figure;
-        let value = self.scaled(of(result), result);
+        let (_, _, of) = self.figure;
+        self.words(self.scaled(of(result), result))
+    }
+
+    fn words(&self, value: f64) -> String {
+        let (_, is_time, _) = self.figure;
         match (is_time, self.is_share) {
             (true, _) => format!("{} ms", value / 1000.0),
             (_, true) => format!("{:.3}%", value * 100.0),
             _ => value.to_string(),
+        }
+    }
+}
+
+/// A limit that ends the load when it is crossed.
+#[derive(Debug, Clone)]
+pub struct StopLimit(Threshold);
+
+impl StopLimit {
+    /// What a figure is that crosses its limit: a share or number of failures of the load so far,
+    /// anything else of the window that is over, after the warm-up.
+    pub fn crossed_by(&self, progress: &Progress) -> Option<String> {
+        let Threshold { text, above, bound, .. } = &self.0;
+        let value = self.value(progress)?;
+        let is_crossed = if *above { value > *bound } else { value < *bound };
+        is_crossed.then(|| format!("{text} is true: it is {}", self.0.words(value)))
+    }
+
+    fn value(&self, progress: &Progress) -> Option<f64> {
+        let Progress { window, response_time, so_far } = progress;
+        let failures = so_far.seen.failures.total() as f64;
+        let (name, is_time, _) = self.0.figure;
+        match *name {
+            "failures" if self.0.is_share => {
+                let ended = so_far.requests.completed as f64 + failures;
+                Some(failures / ended.max(1.0))
+            }
+            "failures" => Some(failures),
+            _ if window.lead_in || *is_time && response_time.count() == 0 => None,
+            "mean" => Some(response_time.mean_us()),
+            "max" => Some(response_time.max_us()),
+            "rate" => Some(window.completed as f64 / window.length_s.max(1e-9)),
+            quantile => {
+                let percent: f64 = quantile.trim_start_matches('p').parse().ok()?;
+                Some(response_time.quantile_us(percent / 100.0))
+            }
+        }
+    }
+}
+
+impl FromStr for StopLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let limit: Threshold = text.parse()?;
+        match limit.figure.0 {
+            "unanswered" => Err("unanswered is known at the end only; use failures".into()),
+            _ => Ok(StopLimit(limit)),
         }
     }
 }
@@ -123,5 +176,7 @@ mod tests {
         {
             assert!(bad.parse::<Threshold>().is_err(), "{bad}");
         }
+        assert!("failures>5%".parse::<StopLimit>().is_ok());
+        assert!("unanswered>5".parse::<StopLimit>().is_err_and(|why| why.contains("at the end")));
     }
 }

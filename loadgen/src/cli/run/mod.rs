@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 pub use args::{Args, explain};
 
-use super::exit::{FAILED, OK, Stop, print, tell};
+use super::exit::{CROSSED, FAILED, OK, Stop, print, tell};
 use super::{signals, verdict};
-use crate::engine::{Measured, Plan};
+use crate::engine::{EndedBy, Measured, Plan};
 use crate::output::live::LiveLine;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
@@ -42,7 +42,8 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let log = args.output.log_requests.as_deref();
     let log = log.map(|path| RequestLogFile::create(path, &plan)).transpose()?;
     let live = LiveLine::new(!args.output.quiet && io::stderr().is_terminal());
-    let mut watch = Watch { live, metrics, log };
+    let stop_on = &args.checks.stop_on;
+    let mut watch = Watch { live, metrics, log, stop_on, crossed: None };
     let measured = measure(args, &plan, &mut watch)?;
     let result = SlotResult::new(&plan, &measured);
     let text = match args.output.json {
@@ -55,6 +56,10 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     watch.metrics.map_or(Ok(()), |file| file.end(&measured))?;
     watch.log.map_or(Ok(()), RequestLogFile::end)?;
     printed?;
+    if let Some(crossed) = watch.crossed.filter(|_| measured.ended_by == EndedBy::Limit) {
+        tell(&format!("stopped after {:.1} s: {crossed}", result.whole.length_s));
+        return Ok(CROSSED);
+    }
     Ok(verdict::of(&result, &args.checks.fail_on, slice::from_ref(&result)))
 }
 

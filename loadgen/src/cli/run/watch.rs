@@ -3,19 +3,27 @@
 use super::files::{MetricsFile, RequestLogFile};
 use crate::engine::{Logged, Progress, Watcher};
 use crate::output::live::LiveLine;
+use crate::output::threshold::StopLimit;
 
-pub struct Watch {
+pub struct Watch<'a> {
     pub live: LiveLine,
     pub metrics: Option<MetricsFile>,
     pub log: Option<RequestLogFile>,
+    pub stop_on: &'a [StopLimit],
+    /// Which of them was crossed, and how.
+    pub crossed: Option<String>,
 }
 
-impl Watcher for Watch {
-    fn on_window(&mut self, progress: &Progress) {
+impl Watcher for Watch<'_> {
+    fn on_window(&mut self, progress: &Progress) -> bool {
         self.live.show(progress.window);
         if let Some(metrics) = &mut self.metrics {
             metrics.add(progress);
         }
+        if self.crossed.is_none() {
+            self.crossed = self.stop_on.iter().find_map(|limit| limit.crossed_by(progress));
+        }
+        self.crossed.is_none()
     }
 
     fn on_requests(&mut self, ended: &[Logged]) {

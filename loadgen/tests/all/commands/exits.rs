@@ -91,3 +91,38 @@ fn a_share_of_failures_may_be_tolerated() {
         assert_eq!(ended.status.code(), Some(code), "{limit}: {}", stderr(&ended));
     }
 }
+
+#[test]
+fn a_limit_ends_the_load_early() {
+    // It breaks down after the first answers.
+    let server = Server::start(|mut client| {
+        for nth in 0.. {
+            if client.request().is_none() {
+                return;
+            }
+            let status = if nth < 50 { "200 OK" } else { "500 No" };
+            client.write(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").as_bytes());
+        }
+    });
+    let run =
+        ["run", "-q", "-d", "60s", "--window", "100ms", "--think", "1ms", "-c", "2", "-t", "2"];
+    for (limits, wanted) in [
+        (&["--stop-on", "failures>1000000", "--stop-on", "failures > 20%"][..], "failures > 20%"),
+        (&["--stop-on", "p50>0us", "--warm-up", "200ms"], "p50>0us"),
+        (&["--stop-on", "rate<1000000"], "rate<1000000"),
+    ] {
+        let told = output(&[&run[..], limits, &["--json", &server.url()]].concat());
+        assert_eq!(told.status.code(), Some(5), "{}", stderr(&told));
+        let why = format!("s: {wanted} is true: it is ");
+        assert!(stderr(&told).contains(&why), "{}", stderr(&told));
+        let result: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+        assert_eq!(result["ended_by"], "limit");
+        assert!(result["whole"]["length_s"].as_f64() < Some(50.0), "{result:#}");
+        assert_eq!(result["whole"]["unanswered"], 0);
+    }
+    // A limit that is not crossed changes nothing.
+    let calm = Server::answering(HELLO);
+    let run = ["run", "-q", "-d", "300ms", "--window", "50ms", "--think", "5ms", "-c", "1"];
+    let told = output(&[&run[..], &["--stop-on", "failures>0", &calm.url()]].concat());
+    assert_eq!(told.status.code(), Some(0), "{}", stderr(&told));
+}

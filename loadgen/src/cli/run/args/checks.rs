@@ -2,7 +2,7 @@
 
 use crate::order::Sha256Hex;
 use crate::order::check::{LONGEST_WINDOW_S, SHORTEST_WINDOW_S};
-use crate::output::threshold::Threshold;
+use crate::output::threshold::{StopLimit, Threshold};
 use crate::units;
 
 #[derive(Debug, clap::Args)]
@@ -24,6 +24,11 @@ pub struct CheckFlags {
     /// 'failures>0']
     #[arg(long, value_name = "LIMIT")]
     pub fail_on: Vec<Threshold>,
+    /// Stop, and exit with 5, once a limit is crossed: 'failures>5%' of all requests so far, or
+    /// 'p99>2s' within one window after the warm-up; figures as of --fail-on but unanswered; may be
+    /// repeated [default: go on]
+    #[arg(long, value_name = "LIMIT")]
+    pub stop_on: Vec<StopLimit>,
     /// Leave windows in which the client was the limit out of times and rate [default: keep]
     #[arg(long)]
     pub leave_out_client_bound: bool,

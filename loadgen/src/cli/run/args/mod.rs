@@ -31,6 +31,7 @@ Examples:
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080
   loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
+  loadgen run --stage 10m:0-20000 --stop-on 'failures>5%' --stop-on 'p99>1s' http://127.0.0.1/
   loadgen run -d 10m --prometheus /var/lib/node_exporter/loadgen.prom http://127.0.0.1/
   loadgen run --log-requests some.jsonl --log-every 100 http://127.0.0.1/
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
@@ -46,7 +47,7 @@ Exit codes:
   2  wrong usage, or the run could not start
   3  the client was the limit in some windows, so the numbers are about it, not the server
   4  what was measured could not be written: standard output or a file is full or closed
-  5  a --fail-on threshold was crossed";
+  5  a --fail-on threshold was crossed, or a --stop-on limit";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
 const CONTRADICTIONS: [(&str, &str); 12] = [

@@ -46,7 +46,7 @@ pub struct RequestFlags {
     pub replay_speed: Option<f64>,
     /// Send one request, and show it and its response whole [default: load]
     #[arg(long, conflicts_with_all = ["replay", "http2", "json", "hdr",
-          "csv", "prometheus", "log_requests", "fail_on", "timetable"])]
+          "csv", "prometheus", "log_requests", "fail_on", "stop_on", "timetable"])]
     pub once: bool,
     /// Responses are streams: time each server-sent event (sse), or each line (lines)
     /// [default: only whole responses]
