@@ -92,6 +92,8 @@ pub struct Plan {
     /// Requests at a time on each connection of the load.
     pub streams: usize,
     pub timeout_ns: u64,
+    /// Over this time connections begin, one after the other.
+    pub ramp_ns: u64,
     /// Open loop: so late requests may be sent, together with others; 0 is exact.
     pub quantum_ns: u64,
     /// Open loop: so long answers may lie in their sockets; 0 where every answer wakes the thread up.
@@ -135,6 +137,7 @@ impl Plan {
             local_ports: limits::local_ports(),
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
+            ramp_ns: seconds_to_ns(load.ramp_s),
             quantum_ns: seconds_to_ns(load.send_lag_budget_s),
             unread_ns: 0,
             requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),

@@ -59,6 +59,17 @@ pub fn check(order: &Order) -> Result<(), String> {
             || order.requests.iter().all(|request| request.events.is_none()),
         "requests: events are timed over HTTP/1.1 only; leave out \"protocol\": \"http2\" (--http2)"
     );
+    ensure!(
+        order.load.ramp_s == 0.0 || order.count.is_none(),
+        "load.ramp_s: a count may be reached before all connections have begun; give duration_s"
+    );
+    let loaded_s = order.lead_in_s + order.duration_s.unwrap_or(f64::INFINITY);
+    ensure!(
+        order.load.ramp_s <= loaded_s,
+        "load.ramp_s: {} s are longer than the load, so that some connections would never begin; \
+         give a longer duration_s",
+        order.load.ramp_s
+    );
     check_windows(order)?;
     check_choice(order)?;
     check_session::check(order)
@@ -154,6 +165,11 @@ fn check_load(load: &Load) -> Result<(), String> {
     ensure!(
         load.kind == Loop::Open || budget_ms == 0.0,
         "send_lag_budget_s: a closed loop has no timetable to lag behind; leave it out"
+    );
+    between("ramp_s", load.ramp_s, 0.0, LONGEST_SLOT_S)?;
+    ensure!(
+        load.kind == Loop::Closed || load.ramp_s == 0.0,
+        "ramp_s: connections of an open loop are open when it begins; give stages that grow"
     );
     ensure!(
         load.slow_readers.is_none_or(|slow| slow.connections > 0 && slow.bytes_per_s > 0),
@@ -349,6 +365,12 @@ mod tests {
             (plain, r#""loop": "closed", "protocol": "http2", "streams": 0"#, "load.streams: 0"),
             (plain, connections, "load.streams: where whole connections"),
             (plain, r#""loop": "closed", "tls": {}"#, "load.tls: no URL"),
+            (plain, r#""loop": "closed", "ramp_s": 1.0"#, "load.ramp_s: a count may be"),
+            (
+                plain,
+                r#""loop": "open", "arrivals": {"stages": [{"rate_per_s": 1}]}, "ramp_s": 1.0"#,
+                "load.ramp_s: connections of an open loop",
+            ),
             (secure, r#""loop": "closed", "tls": {"insecure": true, "ca_file": "x"}"#, "load.tls"),
             (secure, r#""loop": "closed", "idle_connections": 1"#, "load.slow_readers"),
             (plain, r#""loop": "closed", "protocol": "http2", "cookies": true"#, "load.cookies"),

@@ -131,6 +131,9 @@ pub struct Load {
     /// Answers are timed by when the kernel got them, whenever they are read.
     #[serde(default)]
     pub kernel_times: bool,
+    /// Closed loop: over this time the connections begin, one after the other.
+    #[serde(default)]
+    pub ramp_s: f64,
     /// Closed loop: pause of a connection between an answer and its next request.
     pub think: Option<Think>,
     /// Open loop: the timetable.

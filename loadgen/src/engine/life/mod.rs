@@ -207,9 +207,17 @@ impl<'a> Life<'a> {
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
         let slow = self.conns[0].len() - self.connections;
         for lane in 0..self.lanes + slow {
-            let opened = if self.asks.is_open() { 0 } else { self.number_of(lane) };
-            self.at(start_ns + pace_ns(opened), Timer::Free(lane));
+            let after_ns = if self.asks.is_open() { 0 } else { self.begins_after_ns(lane) };
+            self.at(start_ns + after_ns, Timer::Free(lane));
         }
+    }
+
+    /// Closed loop: when a lane begins, after the others.
+    fn begins_after_ns(&self, lane: usize) -> u64 {
+        let number = self.number_of(lane);
+        let before = self.first_user / self.plan.streams + number;
+        let share = before as f64 / f64::from(self.plan.order.load.connections);
+        pace_ns(number).max((self.plan.ramp_ns as f64 * share.min(1.0)) as u64)
     }
 
     /// Everything due before `end_ns` has been answered, or has failed.

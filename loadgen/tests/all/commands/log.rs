@@ -97,3 +97,23 @@ fn a_log_that_cannot_be_written_costs_no_figures() {
     let result: Value = serde_json::from_slice(&told.stdout).expect("JSON");
     assert_eq!(result["requests"]["completed"], 3000);
 }
+
+/// Where one begins is known from its first request.
+#[test]
+fn connections_begin_one_after_the_other() {
+    let server = Server::answering(HELLO);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    let path = file.display().to_string();
+    let run = ["run", "-q", "-c", "5", "-t", "2", "--ramp-connections", "500ms", "-d", "700ms"];
+    let more = ["--think", "5ms", "--log-requests", &path, &server.url()];
+    let told = output(&[&run[..], &more].concat());
+    assert!(matches!(told.status.code(), Some(0 | 3)), "{}", stderr(&told));
+    let all = lines(&file);
+    for connection in 0..5 {
+        let of = all.iter().filter(|line| line["connection"] == connection);
+        let first = of.map(|line| number(line, "sent_us")).fold(f64::INFINITY, f64::min);
+        let due = f64::from(connection) * 100_000.0;
+        assert!((due..700_000.0).contains(&first), "{connection}: {first}");
+    }
+}

@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
   loadgen run -c 64 -d 30s -t 2 http://127.0.0.1:8080/         closed loop, two threads
+  loadgen run -c 1000 --ramp-connections 20s --warm-up 20s -d 60s http://127.0.0.1/
   loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
   loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
   loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
@@ -50,13 +51,18 @@ Exit codes:
   5  a --fail-on threshold was crossed, or a --stop-on limit";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
-const CONTRADICTIONS: [(&str, &str); 12] = [
+const CONTRADICTIONS: [(&str, &str); 13] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
     ("--bearer", "a request has one Authorization header; leave one out"),
     ("--ipv6", "addresses are of one kind or the other; leave both out for any"),
     ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
     ("--once", "there is one request and no load; leave the others out"),
+    (
+        "--ramp-connections",
+        "connections begin slowly in a closed loop that a duration ends; an open \
+                            loop has --stage",
+    ),
     ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
     ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
     ("--zipf", "the log or file tells how often each request is asked for; leave out --zipf"),
