@@ -1,5 +1,6 @@
 //! When requests are due.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
@@ -16,6 +17,8 @@ pub struct Arrivals {
     /// Times in seconds after the start, ascending.
     #[serde(default, deserialize_with = "shared")]
     pub times_s: Arc<[f64]>,
+    /// So many are due at once, as seldom as the rate says.
+    pub burst: Option<NonZeroU32>,
     #[serde(default)]
     pub unit: Unit,
     /// How many due requests may wait for a free connection; more are dropped and counted.

@@ -1,5 +1,7 @@
 //! What an order must keep beyond its types; every message names the field and the remedy.
 
+use std::num::NonZeroU32;
+
 use super::check_session;
 use super::{
     Arrivals, EnoughLate, KeepAlive, Load, Loop, Order, Protocol, Request, Share, Stage, Think,
@@ -25,6 +27,8 @@ const STATUSES: std::ops::RangeInclusive<u16> = 200..=999;
 const MOST_STREAMS: u32 = 100_000;
 /// Each goes through the places of all.
 const MOST_CLIENTS: u32 = 10_000;
+/// Due at once.
+pub const MOST_AT_ONCE: u32 = 1_000_000;
 /// Requests in flight at a time, each of which takes memory.
 const MOST_AT_A_TIME: u64 = 10_000_000;
 
@@ -198,6 +202,12 @@ fn check_arrivals(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
     ensure!(
         arrivals.stages.is_empty() != arrivals.times_s.is_empty(),
         "stages: give either stages or times_s"
+    );
+    let burst = arrivals.burst.map_or(1, NonZeroU32::get);
+    ensure!(burst <= MOST_AT_ONCE, "burst: {burst} is not a number from 1 to {MOST_AT_ONCE}");
+    ensure!(
+        burst == 1 || !arrivals.stages.is_empty(),
+        "burst: times_s say what is due at once; leave it out"
     );
     let sensible = |at: &f64| (0.0..=LONGEST_SLOT_S.into()).contains(at);
     ensure!(

@@ -9,6 +9,7 @@
 //! Poisson process unless all began at the same instant.
 
 use std::iter::{Enumerate, Take};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use either::Either;
@@ -75,7 +76,8 @@ impl Places {
     pub fn new(arrivals: &Arrivals, count: Option<u64>, seed: u64) -> Self {
         let seed = arrivals.share.map_or(seed, |share| share.seed);
         let arriving = if arrivals.times_s.is_empty() {
-            Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, seed))
+            let burst = arrivals.burst.map_or(1, NonZeroU32::get);
+            Either::Left(Profile::new(arrivals.stages.clone(), arrivals.process, burst, seed))
         } else {
             Either::Right(Given { times_s: Arc::clone(&arrivals.times_s), next: 0 })
         };

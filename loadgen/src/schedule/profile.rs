@@ -2,6 +2,7 @@
 //!
 //! The n-th arrival of a constant process is due when the integral of the rate reaches n; of a
 //! Poisson process, when it reaches the sum of n exponential gaps with mean 1 (time rescaling).
+//! With bursts of k the gaps are k times as long, and after each come k arrivals at once.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -14,20 +15,34 @@ use crate::order::{Process, Stage};
 pub struct Profile {
     stages: Vec<Stage>,
     process: Process,
+    burst: u32,
     rng: SmallRng,
     /// Index of the stage we are in, when it began, and the integral until then.
     stage: usize,
     began_s: f64,
     before: f64,
-    /// The integral at the next arrival.
+    /// The integral at the next burst.
     reach: f64,
+    /// When the last burst was, and how many of it are still to come.
+    burst_s: f64,
+    left: u32,
 }
 
 impl Profile {
-    pub fn new(stages: Vec<Stage>, process: Process, seed: u64) -> Self {
-        let rng = SmallRng::seed_from_u64(seed);
-        let mut profile =
-            Profile { stages, process, rng, stage: 0, began_s: 0.0, before: 0.0, reach: 0.0 };
+    /// Arrivals come `burst` at a time, which is 1 for each by itself.
+    pub fn new(stages: Vec<Stage>, process: Process, burst: u32, seed: u64) -> Self {
+        let mut profile = Profile {
+            stages,
+            process,
+            burst,
+            rng: SmallRng::seed_from_u64(seed),
+            stage: 0,
+            began_s: 0.0,
+            before: 0.0,
+            reach: 0.0,
+            burst_s: 0.0,
+            left: 0,
+        };
         if process == Process::Poisson {
             profile.reach = profile.step();
         }
@@ -35,10 +50,11 @@ impl Profile {
     }
 
     fn step(&mut self) -> f64 {
-        match self.process {
+        let gap: f64 = match self.process {
             Process::Constant => 1.0,
             Process::Poisson => Exp1.sample(&mut self.rng),
-        }
+        };
+        gap * f64::from(self.burst)
     }
 }
 
@@ -46,14 +62,19 @@ impl Iterator for Profile {
     type Item = f64;
 
     fn next(&mut self) -> Option<f64> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Some(self.burst_s);
+        }
         loop {
             let stage = self.stages.get(self.stage)?;
             let area = area(stage);
             let wanted = self.reach - self.before;
             if wanted < area {
-                let due_s = self.began_s + time_to(stage, wanted);
+                self.burst_s = self.began_s + time_to(stage, wanted);
+                self.left = self.burst - 1;
                 self.reach += self.step();
-                return Some(due_s);
+                return Some(self.burst_s);
             }
             self.began_s += stage.for_s?;
             self.before += area;
@@ -100,7 +121,7 @@ mod tests {
     }
 
     fn constant(stages: &[Stage]) -> Vec<f64> {
-        Profile::new(stages.to_vec(), Process::Constant, 0).take(100_000).collect()
+        Profile::new(stages.to_vec(), Process::Constant, 1, 0).take(100_000).collect()
     }
 
     #[test]
@@ -139,11 +160,26 @@ mod tests {
     #[test]
     fn poisson_gaps_are_exponential() {
         let stages = vec![stage(1000.0, None, None)];
-        let due: Vec<f64> = Profile::new(stages, Process::Poisson, 3).take(100_000).collect();
+        let due: Vec<f64> = Profile::new(stages, Process::Poisson, 1, 3).take(100_000).collect();
         let gaps: Vec<f64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let spread = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean * 1000.0 - 1.0).abs() < 0.02, "{mean}");
         assert!((spread.sqrt() / mean - 1.0).abs() < 0.02, "{spread}");
+    }
+
+    #[test]
+    fn bursts_come_at_once_and_keep_the_rate() {
+        for process in [Process::Constant, Process::Poisson] {
+            let stages = vec![stage(1000.0, None, Some(50.0))];
+            let due: Vec<f64> = Profile::new(stages, process, 20, 3).collect();
+            let bursts: Vec<&[f64]> = due.chunk_by(|a, b| a == b).collect();
+            assert!(bursts.iter().all(|burst| burst.len() == 20), "{process:?}");
+            assert!((due.len() as f64 / 50_000.0 - 1.0).abs() < 0.1, "{}", due.len());
+            if process == Process::Constant {
+                assert_eq!((due.len(), bursts[0][0]), (50_000, 0.0));
+                assert!((bursts[1][0] - 0.02).abs() < 1e-9);
+            }
+        }
     }
 }

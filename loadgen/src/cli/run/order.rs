@@ -104,6 +104,7 @@ fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, 
         process: if args.open.poisson { Process::Poisson } else { Process::Constant },
         max_backlog: args.open.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
         stages: args.open.stages.clone(),
+        burst: args.open.burst,
         ..Arrivals::default()
     };
     if let Some(rate_per_s) = args.open.rate.or(args.open.conn_rate) {

@@ -117,3 +117,18 @@ fn connections_begin_one_after_the_other() {
         assert!((due..700_000.0).contains(&first), "{connection}: {first}");
     }
 }
+
+#[test]
+fn bursts_are_due_at_once() {
+    let server = Server::answering(HELLO);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    let path = file.display().to_string();
+    let run = ["run", "-q", "-r", "100", "--burst", "20", "-n", "60", "-c", "20", "-t", "2"];
+    let told = output(&[&run[..], &["--log-requests", &path, &server.url()]].concat());
+    assert!(matches!(told.status.code(), Some(0 | 3)), "{}", stderr(&told));
+    let mut due: Vec<f64> = lines(&file).iter().map(|it| number(it, "scheduled_us")).collect();
+    due.sort_by(f64::total_cmp);
+    let wanted = [[0.0; 20], [200_000.0; 20], [400_000.0; 20]].concat();
+    assert!(due.len() == 60 && due.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1.0), "{due:?}");
+}

@@ -28,6 +28,7 @@ Examples:
   loadgen run -c 1000 --ramp-connections 20s --warm-up 20s -d 60s http://127.0.0.1/
   loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
   loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
+  loadgen run -r 100 --burst 50 http://127.0.0.1/              50 requests at once, twice a second
   loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080

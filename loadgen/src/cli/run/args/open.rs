@@ -30,6 +30,10 @@ pub struct OpenFlags {
     /// Exponential gaps between due times instead of even ones [default: even]
     #[arg(long, requires = "rates")]
     pub poisson: bool,
+    /// So many are due at once, and as much less often: --rate 100 --burst 50 is 50 requests, twice a
+    /// second [default: 1]
+    #[arg(long, value_name = "COUNT", requires = "rates")]
+    pub burst: Option<NonZeroU32>,
     /// Send requests up to so much later, and several at a wake-up, which costs less: 50us, 200us,
     /// 1ms, at most 10ms; answers are then timed by when the kernel got them [default: 0, exact]
     #[arg(long, value_name = "TIME", requires = "open",

@@ -52,6 +52,8 @@ fn contradictions_are_refused() {
         ("u --think-distribution constant", "--think"),
         ("u --poisson", "--rate"),
         ("u --log-every 5", "--log-requests"),
+        ("u --burst 5", "--rate"),
+        ("u --times f --burst 5", "--rate"),
         ("u --ramp-connections 5s --rate 5", "--ramp-connections"),
         ("u --ramp-connections 5s -n 5", "--ramp-connections"),
         ("u --log-requests f --csv f", "--csv and --log-requests"),
