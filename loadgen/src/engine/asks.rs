@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::users::flows;
 use crate::order::{Request, Think, ThinkDistribution};
 use crate::record::Recorder;
-use crate::schedule::{Ask, Choice, Places, Quota, Timetable, Told, zipf_weights};
+use crate::schedule::{Ask, Choice, OwnTimetables, Places, Quota, Timetable, Told, zipf_weights};
 
 /// Where a thread's requests come from.
 #[derive(Debug, Clone)]
@@ -20,6 +20,18 @@ pub enum Supply {
     Stock(Quota),
     /// Open loop: from the common timetable.
     Timetable(Arc<Timetable>),
+    /// Open loop: from the timetable of each connection.
+    Own(OwnTimetables),
+}
+
+/// What a lane with a timetable of its own is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextOwn {
+    Ask(Ask),
+    /// Nothing is due before.
+    Wait(u64),
+    /// Nothing more is due.
+    End,
 }
 
 /// What a thread is given for a slot.
@@ -50,6 +62,8 @@ impl Supplies {
         let order = &plan.order;
         let supply = match &order.load.arrivals {
             None => Supply::Stock(Quota::new(order.count, threads)),
+            // Each thread makes those of its connections.
+            Some(arrivals) if arrivals.each_connection => Supply::Own(OwnTimetables::default()),
             Some(arrivals) => {
                 let places = Places::new(arrivals, order.count, order.seed);
                 let table = Timetable::new(places, arrivals.max_backlog, plan.told_ns());
@@ -76,13 +90,22 @@ impl Supplies {
         let all = load.connections as usize;
         // Spread, so that seeds of threads and of slots don't meet.
         let seed = plan.order.seed.wrapping_add((thread as u64 + 1) << 32);
+        let first_connection = all / self.threads * thread + thread.min(all % self.threads);
+        let lanes = share_of(load.connections);
+        let supply = match (&self.supply, &load.arrivals) {
+            (Supply::Own(_), Some(arrivals)) => {
+                let seed = plan.order.seed;
+                Supply::Own(OwnTimetables::new(arrivals, seed, first_connection, lanes, all))
+            }
+            (supply, _) => supply.clone(),
+        };
         Part {
-            supply: self.supply.clone(),
+            supply,
             choice: self.choice.clone(),
-            connections: share_of(load.connections),
+            connections: lanes,
             slow: share_of(load.slow_readers.map_or(0, |slow| slow.connections)),
             idle: share_of(load.idle_connections),
-            first_connection: all / self.threads * thread + thread.min(all % self.threads),
+            first_connection,
             thread,
             rng: SmallRng::seed_from_u64(seed),
         }
@@ -91,7 +114,7 @@ impl Supplies {
     /// What of the timetable nobody took until `end_ns` after the start.
     pub fn leftover(&self, end_ns: u64) -> Recorder {
         match &self.supply {
-            Supply::Stock(_) => Recorder::default(),
+            Supply::Stock(_) | Supply::Own(_) => Recorder::default(),
             Supply::Timetable(table) => table.close(end_ns),
         }
     }
@@ -143,7 +166,37 @@ impl Asks {
     }
 
     pub fn is_open(&self) -> bool {
-        matches!(self.part.supply, Supply::Timetable(_))
+        !matches!(self.part.supply, Supply::Stock(_))
+    }
+
+    /// What a lane is to do that is free since `free_since_ns`; None where lanes have no timetables
+    /// of their own.
+    pub fn next_own(&mut self, lane: usize, now_ns: u64, free_since_ns: u64) -> Option<NextOwn> {
+        let Supply::Own(own) = &mut self.part.supply else { return None };
+        let Some(due) = own.next(lane) else {
+            self.active -= 1;
+            return Some(NextOwn::End);
+        };
+        let due_ns = self.start_ns + due.at_ns;
+        if due_ns > now_ns || due_ns >= self.end_ns {
+            return Some(NextOwn::Wait(due_ns));
+        }
+        own.take(lane);
+        let request = self.part.choice.pick(Some(due.number), &mut self.part.rng);
+        let ready_ns = due_ns.max(free_since_ns);
+        Some(NextOwn::Ask(Ask { request, due_ns: Some(due_ns), ready_ns }))
+    }
+
+    /// When each request was due before `end_ns` that no lane with a timetable of its own took.
+    pub fn overdue(&mut self, end_ns: u64) -> impl Iterator<Item = u64> {
+        let start_ns = self.start_ns;
+        let own = match &mut self.part.supply {
+            // Before the load began nothing was due.
+            Supply::Own(own) if start_ns > 0 => Some(own),
+            _ => None,
+        };
+        let overdue = own.into_iter().flat_map(move |own| own.close(end_ns - start_ns));
+        overdue.map(move |at_ns| start_ns + at_ns)
     }
 
     /// No lane has anything to do any more.
@@ -155,6 +208,7 @@ impl Asks {
     pub fn is_taken_until(&self, end_ns: u64) -> bool {
         match &self.part.supply {
             Supply::Stock(_) => true,
+            Supply::Own(own) => own.are_taken_until(end_ns - self.start_ns),
             Supply::Timetable(table) => {
                 self.held_due_ns().is_none_or(|due_ns| due_ns >= end_ns)
                     && table.is_taken_until(end_ns - self.start_ns)

@@ -17,6 +17,9 @@ pub struct Arrivals {
     /// Times in seconds after the start, ascending.
     #[serde(default, deserialize_with = "shared")]
     pub times_s: Arc<[f64]>,
+    /// Each connection has a timetable of its own, and sends only what is due on it.
+    #[serde(default)]
+    pub each_connection: bool,
     /// So many are due at once, as seldom as the rate says.
     pub burst: Option<NonZeroU32>,
     #[serde(default)]

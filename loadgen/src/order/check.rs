@@ -74,6 +74,12 @@ pub fn check(order: &Order) -> Result<(), String> {
          give a longer duration_s",
         order.load.ramp_s
     );
+    let own = order.load.arrivals.as_ref().is_some_and(|arrivals| arrivals.each_connection);
+    ensure!(
+        !own || order.count.is_none(),
+        "load.arrivals.each_connection: timetables of connections have no common count; give \
+         duration_s"
+    );
     check_windows(order)?;
     check_choice(order)?;
     check_session::check(order)
@@ -222,6 +228,19 @@ fn check_arrivals(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
         arrivals.unit == Unit::Request || load.keepalive != KeepAlive::Always,
         "unit: connections that never end can't be due again and again; set keepalive to \"never\" \
          or a number of requests"
+    );
+    ensure!(
+        !arrivals.each_connection || !arrivals.stages.is_empty() && arrivals.share.is_none(),
+        "each_connection: it has stages, whose rates are those of one connection, and no share"
+    );
+    ensure!(
+        !arrivals.each_connection || arrivals.unit == Unit::Request && load.streams.is_none(),
+        "each_connection: a connection sends one request at a time; leave out unit and streams"
+    );
+    ensure!(
+        !arrivals.each_connection || load.send_lag_budget_s == 0.0,
+        "each_connection: what is due on one connection can't wait for others; leave out \
+         send_lag_budget_s"
     );
     ensure!(arrivals.max_backlog > 0, "max_backlog: must be at least 1");
     arrivals.share.map_or(Ok(()), check_share)

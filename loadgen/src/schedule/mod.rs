@@ -1,12 +1,14 @@
 //! When the next request is due, and which one it is.
 
 mod choice;
+mod own;
 mod places;
 mod profile;
 mod quota;
 mod timetable;
 
 pub use choice::{Choice, zipf_weights};
+pub use own::OwnTimetables;
 pub use places::{Due, Places};
 pub use profile::length_s;
 pub use quota::Quota;

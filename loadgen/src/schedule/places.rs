@@ -31,7 +31,7 @@ pub struct Due {
 type Arriving = Either<Profile, Given>;
 
 /// Times that were given.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Given {
     times_s: Arc<[f64]>,
     next: usize,
@@ -49,14 +49,14 @@ impl Iterator for Given {
 }
 
 /// Places in the order of their times.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Places {
     times: Take<Enumerate<Arriving>>,
     owner: Owner,
 }
 
 /// Whose the places are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Owner {
     /// All are ours.
     Alone,
@@ -81,6 +81,17 @@ impl Places {
         } else {
             Either::Right(Given { times_s: Arc::clone(&arrivals.times_s), next: 0 })
         };
+        Places::of(arrivals, arriving, count)
+    }
+
+    /// A timetable of which there are many; an even one begins at this share of its first gap.
+    pub fn own(arrivals: &Arrivals, seed: u64, phase: f64) -> Self {
+        let burst = arrivals.burst.map_or(1, NonZeroU32::get);
+        let profile = Profile::new(arrivals.stages.clone(), arrivals.process, burst, seed);
+        Places::of(arrivals, Either::Left(profile.after(phase)), None)
+    }
+
+    fn of(arrivals: &Arrivals, arriving: Arriving, count: Option<u64>) -> Self {
         let count = count.map_or(usize::MAX, |count| count as usize);
         Places { times: arriving.enumerate().take(count), owner: Owner::of(arrivals) }
     }

@@ -11,7 +11,7 @@ use rand_distr::{Distribution, Exp1};
 use crate::order::{Process, Stage};
 
 /// Due times in seconds after the start, ascending.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     stages: Vec<Stage>,
     process: Process,
@@ -47,6 +47,15 @@ impl Profile {
             profile.reach = profile.step();
         }
         profile
+    }
+
+    /// An even one begins later, by this share of its gaps.
+    pub fn after(self, phase: f64) -> Self {
+        let later = match self.process {
+            Process::Constant => phase * f64::from(self.burst),
+            Process::Poisson => 0.0,
+        };
+        Profile { reach: self.reach + later, ..self }
     }
 
     fn step(&mut self) -> f64 {

@@ -105,11 +105,13 @@ fn arrivals(args: &Args, replayed: Option<&Replay>) -> Result<Option<Arrivals>, 
         max_backlog: args.open.max_backlog.unwrap_or(Arrivals::MAX_BACKLOG),
         stages: args.open.stages.clone(),
         burst: args.open.burst,
+        each_connection: args.open.rate_per_conn.is_some(),
         ..Arrivals::default()
     };
-    if let Some(rate_per_s) = args.open.rate.or(args.open.conn_rate) {
+    let open = &args.open;
+    if let Some(rate_per_s) = open.rate.or(open.conn_rate).or(open.rate_per_conn) {
         arrivals.stages = vec![Stage { rate_per_s, to_rate_per_s: None, for_s: None }];
-        arrivals.unit = if args.open.rate.is_some() { Unit::Request } else { Unit::Connection };
+        arrivals.unit = if open.conn_rate.is_some() { Unit::Connection } else { Unit::Request };
     } else if let Some(file) = &args.open.times {
         arrivals.times_s = times(file)?.into();
     } else if let Some(replay) = replayed {

@@ -132,6 +132,8 @@ impl Life<'_> {
             self.timers.pop();
             match timer {
                 Timer::Free(lane) => self.free(lane, self.sight.now_ns),
+                // It was free before.
+                Timer::Due(lane) => self.free(lane, at_ns),
                 Timer::Connect(id) => {
                     if matches!(self.pool[id].state, State::Resting | State::Closed) {
                         self.connect(id);

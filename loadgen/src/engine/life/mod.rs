@@ -42,6 +42,8 @@ const OPENED_PER_MS: usize = 32;
 enum Timer {
     /// A lane begins, or its pause is over.
     Free(usize),
+    /// Something is due on a lane that has a timetable of its own.
+    Due(usize),
     Connect(ConnId),
     /// A slow reader reads on.
     Read(ConnId),
@@ -296,6 +298,10 @@ impl<'a> Life<'a> {
             self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
         }
         for due_ns in unsent.iter().filter_map(is_told).filter(|due_ns| *due_ns < end_ns) {
+            self.recorder.counts.requests.unsent += 1;
+            self.recorder.times.waited.record(end_ns - due_ns);
+        }
+        for due_ns in self.asks.overdue(end_ns).filter(|due_ns| self.told_ns.contains(due_ns)) {
             self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }

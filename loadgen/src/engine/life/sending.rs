@@ -1,6 +1,7 @@
 //! A lane is free and takes a request on, which is sent.
 
-use super::{Life, book_of, turned_to};
+use super::{Life, Timer, book_of, turned_to};
+use crate::engine::asks::NextOwn;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
 use crate::engine::link::Link;
@@ -18,6 +19,8 @@ impl Life<'_> {
             self.ask(lane, Ask { request: step, due_ns: None, ready_ns: 0 });
         } else if self.is_logging_in() {
             // It is logged in, or was not let in.
+        } else if let Some(next) = self.asks.next_own(lane, self.sight.now_ns, since_ns) {
+            self.start_own(lane, next);
         } else if !self.asks.is_open() {
             if let Some(ask) = self.asks.next_of_stock() {
                 self.start(lane, ask);
@@ -31,6 +34,19 @@ impl Life<'_> {
             self.asks.wait(lane, was_lost);
             self.take(since_ns);
             self.dispatch();
+        }
+    }
+
+    /// A lane with a timetable of its own sends what is due, or waits for that.
+    fn start_own(&mut self, lane: usize, next: NextOwn) {
+        match next {
+            NextOwn::Ask(ask) => {
+                let is_told = ask.due_ns.is_some_and(|due_ns| self.told_ns.contains(&due_ns));
+                self.owed += usize::from(is_told);
+                self.start(lane, ask);
+            }
+            NextOwn::Wait(due_ns) => self.at(due_ns, Timer::Due(lane)),
+            NextOwn::End => {}
         }
     }
 

@@ -132,3 +132,40 @@ fn bursts_are_due_at_once() {
     let wanted = [[0.0; 20], [200_000.0; 20], [400_000.0; 20]].concat();
     assert!(due.len() == 60 && due.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1.0), "{due:?}");
 }
+
+/// A connection that is held up sends late what was due on it, and nobody else does.
+#[test]
+fn each_connection_keeps_a_rate_of_its_own() {
+    let server = Server::start(|mut client| {
+        while client.request().is_some() {
+            if client.number == 1 {
+                std::thread::sleep(std::time::Duration::from_millis(250));
+            }
+            client.write(HELLO);
+        }
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    let path = file.display().to_string();
+    let run = ["run", "-q", "-c", "3", "-t", "2", "--rate-per-conn", "20", "-d", "1s", "--json"];
+    let told = output(&[&run[..], &["--log-requests", &path, &server.url()]].concat());
+    let result: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    let mut held_up = 0;
+    for connection in 0..3 {
+        let all = lines(&file);
+        let mine: Vec<&Value> =
+            all.iter().filter(|line| line["connection"] == connection).collect();
+        for (nth, line) in mine.iter().enumerate() {
+            let due = (nth as f64 + f64::from(connection) / 3.0) * 50_000.0;
+            assert!((number(line, "scheduled_us") - due).abs() < 1.0, "{nth} {line}");
+        }
+        held_up += u32::from(mine.len() < 10);
+    }
+    assert_eq!(held_up, 1, "{result:#}");
+    // What was due and not sent, or not answered, is in the times.
+    let counts =
+        ["completed", "unanswered", "unsent"].map(|name| number(&result["requests"], name));
+    assert_eq!(counts.iter().sum::<f64>(), 60.0, "{result:#}");
+    assert_eq!(number(&result["response_time_us"], "count"), 60.0, "{result:#}");
+    assert!(number(&result["response_time_us"], "max") > 500_000.0, "{result:#}");
+}

@@ -29,6 +29,7 @@ Examples:
   loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
   loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
   loadgen run -r 100 --burst 50 http://127.0.0.1/              50 requests at once, twice a second
+  loadgen run -c 500 --rate-per-conn 2 http://127.0.0.1/       each connection twice a second
   loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080
@@ -52,7 +53,7 @@ Exit codes:
   5  a --fail-on threshold was crossed, or a --stop-on limit";
 
 /// Why a flag can't be beside another one: the first that is in the refusal tells.
-const CONTRADICTIONS: [(&str, &str); 13] = [
+const CONTRADICTIONS: [(&str, &str); 14] = [
     ("--cpus", "there is one thread on each of the CPUs; leave out --threads"),
     ("--cacert", "whoever takes any certificate needs none to trust; leave one out"),
     ("--bearer", "a request has one Authorization header; leave one out"),
@@ -63,6 +64,10 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
         "--ramp-connections",
         "connections begin slowly in a closed loop that a duration ends; an open \
                             loop has --stage",
+    ),
+    (
+        "--rate-per-conn",
+        "each connection has a timetable of its own, for as long as --duration says",
     ),
     ("--keepalive", "of --conn-rate, --requests-per-conn tells the requests of a connection"),
     ("--replay-speed", "--rate tells how fast the log is replayed; leave one out"),
@@ -78,9 +83,9 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
 /// then requests are due by a timetable, whatever the server does, and times count from there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-#[command(group = ArgGroup::new("timetable").args(["rate", "stages", "times", "conn_rate"]))]
-#[command(group = ArgGroup::new("rates").args(["rate", "stages", "conn_rate"]).multiple(true))]
-#[command(group = ArgGroup::new("open").args(["rate", "stages", "times", "conn_rate", "replay"])
+#[command(group = ArgGroup::new("timetable").args(["rate", "rate_per_conn", "stages", "times", "conn_rate"]))]
+#[command(group = ArgGroup::new("rates").args(["rate", "rate_per_conn", "stages", "conn_rate"]).multiple(true))]
+#[command(group = ArgGroup::new("open").args(["rate", "rate_per_conn", "stages", "times", "conn_rate", "replay"])
           .multiple(true))]
 pub struct Args {
     /// What to ask for: http://127.0.0.1:8080/path, https://127.0.0.1:8443/path or

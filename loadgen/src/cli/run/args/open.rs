@@ -13,6 +13,12 @@ pub struct OpenFlags {
     #[arg(short, long, value_name = "PER_SECOND", value_parser = units::above_0::<HIGHEST_RATE>,
           allow_negative_numbers = true)]
     pub rate: Option<f64>,
+    /// Requests due per second on each connection, which wait for that one, as for a user who is
+    /// slowed down [default: any free connection sends what is due]
+    #[arg(long, value_name = "PER_SECOND", value_parser = units::above_0::<HIGHEST_RATE>,
+          allow_negative_numbers = true,
+          conflicts_with_all = ["requests", "streams", "send_lag_budget", "max_backlog", "replay"])]
+    pub rate_per_conn: Option<f64>,
     /// A stage: LENGTH:RATE or LENGTH:FROM-TO in requests per second (10s:500, 1m:0-1000);
     /// may be repeated [default: none]
     #[arg(long = "stage", value_name = "STAGE", value_parser = units::stage)]

@@ -53,6 +53,8 @@ fn contradictions_are_refused() {
         ("u --poisson", "--rate"),
         ("u --log-every 5", "--log-requests"),
         ("u --burst 5", "--rate"),
+        ("u --rate-per-conn 5 -n 5", "--rate-per-conn"),
+        ("u --rate-per-conn 5 --rate 5", "--rate-per-conn"),
         ("u --times f --burst 5", "--rate"),
         ("u --ramp-connections 5s --rate 5", "--ramp-connections"),
         ("u --ramp-connections 5s -n 5", "--ramp-connections"),
@@ -84,6 +86,7 @@ fn contradictions_are_refused() {
         "u --rate 5 --send-lag-budget 0",
         "u --replay f --replay-speed 2 --max-backlog 5",
         "--request-file f",
+        "u --rate-per-conn 5 --poisson --burst 2 -d 5s",
         "-X POST -k -u me:x --compressed -4 --warm-up 1s --once u",
         "u --connect-to ::127.0.0.1:80 --resolve a:80:::1 --tls-version 1.2",
     ] {
