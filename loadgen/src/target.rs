@@ -18,6 +18,15 @@ pub enum Address {
 }
 
 impl Address {
+    /// Both are of IPv4, of IPv6, or sockets of Unix.
+    pub fn is_of_kind(&self, other: &Address) -> bool {
+        match (self, other) {
+            (Address::Tcp(one), Address::Tcp(another)) => one.is_ipv4() == another.is_ipv4(),
+            (Address::Unix(_), Address::Unix(_)) => true,
+            _ => false,
+        }
+    }
+
     /// It cannot be another machine.
     pub fn is_local(&self) -> bool {
         match self {
@@ -141,7 +150,8 @@ impl Resolver {
         Resolver { connect_to: connect_to.to_vec(), ip_version, known: HashMap::new() }
     }
 
-    /// All addresses of a target, at least one, in the order in which they are to be tried.
+    /// All addresses of a target, at least one: connections take those of the first one's kind in
+    /// turn, and the others where these fail.
     pub fn addresses(&mut self, target: &Target) -> Result<&[Address], String> {
         if let Some(path) = &target.socket {
             let known = self.known.entry((target.origin.clone(), 0));
@@ -179,10 +189,12 @@ fn addresses_of(
     port: u16,
     ip_version: Option<IpVersion>,
 ) -> Result<Vec<Address>, String> {
-    let found = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| format!("cannot resolve {host:?}: {error}"))?;
-    let mut found: Vec<SocketAddr> = found.collect();
+    let mut found: Vec<SocketAddr> = Vec::new();
+    // A rule may have several addresses.
+    for name in host.split(',') {
+        let known = (name, port).to_socket_addrs();
+        found.extend(known.map_err(|error| format!("cannot resolve {name:?}: {error}"))?);
+    }
     found.dedup();
     let kind = match ip_version {
         None => "address",
@@ -198,6 +210,8 @@ fn addresses_of(
     if found.is_empty() {
         return Err(format!("{host:?} has no {kind}"));
     }
+    let first_kind = found[0].is_ipv4();
+    found.sort_by_key(|address| address.is_ipv4() != first_kind);
     Ok(found.into_iter().map(Address::Tcp).collect())
 }
 

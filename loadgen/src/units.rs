@@ -110,16 +110,17 @@ pub fn connect_to(text: &str) -> Result<ConnectTo, String> {
     if rule.to_host.is_none() && rule.to_port.is_none() { Err(wrong()) } else { Ok(rule) }
 }
 
-/// Reads curl's `HOST:PORT:ADDRESS`.
+/// Reads curl's `HOST:PORT:ADDRESS[,ADDRESS]`.
 pub fn resolve(text: &str) -> Result<ConnectTo, String> {
     let wrong = || format!("{text:?} is not HOST:PORT:ADDRESS, like example.org:443:127.0.0.1");
     let [host, port, ..] = parts(text)[..] else { return Err(wrong()) };
-    let address = text.get(host.len() + port.len() + 2..).and_then(name).ok_or_else(wrong)?;
-    address.parse::<IpAddr>().map_err(|_| wrong())?;
+    let addresses = text.get(host.len() + port.len() + 2..).ok_or_else(wrong)?;
+    let address = |text: &str| name(text).filter(|it| it.parse::<IpAddr>().is_ok());
+    let addresses: Option<Vec<String>> = addresses.split(',').map(address).collect();
     Ok(ConnectTo {
         host: name(host),
         port: self::port(port).ok_or_else(wrong)?,
-        to_host: Some(address),
+        to_host: Some(addresses.ok_or_else(wrong)?.join(",")),
         to_port: None,
     })
 }
@@ -218,11 +219,13 @@ mod tests {
         for six in ["a.org:80:[::1]", "a.org:80:::1"] {
             assert_eq!(resolve(six), Ok(rule("a.org", Some(80), "::1", None)), "{six}");
         }
+        let two = resolve("a.org:80:127.0.0.1,[::1]").map(|it| it.to_host);
+        assert_eq!(two, Ok(Some("127.0.0.1,::1".into())));
         assert_eq!(resolve("[::1]:80:::1").map(|it| it.host), Ok(Some("::1".into())));
         for bad in ["", "a", "a:b:c:d", ":::", "a:1:b", "a:1:b:99999", "a:1:b:2:c"] {
             assert!(connect_to(bad).is_err(), "{bad}");
         }
-        for bad in ["", "a:80", "a:80:", "a:80:name", "a:x:127.0.0.1"] {
+        for bad in ["", "a:80", "a:80:", "a:80:name", "a:x:127.0.0.1", "a:80:127.0.0.1,"] {
             assert!(resolve(bad).is_err(), "{bad}");
         }
     }

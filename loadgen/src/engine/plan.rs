@@ -62,6 +62,14 @@ pub struct Origin {
     pub stamped: bool,
 }
 
+impl Origin {
+    /// The address that the connection of a number begins with.
+    pub fn turn_of(&self, number: usize) -> usize {
+        let alike = |address: &&Address| address.is_of_kind(&self.addresses[0]);
+        number % self.addresses.iter().take_while(alike).count().max(1)
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let addresses: Vec<String> = self.addresses.iter().map(Address::to_string).collect();

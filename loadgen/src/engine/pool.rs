@@ -85,8 +85,8 @@ pub struct Conn {
     pub handshake: Option<(u64, bool)>,
     /// A Unix socket's queue was full: connecting goes on since `began_ns`.
     pub queues: bool,
-    /// Which of the origin's addresses is tried, and how many others failed before.
-    pub address: usize,
+    /// Which of the origin's addresses is tried, once one was, and how many others failed before.
+    pub address: Option<usize>,
     pub failed_addresses: usize,
     /// Requests sent over this socket.
     pub requests: u32,

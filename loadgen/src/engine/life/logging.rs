@@ -14,8 +14,8 @@ const UNANSWERED: &str = "unanswered";
 
 impl Life<'_> {
     pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<Report>) {
-        let first_connection = self.first_user / self.plan.streams;
-        let log = |every| RequestLog::new(every, start_ns, first_connection, reports.clone());
+        let first = self.first_connection;
+        let log = |every| RequestLog::new(every, start_ns, first, reports.clone());
         self.log = self.plan.log_every.map(log);
     }
 

@@ -104,8 +104,8 @@ pub struct Life<'a> {
     pub traced: Vec<Traced>,
     /// Where requests are logged.
     log: Option<RequestLog>,
-    /// Number of this thread's first user among all.
-    first_user: usize,
+    /// Number of this thread's first connection, and user, among all.
+    first_connection: usize,
 }
 
 impl<'a> Life<'a> {
@@ -141,7 +141,7 @@ impl<'a> Life<'a> {
             poll,
             scratch,
             sight: Sight::default(),
-            first_user: part.first_connection * plan.streams,
+            first_connection: part.first_connection,
             login: None,
             traced: Vec::new(),
             log: None,
@@ -217,7 +217,7 @@ impl<'a> Life<'a> {
     /// Closed loop: when a lane begins, after the others.
     fn begins_after_ns(&self, lane: usize) -> u64 {
         let number = self.number_of(lane);
-        let before = self.first_user / self.plan.streams + number;
+        let before = self.first_connection + number;
         let share = before as f64 / f64::from(self.plan.order.load.connections);
         pace_ns(number).max((self.plan.ramp_ns as f64 * share.min(1.0)) as u64)
     }

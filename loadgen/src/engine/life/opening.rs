@@ -59,7 +59,10 @@ impl Life<'_> {
         let began_ns = self.sight.look();
         let sources = &self.plan.sources;
         let conn = &mut self.pool[id];
-        let address = &self.plan.origins[conn.origin].addresses[conn.address];
+        let origin = &self.plan.origins[conn.origin];
+        let number = self.first_connection + conn.number;
+        let address =
+            &origin.addresses[*conn.address.get_or_insert_with(|| origin.turn_of(number))];
         let in_turn = (0..sources.len()).map(|nth| sources[(self.connects + nth) % sources.len()]);
         let source = in_turn.into_iter().find(|source| limits::suits(source, address));
         self.connects += 1;
@@ -78,11 +81,10 @@ impl Life<'_> {
             source,
             window_bytes: (conn.role == Role::Slow).then_some(SMALL_WINDOW_BYTES),
             no_delay: self.plan.no_delay,
-            stamped: self.plan.origins[conn.origin].stamped,
+            stamped: origin.stamped,
         };
-        let origin = &self.plan.origins[conn.origin];
-        match Wire::open(&origin.addresses[conn.address], options) {
-            Err(error) if is_full(&origin.addresses[conn.address], &error) => self.queue(id),
+        match Wire::open(address, options) {
+            Err(error) if is_full(address, &error) => self.queue(id),
             Err(error) => self.not_connected(id, &error.to_string()),
             Ok((wire, connected)) => {
                 conn.wire = Some(wire);
@@ -129,7 +131,8 @@ impl Life<'_> {
 
     fn met_itself(&self, id: ConnId) -> bool {
         let conn = &self.pool[id];
-        let port = match &self.plan.origins[conn.origin].addresses[conn.address] {
+        let tried = conn.address.unwrap_or(0);
+        let port = match &self.plan.origins[conn.origin].addresses[tried] {
             Address::Tcp(address) => address.port(),
             Address::Unix(_) => return false,
         };
@@ -240,7 +243,7 @@ impl Life<'_> {
     pub(super) fn not_connected(&mut self, id: ConnId, why: &str) {
         let conn = &mut self.pool[id];
         let addresses = self.plan.origins[conn.origin].addresses.len();
-        conn.address = (conn.address + 1) % addresses;
+        conn.address = conn.address.map(|tried| (tried + 1) % addresses);
         conn.failed_addresses += 1;
         if conn.failed_addresses < addresses {
             conn.close();

@@ -18,11 +18,11 @@ impl Life<'_> {
     pub(super) fn user_of(&mut self, id: ConnId) -> Option<&mut User> {
         let sessions = self.plan.sessions.as_ref()?;
         let conn = &mut self.pool[id];
-        let number = self.first_user + conn.number;
+        let number = self.first_connection + conn.number;
         let user = &mut conn.exchange.user;
         if !user.as_ref().is_some_and(|user| user.stays(number, sessions)) {
             // Slow and idle connections are no users of their own.
-            let row = if conn.number < self.connections { number } else { self.first_user };
+            let row = if conn.number < self.connections { number } else { self.first_connection };
             *user = Some(Box::new(User::new(number, row, sessions)));
         }
         user.as_deref_mut()

@@ -1,7 +1,10 @@
 //! Flags of `loadgen run`.
 
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
+
 use super::{output, stderr};
-use crate::support::Server;
+use crate::support::{HELLO, Server};
 
 #[test]
 fn what_makes_no_sense_is_refused_with_the_reason() {
@@ -100,4 +103,26 @@ fn connections_go_where_they_are_told_to() {
     assert!(stderr(&refused).contains("not on this machine"), "{}", stderr(&refused));
     let refused = output(&["run", "--once", "-6", &server.url()]);
     assert!(stderr(&refused).contains("no IPv6 address"), "{}", stderr(&refused));
+}
+
+#[test]
+fn connections_take_the_addresses_of_a_name_in_turn() {
+    let first = Server::answering(HELLO);
+    let port = first.address.port();
+    let listener = TcpListener::bind(("127.0.0.2", port)).expect("the same port elsewhere");
+    let second = Server::listen(listener, |mut client| client.answer_all(HELLO));
+    let url = format!("http://shop.example:{port}/");
+    let connections =
+        || [&first, &second].map(|server| server.connections.swap(0, Ordering::Relaxed));
+    for flags in [&["-t", "2", "--think", "5ms"][..], &["-r", "200"]] {
+        let run = [&["run", "-c", "4", "-d", "400ms"], flags].concat();
+        let rule = format!("shop.example:{port}:127.0.0.1,127.0.0.2");
+        let told = output(&[&run[..], &["--resolve", &rule, &url]].concat());
+        assert_eq!(connections(), [2, 2], "{told:?}");
+        // Nobody listens at the third.
+        let rule = format!("shop.example:{port}:127.0.0.3,127.0.0.2,127.0.0.1");
+        let told = output(&[&run[..], &["--resolve", &rule, &url]].concat());
+        assert!(!String::from_utf8_lossy(&told.stdout).contains("Failed"), "{told:?}");
+        assert_eq!(connections(), [1, 3]);
+    }
 }

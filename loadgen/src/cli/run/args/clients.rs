@@ -25,7 +25,8 @@ pub struct ClientFlags {
     /// part is any, or the same; Host and TLS keep the URL's name; may be repeated [default: none]
     #[arg(long, value_name = "RULE", value_parser = units::connect_to)]
     pub connect_to: Vec<ConnectTo>,
-    /// An address for a host and port: HOST:PORT:ADDRESS; may be repeated [default: the system's]
+    /// Addresses for a host and port, which connections take in turn: HOST:PORT:ADDRESS[,ADDRESS];
+    /// may be repeated [default: the system's, those of the first one's kind in turn]
     #[arg(long, value_name = "RULE", value_parser = units::resolve)]
     pub resolve: Vec<ConnectTo>,
     /// Connect to IPv4 addresses only [default: to any]

@@ -40,6 +40,7 @@ Examples:
   loadgen run http+unix://%2Frun%2Fapp.sock/status             over a Unix socket
   loadgen run --http2 --streams 10 --cacert ca.pem https://127.0.0.1:8443/
   loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
+  loadgen run --resolve shop.example:80:127.0.0.1,127.0.0.2 http://shop.example/   both in turn
   loadgen run --cert me.pem --key me.key -k https://127.0.0.1:8443/
   loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
