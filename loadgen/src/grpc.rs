@@ -8,6 +8,35 @@ const OK: &str = "0";
 /// Of the server's message to people.
 const SHOWN_CHARS: usize = 100;
 
+/// By number (grpc.io, "Status codes and their use in gRPC").
+const NAMES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
+/// A status as people know it.
+pub fn status_text(status: u16) -> String {
+    match NAMES.get(usize::from(status)) {
+        Some(name) => format!("{status} {name}"),
+        None => status.to_string(),
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Rpc {
     pub status: Option<String>,
@@ -34,13 +63,19 @@ impl Rpc {
         (self.status, self.message) = (text("grpc-status"), text("grpc-message"));
     }
 
+    /// The status where it is a number.
+    pub fn code(&self) -> Option<u16> {
+        self.status.as_ref()?.parse().ok()
+    }
+
     /// What went wrong, in words.
     pub fn failure(&self) -> Option<String> {
         match &self.status {
             Some(status) if status == OK => None,
             Some(status) => {
                 let message = self.message.as_deref().unwrap_or("no grpc-message");
-                Some(format!("grpc-status {status} instead of 0 ({message})"))
+                let shown = self.code().map_or_else(|| status.clone(), status_text);
+                Some(format!("grpc-status {shown} instead of 0 ({message})"))
             }
             None => Some("an answer of gRPC without a grpc-status".into()),
         }
@@ -68,6 +103,7 @@ mod tests {
         assert_eq!(rpc.failure(), None);
         let rpc = Rpc::of(&fields(&[kind, ("grpc-status", "14"), ("grpc-message", "gone")]));
         let why = rpc.and_then(|rpc| rpc.failure());
-        assert_eq!(why.as_deref(), Some("grpc-status 14 instead of 0 (gone)"));
+        assert_eq!((status_text(0), status_text(99)), ("0 OK".into(), "99".into()));
+        assert_eq!(why.as_deref(), Some("grpc-status 14 UNAVAILABLE instead of 0 (gone)"));
     }
 }

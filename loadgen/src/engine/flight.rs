@@ -48,6 +48,8 @@ pub struct Answer {
     pub hash: Option<Box<Sha256>>,
     /// What is wrong though the status is fine: gRPC says it, or the user misses something.
     pub fault: Option<(Failure, String)>,
+    /// Of gRPC, where it is a number.
+    pub grpc_status: Option<u16>,
     pub first_byte_ns: u64,
     pub done_ns: u64,
 }

@@ -309,6 +309,7 @@ impl Stream {
                 body_bytes: reading.bytes,
                 hash: self.hash.take(),
                 fault: reading.rpc.as_ref().and_then(Rpc::failure).map(|it| (Failure::Status, it)),
+                grpc_status: reading.rpc.as_ref().and_then(Rpc::code),
                 first_byte_ns: reading.first_byte_ns,
                 done_ns: now_ns,
             })),

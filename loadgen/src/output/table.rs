@@ -4,6 +4,9 @@ use std::fmt::Write;
 
 use super::result::{Events, Http2Use, SlotResult, Whole};
 use super::times::Times;
+use crate::grpc::status_text;
+use crate::http1::head::SWITCHING;
+use crate::record::Statuses;
 
 const BARS: usize = 12;
 const BAR_WIDTH: f64 = 40.0;
@@ -31,8 +34,10 @@ pub fn render(result: &SlotResult) -> String {
     for sample in whole.failure_samples.iter() {
         line("", sample);
     }
-    let statuses = result.seen.by_status.iter().map(|(status, count)| format!("{status}: {count}"));
-    line("Statuses", &statuses.collect::<Vec<_>>().join(", "));
+    line("Statuses", &counted(&result.seen.by_status, status));
+    if !result.seen.grpc_by_status.is_empty() {
+        line("gRPC", &counted(&result.seen.grpc_by_status, status_text));
+    }
     let (connections, received) = (result.seen.connections, result.seen.bytes);
     let closed = result.keepalive.server_closed;
     line("Connections", &format!("{} opened, {closed} closed by the server", connections.opened));
@@ -80,6 +85,18 @@ pub fn render(result: &SlotResult) -> String {
     }
     text.push_str(&histogram(&result.response_time_us));
     text
+}
+
+fn counted(statuses: &Statuses, shown: impl Fn(u16) -> String) -> String {
+    let counted = statuses.iter().map(|(status, count)| format!("{}: {count}", shown(*status)));
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+fn status(status: u16) -> String {
+    match status {
+        SWITCHING => format!("{status} (protocol switched)"),
+        status => status.to_string(),
+    }
 }
 
 fn requests(result: &SlotResult) -> String {

@@ -165,6 +165,10 @@ impl Statuses {
         *self.0.entry(status).or_default() += 1;
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&u16, &u64)> {
         self.0.iter()
     }
@@ -224,6 +228,9 @@ pub struct Requests {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, AddAssign)]
 pub struct Seen {
     pub by_status: Statuses,
+    /// Those of gRPC, which has its own.
+    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
+    pub grpc_by_status: Statuses,
     pub failures: FailureCounts,
     pub failure_samples: Samples,
     pub bytes: Bytes,

@@ -17,7 +17,7 @@ const COUNT: u64 = 20;
 const BODY: &[u8] = b"Hello, World!";
 
 /// A server over cleartext; `script` gets each connection when it has begun.
-fn server(
+pub fn server(
     settings: &'static [(u16, u32)],
     script: impl Fn(Frames<TcpStream>, usize) + Send + Sync + 'static,
 ) -> Server {
@@ -378,32 +378,6 @@ fn an_open_loop_waits_for_no_stream_while_another_connection_has_one() {
     let timeouts = number(&result, "/failures/timeout");
     assert!(timeouts <= 2, "{result:#}");
     expect(&result, &[("/requests/completed", 40 - timeouts)]);
-}
-
-/// gRPC fails with status 200.
-#[test]
-fn failures_of_grpc_are_failures() {
-    const KIND: (&str, &str) = ("content-type", "application/grpc");
-    let server = server(&[], |mut frames, _| {
-        let mut nth = 0;
-        while let Some(id) = frames.request() {
-            nth += 1;
-            let status = if nth % 2 == 0 { "14" } else { "0" };
-            if nth % 3 == 0 {
-                // Without a body all is in the head.
-                frames.fields(id, &[(":status", "200"), KIND, ("grpc-status", status)], true);
-                continue;
-            }
-            frames.fields(id, &[(":status", "200"), KIND], false);
-            frames.data(id, BODY, false);
-            frames.fields(id, &[("grpc-status", status), ("grpc-message", "gone")], true);
-        }
-    });
-    let result = run(&order(&server.url(), 12, http2(1, 1)));
-    expect(&result, &[("/requests/completed", 6), ("/failures/status", 6)]);
-    expect(&result, &[("/by_status/200", 12), ("/connections/opened", 1)]);
-    let samples = result["failure_samples"].to_string();
-    assert!(samples.contains("grpc-status 14 instead of 0 (gone)"), "{samples}");
 }
 
 /// That a server allows few streams is its limit, not the client's.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod everywhere;
+mod grpc;
 mod hostile;
 mod http2;
 mod layers;

@@ -139,6 +139,7 @@ impl Life<'_> {
             body_bytes: exchange.response.body_bytes,
             hash,
             fault: missing.map(|missing| (Failure::Body, missing)),
+            grpc_status: None,
             // Of the first segment it may not be known when it arrived, but of the last.
             first_byte_ns: exchange.first_byte_ns.min(done_ns),
             done_ns,
@@ -203,6 +204,9 @@ impl Life<'_> {
         self.log_answer(id, flight, &answer, fault);
         let book = book_of(role, &mut self.recorder, &mut self.beside);
         book.counts.seen.by_status.count(status);
+        if let Some(status) = answer.grpc_status {
+            book.counts.seen.grpc_by_status.count(status);
+        }
         book.counts.seen.bytes.head += answer.head_bytes;
         book.counts.seen.bytes.body += body_bytes;
         if let Some(failure) = fault {
