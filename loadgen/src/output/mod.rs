@@ -11,3 +11,4 @@ pub mod table;
 pub mod threshold;
 pub mod times;
 pub mod trace;
+pub mod words;

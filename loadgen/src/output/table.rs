@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::result::{Events, Http2Use, SlotResult, Whole};
 use super::times::Times;
+use super::words::{bytes, time};
 use crate::grpc::status_text;
 use crate::http1::head::SWITCHING;
 use crate::record::Statuses;
@@ -193,43 +194,10 @@ fn histogram(times: &Times) -> String {
     text
 }
 
-/// Microseconds in a fitting unit, with three digits.
-fn time(us: f64) -> String {
-    in_units(us, [(1e6, "s"), (1e3, "ms"), (0.0, "us")])
-}
-
-fn bytes(count: u64) -> String {
-    match count as f64 {
-        count if count < 1e3 => format!("{count} B"),
-        count => in_units(count, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")]),
-    }
-}
-
-fn in_units(value: f64, units: [(f64, &str); 3]) -> String {
-    let fitting = units.into_iter().find(|(size, _)| value >= *size).unwrap_or(units[2]);
-    format!("{} {}", digits(value / fitting.0.max(1.0)), fitting.1)
-}
-
-fn digits(value: f64) -> String {
-    match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::record::Timing;
-
-    #[test]
-    fn units_fit() {
-        assert_eq!(time(4.5678), "4.57 us");
-        assert_eq!(time(123_456.0), "123 ms");
-        assert_eq!(time(2_500_000.0), "2.50 s");
-        assert_eq!((bytes(12), bytes(12_345_678)), ("12 B".into(), "12.3 MB".into()));
-    }
 
     #[test]
     fn bars_count_every_sample() {

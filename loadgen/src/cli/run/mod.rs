@@ -7,7 +7,6 @@ mod order;
 mod replay;
 mod watch;
 
-use std::io::{self, IsTerminal};
 use std::slice;
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ pub use args::{Args, explain};
 use super::exit::{CROSSED, FAILED, OK, Stop, print, tell};
 use super::{signals, verdict};
 use crate::engine::{EndedBy, Measured, Plan};
-use crate::output::live::LiveLine;
+use crate::output::live::LiveView;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
 use files::{MetricsFile, RequestLogFile, Sink};
@@ -41,7 +40,7 @@ pub fn main(args: &Args) -> Result<u8, Stop> {
     let metrics = metrics.map(|path| MetricsFile::create(path, &plan)).transpose()?;
     let log = args.output.log_requests.as_deref();
     let log = log.map(|path| RequestLogFile::create(path, &plan)).transpose()?;
-    let live = LiveLine::new(!args.output.quiet && io::stderr().is_terminal());
+    let live = LiveView::new(args.output.quiet);
     let stop_on = &args.checks.stop_on;
     let mut watch = Watch { live, metrics, log, stop_on, crossed: None };
     let measured = measure(args, &plan, &mut watch)?;

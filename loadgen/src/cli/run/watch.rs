@@ -2,11 +2,11 @@
 
 use super::files::{MetricsFile, RequestLogFile};
 use crate::engine::{Logged, Progress, Watcher};
-use crate::output::live::LiveLine;
+use crate::output::live::LiveView;
 use crate::output::threshold::StopLimit;
 
 pub struct Watch<'a> {
-    pub live: LiveLine,
+    pub live: LiveView,
     pub metrics: Option<MetricsFile>,
     pub log: Option<RequestLogFile>,
     pub stop_on: &'a [StopLimit],
@@ -16,7 +16,7 @@ pub struct Watch<'a> {
 
 impl Watcher for Watch<'_> {
     fn on_window(&mut self, progress: &Progress) -> bool {
-        self.live.show(progress.window);
+        self.live.show(progress);
         if let Some(metrics) = &mut self.metrics {
             metrics.add(progress);
         }

@@ -26,7 +26,8 @@ pub struct OutputFlags {
     /// Of the requests of each thread, log one in so many [default: 1, all of them]
     #[arg(long, value_name = "COUNT", requires = "log_requests")]
     pub log_every: Option<NonZeroU32>,
-    /// No live line on the terminal [default: shown when standard error is a terminal]
+    /// No live view on the terminal [default: throughput, latency and failures of each window, when
+    /// standard error is a terminal]
     #[arg(short, long)]
     pub quiet: bool,
 }
