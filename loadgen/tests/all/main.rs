@@ -2,6 +2,7 @@
 
 mod commands;
 mod everywhere;
+mod fuzz;
 mod grpc;
 mod hostile;
 mod http2;

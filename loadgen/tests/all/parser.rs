@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 /// What came of parsing.
 #[derive(Debug, PartialEq)]
-struct Parsed {
-    outcome: Result<bool, Malformed>,
+pub struct Parsed {
+    pub outcome: Result<bool, Malformed>,
     status: u16,
     used: usize,
     head_bytes: u64,
@@ -17,7 +17,7 @@ struct Parsed {
     keep_alive: bool,
 }
 
-fn parse(pieces: &[&[u8]], asked_head: bool, cache: &mut HeadCache) -> Parsed {
+pub fn parse(pieces: &[&[u8]], asked_head: bool, cache: &mut HeadCache) -> Parsed {
     let mut response = Response::default();
     response.reset(Asked { head: asked_head, upgrade: false }, false);
     let mut body = Vec::new();
@@ -47,7 +47,7 @@ fn parse(pieces: &[&[u8]], asked_head: bool, cache: &mut HeadCache) -> Parsed {
 }
 
 /// Splits `bytes` after the given positions.
-fn split<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+pub fn split<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     ends.push(bytes.len());
     ends.sort_unstable();
@@ -126,53 +126,5 @@ proptest! {
         parse(&[&first], false, &mut cache);
         let with = parse(&[&second], false, &mut cache);
         prop_assert_eq!(with, parse(&[&second], false, &mut HeadCache::default()));
-    }
-}
-
-/// Fuzzing of bounded length: well-formed answers, damaged in random places.
-#[test]
-fn damaged_answers_are_handled() {
-    let seeds: [&[u8]; 5] = [
-        b"HTTP/1.1 200 OK\r\nServer: x\r\nDate: Sat, 21 Nov 2026 20:24:09 GMT\r\n\
-          Content-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, World!",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nHello\r\n0\r\nX: y\r\n\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 404 Not Found\r\n\r\ngone",
-        b"HTTP/1.1 204 No Content\r\nContent-Length: 4, 4\r\n\r\n",
-        b"HTTP/1.1 206 \nTransfer-Encoding: gzip, chunked\n\n1\r\nx\r\n0\r\n\r\n",
-    ];
-    let special: [&[u8]; 9] =
-        [b"\r\n", b"\n", b":", b"\0", b"Content-Length: 9\r\n", b"-1", b"ffffffff", b"\xff", b"0"];
-    let mut rng = fastrand::Rng::with_seed(2026);
-    let mut cache = HeadCache::default();
-    for _ in 0..60_000 {
-        let mut bytes = seeds[rng.usize(..seeds.len())].to_vec();
-        for _ in 0..rng.usize(1..5) {
-            let at = rng.usize(..=bytes.len());
-            match rng.u8(..4) {
-                0 if at < bytes.len() => bytes[at] = rng.u8(..),
-                1 if at < bytes.len() => drop(bytes.remove(at)),
-                2 => bytes.truncate(at),
-                _ => {
-                    let piece = special[rng.usize(..special.len())];
-                    drop(bytes.splice(at..at, piece.iter().copied()));
-                }
-            }
-        }
-        let asked_head = rng.bool();
-        // A cache belongs to one kind of request.
-        cache = if asked_head { HeadCache::default() } else { cache };
-        let whole = parse(&[&bytes], asked_head, &mut cache);
-        let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
-        let pieces = split(&bytes, &cuts);
-        let parted = parse(&pieces, asked_head, &mut HeadCache::default());
-        // How soon damage is noticed may depend on the split, not what is taken for an answer.
-        let valid = |parsed: &Parsed| parsed.outcome == Ok(true);
-        assert_eq!(valid(&whole), valid(&parted), "{}", bytes.escape_ascii());
-        if valid(&whole) {
-            assert_eq!(whole, parted, "{}", bytes.escape_ascii());
-        }
-        if asked_head {
-            cache = HeadCache::default();
-        }
     }
 }

@@ -1,0 +1,248 @@
+//! What is fuzzed, and what always holds of it.
+
+use fastrand::Rng;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use loadgen::http1::cookies::CookieJar;
+use loadgen::http1::response::HeadCache;
+use loadgen::order::parse::parse;
+use loadgen::output::threshold::{StopLimit, Threshold};
+use loadgen::schedule::Places;
+use loadgen::session::capture::{Capture, Seen, decoded};
+use loadgen::session::template::{Encoding, Template};
+use loadgen::units;
+
+use super::{Target, fuzz};
+use crate::parser;
+
+/// Numbers that depend on the input alone.
+fn rng_of(bytes: &[u8]) -> Rng {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    Rng::with_seed(bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))
+}
+
+/// How soon damage is noticed may depend on how an answer is split, not what is taken for one.
+#[test]
+fn responses() {
+    fuzz(&Target {
+        name: "response",
+        runs: 60_000,
+        words: &[
+            b"\r\n",
+            b"\n",
+            b":",
+            b"\0",
+            b"Content-Length: 9\r\n",
+            b"-1",
+            b"ffffffff",
+            b"\xff",
+            b"0",
+            b"Transfer-Encoding: chunked\r\n",
+            b"Connection: close\r\n",
+            b"HTTP/1.1 ",
+        ],
+        run: |bytes| {
+            let mut rng = rng_of(bytes);
+            let is_head = rng.bool();
+            let mut cache = HeadCache::default();
+            let whole = parser::parse(&[bytes], is_head, &mut cache);
+            let remembered = parser::parse(&[bytes], is_head, &mut cache);
+            assert_eq!(whole, remembered);
+            let cuts = [rng.usize(..), rng.usize(..), rng.usize(..)];
+            let pieces = parser::split(bytes, &cuts);
+            let parted = parser::parse(&pieces, is_head, &mut HeadCache::default());
+            assert_eq!(whole.outcome == Ok(true), parted.outcome == Ok(true));
+            if whole.outcome == Ok(true) {
+                assert_eq!(whole, parted);
+            }
+        },
+    });
+}
+
+/// A refusal says something, and what is accepted has a timetable that ascends.
+#[test]
+fn orders() {
+    fuzz(&Target {
+        name: "order",
+        runs: 6_000,
+        words: &[
+            b"{}",
+            b"[]",
+            b"null",
+            b"-1",
+            b"1e308",
+            b"0",
+            b"\"",
+            b"18446744073709551615",
+            b",",
+            b"}",
+            b"\"count\":2,",
+            b"\"for_s\":1e-9,",
+            b"\"zipf\":1,",
+            b"\xff",
+            b"{{a}}",
+        ],
+        run: |bytes| {
+            let Ok(text) = std::str::from_utf8(bytes) else { return };
+            match parse(text) {
+                Err(error) => assert!(!error.message.is_empty()),
+                Ok(order) => {
+                    let Some(arrivals) = &order.load.arrivals else { return };
+                    let places: Vec<_> =
+                        Places::new(arrivals, order.count, order.seed).take(5).collect();
+                    assert!(places.is_sorted_by_key(|due| (due.at_ns, due.number)));
+                    assert!(order.count.is_none_or(|count| places.len() as u64 <= count));
+                }
+            }
+        },
+    });
+}
+
+/// What is sent back is one field, of bounded length.
+#[test]
+fn cookies() {
+    fuzz(&Target {
+        name: "cookies",
+        runs: 10_000,
+        words: &[
+            b"Set-Cookie: ",
+            b"; Path=/",
+            b"; Max-Age=",
+            b"=",
+            b";",
+            b"\r\n",
+            b"\n",
+            b"\0",
+            b"\xc3",
+            b"99999999999999999999",
+            b"; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+        ],
+        run: |bytes| {
+            let mut jar = CookieJar::default();
+            for path in ["/", "/app/x?y", ""] {
+                jar.keep(bytes, path);
+                let mut field = Vec::new();
+                let any = jar.write(path, b"cookie: ", &mut field);
+                assert_eq!(any, !field.is_empty());
+                assert!(!field.contains(&b'\n') && field.len() < 50 * 4100);
+            }
+            jar.value(bytes);
+        },
+    });
+}
+
+/// The first line says what is taken out of the answer behind it.
+#[test]
+fn extraction() {
+    fuzz(&Target {
+        name: "extraction",
+        runs: 6_000,
+        words: &[
+            b"<",
+            b">",
+            b"</",
+            b"<!--",
+            b"\"",
+            b"'",
+            b"&#x",
+            b"&amp;",
+            b"[",
+            b"]",
+            b"$.",
+            b"(",
+            b"{9}",
+            b"\\u",
+            b"\n",
+            b"\r\n\r\n",
+            b"<script>",
+            b"\xff",
+            b"Content-Encoding: deflate\r\n",
+        ],
+        run: |bytes| {
+            let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let Ok(wanted) = serde_json::from_slice(line) else { return };
+            let Ok(capture) = Capture::new(0, "it", &wanted) else { return };
+            let answer = &bytes[(line.len() + 1).min(bytes.len())..];
+            let end = answer.windows(4).position(|it| it == b"\r\n\r\n").map_or(0, |at| at + 4);
+            let (head, body) = answer.split_at(end);
+            let mut jar = CookieJar::default();
+            jar.keep(head, "/");
+            if let Ok(body) = decoded(head, body) {
+                capture.find(&Seen { head, body: &body, jar: &jar });
+            }
+        },
+    });
+}
+
+/// No value ends a line of a head.
+#[test]
+fn templates() {
+    fuzz(&Target {
+        name: "template",
+        runs: 10_000,
+        words: &[b"{{", b"}}", b"{{a}}", b"|json", b"|url", b"|link", b"{{row.b}}", b"|", b"\r\n"],
+        run: |bytes| {
+            let names = ["a".to_owned(), "row.b".to_owned()];
+            for usual in [Encoding::Raw, Encoding::Field, Encoding::Url, Encoding::Link] {
+                let template = Template::parse(bytes, usual, &names);
+                let (mut with, mut without) = (Vec::new(), Vec::new());
+                template.write(&[bytes.to_vec(), b"B".to_vec()], &mut with);
+                template.write(&[Vec::new(), Vec::new()], &mut without);
+                assert!(without.len() <= bytes.len() + 16);
+            }
+        },
+    });
+}
+
+#[test]
+fn flags() {
+    fuzz(&Target {
+        name: "flags",
+        runs: 30_000,
+        words: &[
+            b":",
+            b"-",
+            b">",
+            b"%",
+            b"ms",
+            b"1e999",
+            b"nan",
+            b"[",
+            b"]",
+            b",",
+            b" ",
+            b"\xc3\xa9",
+        ],
+        run: |bytes| {
+            let Ok(text) = std::str::from_utf8(bytes) else { return };
+            let seconds = units::seconds::<3600>(text).unwrap_or(0.0);
+            assert!((0.0..=3600.0).contains(&seconds));
+            let _ = units::stage(text).map(|stage| assert!(stage.for_s > Some(0.0)));
+            let _ = units::sources(text).map(|sources| assert!(!sources.0.is_empty()));
+            let _ = units::cpus(text).map(|cpus| assert!(!cpus.0.is_empty()));
+            let _ = (units::header(text), units::connect_to(text), units::resolve(text));
+            let limit: Result<Threshold, _> = text.parse();
+            assert!(limit.is_ok() || text.parse::<StopLimit>().is_err());
+        },
+    });
+}
+
+/// Results of others are merged.
+#[test]
+fn histograms() {
+    fuzz(&Target {
+        name: "histogram",
+        runs: 10_000,
+        words: &[
+            b"\0\0\0\0",
+            b"\xff\xff\xff\xff",
+            b"\x1c\x84\x93\x13",
+            b"\x80\x80\x80\x80",
+            b"\x7f",
+        ],
+        run: |mut bytes| {
+            let decoded: Result<Histogram<u64>, _> = Deserializer::new().deserialize(&mut bytes);
+            let _ = decoded.map(|histogram| histogram.iter_recorded().count());
+        },
+    });
+}
