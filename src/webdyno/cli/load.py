@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -32,9 +31,10 @@ CODES = {
     2: Exit.USER_ERROR,
     3: Exit.INVALID,  # the client was saturated
     4: Exit.FAILED,  # what was measured could not be written
+    5: Exit.WORSE,  # a limit was crossed
 }
-CROSSED = " is true: it is "
-"""What the load generator says of a limit that is crossed."""
+MERGE = "merge"
+"""In the place of a URL: what follows are results."""
 LIMIT = re.compile(r"\s*([\w.]+)\s*([<>])\s*([0-9][\w.]*)\s*(%?)\s*")
 SHARES = {"failures", "unanswered"}
 """Limits that may be shares of the requests."""
@@ -59,6 +59,12 @@ class LoadFlags:
     rate: Annotated[
         float | None, Parameter(help="RATE: arrivals per second [default: closed loop]")
     ] = None
+    rate_per_conn: Annotated[
+        float | None, Parameter(help="RATE: of each connection, which sends only its own.")
+    ] = None
+    burst: Annotated[
+        int | None, Parameter(help="COUNT: requests due at once, at the same rate.")
+    ] = None
     method: Annotated[str | None, Parameter(help="NAME: method [default: GET]")] = None
     header: Annotated[
         Sequence[str], Parameter(help="FIELD: a header, such as 'Accept: text/html'.")
@@ -80,6 +86,9 @@ class LoadFlags:
     expect_bytes: Annotated[int | None, Parameter(help="BYTES: length of a valid body.")] = None
     expect_sha256: Annotated[str | None, Parameter(help="HEX: SHA-256 of a valid body.")] = None
     ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
+    ramp_connections: Annotated[
+        str | None, Parameter(help="DURATION: in which connections begin, one by one.")
+    ] = None
     threads: Annotated[int | None, Parameter(help="COUNT: threads [default: 1]")] = None
     cpus: Annotated[str | None, Parameter(help="LIST: CPUs to run on, such as 0,2-3.")] = None
     keepalive: Annotated[
@@ -103,7 +112,7 @@ class LoadFlags:
     ] = None
     conn_rate: Annotated[float | None, Parameter(help="RATE: new connections per second.")] = None
     requests_per_conn: Annotated[
-        int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
+        int | None, Parameter(help="N: on each of --conn-rate [default: 1]")
     ] = None
     poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
     send_delay: Annotated[
@@ -141,10 +150,12 @@ class LoadFlags:
         Sequence[str], Parameter(help="RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
     ] = ()
     resolve: Annotated[
-        Sequence[str], Parameter(help="RULE: an address for a host: HOST:PORT:ADDRESS.")
+        Sequence[str], Parameter(help="RULE: addresses for a host: HOST:PORT:ADDRESS,…")
     ] = ()
-    ipv4: Annotated[bool, Parameter(name=["-4", "--ipv4"], help="IPv4 addresses only.")] = False
-    ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], help="IPv6 addresses only.")] = False
+    ipv4: Annotated[
+        bool, Parameter(name=["-4", "--ipv4"], help="IPv4 addresses only; -6, --ipv6: only those.")
+    ] = False
+    ipv6: Annotated[bool, Parameter(name=["-6", "--ipv6"], show=False)] = False
     allow_remote: Annotated[bool, Parameter(help="Allow other machines as targets.")] = False
     http2: Annotated[bool, Parameter(help="Speak HTTP/2.")] = False
     streams: Annotated[
@@ -152,12 +163,21 @@ class LoadFlags:
     ] = None
     cacert: Annotated[Path | None, Parameter(help="FILE: certificates to trust, as PEM.")] = None
     insecure: Annotated[bool, Parameter(help="Accept any certificate.")] = False
-    cert: Annotated[Path | None, Parameter(help="FILE: the client's certificate, as PEM.")] = None
-    key: Annotated[Path | None, Parameter(help="FILE: private key of --cert.")] = None
+    cert: Annotated[
+        Path | None, Parameter(help="FILE: the client's certificate, as PEM; --key FILE.")
+    ] = None
+    key: Annotated[Path | None, Parameter(show=False)] = None
     tls_version: Annotated[str | None, Parameter(help="VERSION: only 1.2 or 1.3.")] = None
     tls_resumption: Annotated[
         str | None, Parameter(help="HOW: on or off: resume TLS sessions [default: on]")
     ] = None
+    prometheus: Annotated[
+        Path | None, Parameter(help="FILE: metrics of each window, for Prometheus.")
+    ] = None
+    log_requests: Annotated[
+        Path | None, Parameter(help="FILE: each request as JSON, or one in --log-every N.")
+    ] = None
+    log_every: Annotated[int | None, Parameter(show=False)] = None
 
     def words(self) -> Iterator[str]:
         """Give them as the load generator's own flags."""
@@ -175,14 +195,20 @@ AS_USUAL = LoadFlags()
 
 
 def load(
-    *urls: Annotated[str, Parameter(help="URL: http://, https:// or http+unix://.")],
+    *urls: Annotated[
+        str, Parameter(help="URL: http://, https:// or http+unix://; or merge FILE….")
+    ],
     flags: LoadFlags = AS_USUAL,
     fail_if: Annotated[
         Sequence[str],
         Parameter(help="LIMIT: such as 'p99 > 50ms' or 'failures > 0': exit 4."),
     ] = (),
+    stop_if: Annotated[
+        Sequence[str],
+        Parameter(help="LIMIT: ends the load: 'failures > 5%', 'p99 > 2s' in a window."),
+    ] = (),
     format_: Annotated[
-        str, Parameter(name="--format", help="FORMAT: text, json, csv (windows) or hdr (latency)")
+        str, Parameter(name="--format", help="FORMAT: text, json, csv or hdr [default: text]")
     ] = "text",
     output: Annotated[
         Path | None, Parameter(name=["-o", "--output"], help="FILE: for csv and hdr.")
@@ -193,7 +219,7 @@ def load(
 
     The loop is closed (each connection sends again when it has its response) unless throughput is
     given: then latency counts from when requests were scheduled. Exit code 1: requests failed, or
-    the client was saturated.
+    the client was saturated. merge adds up results (--format json) of several machines.
 
     For example
 
@@ -204,29 +230,37 @@ def load(
         webdyno load http://127.0.0.1:8080/ --count 100000 --keepalive never
 
         webdyno load http://127.0.0.1:8080/ --once
+
+        webdyno load http://127.0.0.1:8080/ --time 10m --stop-if 'failures > 5%'
+
+        webdyno load merge a.json b.json
     """
     from webdyno.generator.loadgen import find_loadgen
 
+    limits = [f"--fail-on={_limit('--fail-if', text)}" for text in fail_if]
+    if urls[:1] == (MERGE,):
+        return _run([str(find_loadgen()), *urls, *limits, *_output(format_, output)])
     if not urls and flags.traffic is None:
         raise UserError("load lacks URL: such as http://127.0.0.1:8080/")
     if flags.traffic is not None and flags.traffic.suffix not in LINES:
         raise UserError(f"--traffic {flags.traffic}: load takes lines of JSON, a .jsonl file")
     words = [
         *flags.words(),
-        *(f"--fail-on={_limit(text)}" for text in fail_if),
+        *limits,
+        *(f"--stop-on={_limit('--stop-if', text)}" for text in stop_if),
         *_output(format_, output),
         *(["--quiet"] if quiet else []),
         *urls,
     ]
-    return _run([str(find_loadgen()), "run", *words], watched=bool(fail_if))
+    return _run([str(find_loadgen()), "run", *words])
 
 
-def _limit(text: str) -> str:
+def _limit(flag: str, text: str) -> str:
     """Give a limit as the load generator has it; raise UserError where it is none."""
     found = LIMIT.fullmatch(text)
     if found is None or (found[4] and found[1] not in SHARES):
         relative = ": there is no baseline here" if "%" in text else ""
-        raise UserError(f"--fail-if '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
+        raise UserError(f"{flag} '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
     metric, sign, amount, percent = found.groups()
     return f"{METRICS.get(metric, metric)}{sign}{amount}{percent}"
 
@@ -243,32 +277,19 @@ def _output(format_: str, output: Path | None) -> list[str]:
     return ["--json"] if format_ == "json" else []
 
 
-def _run(words: Sequence[str], *, watched: bool) -> Exit:
-    """Run the load generator; where it is `watched`, tell limits from other failures by its words.
-
-    A Ctrl-C reaches it as well, so its result is waited for.
-    """
+def _run(words: Sequence[str]) -> Exit:
+    """Run the load generator at the terminal; after a Ctrl-C, which reaches it too, wait for it."""
     from webdyno.host.children import ending_with_us, interrupt
 
-    crossed = interrupted = False
     try:
-        engine = subprocess.Popen(
-            [*ending_with_us("TERM"), *words],
-            stderr=subprocess.PIPE if watched else None,
-        )
+        engine = subprocess.Popen([*ending_with_us("TERM"), *words])
     except OSError as error:
         raise OperationError(f"{words[0]} can't be started: {error.strerror}") from error
     with engine:
         try:
-            for line in engine.stderr or ():
-                said = line.decode(errors="replace")
-                crossed |= CROSSED in said
-                print(said, end="", file=sys.stderr, flush=True)  # noqa: T201
             engine.wait()
         except KeyboardInterrupt:
-            interrupted = True
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             interrupt(engine, END_WITHIN_S)
-    if interrupted:
-        return Exit.INTERRUPTED
-    return Exit.WORSE if crossed else CODES.get(engine.returncode, Exit.FAILED)
+            return Exit.INTERRUPTED
+    return CODES.get(engine.returncode, Exit.FAILED)
