@@ -3,6 +3,34 @@
 //! `loadgen run URL` is for people, `loadgen serve` for programs: one JSON order per line on
 //! standard input, one JSON result per line on standard output, connections open in between.
 //! What an order says is in [`order`], what is counted in [`record`], how it is sent in [`engine`].
+//!
+//! The words, and what they are called elsewhere:
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | order, result | a job and its report, as JSON |
+//! | slot | a stretch of load, from the first request to the last answer |
+//! | lead-in, window, tail, drain | its parts: warm-up, what the result is about, load that goes on until all that was due is answered, answers that are awaited |
+//! | part of a window | a row of the result, as long as `window_s` |
+//! | plan | an order made ready: addresses resolved, requests rendered |
+//! | origin | a server: addresses, protocol, TLS; only connections to one can be shared |
+//! | lane | a user of a slot: one request at a time; with HTTP/2 a stream of a connection |
+//! | ask | a request that somebody is to send (planned request) |
+//! | supply | where asks come from: a stock (closed loop, a budget of requests in a quota), the timetable (open loop), or own timetables |
+//! | place | an entry of the timetable; due: when it is to be sent; backlog: those that wait |
+//! | choice | which of the order's requests is next: by weight, Zipf's law, a sequence |
+//! | flight | a request that a lane has taken on |
+//! | exchange | a request and its answer on a connection of HTTP/1.1 |
+//! | link | a connection of HTTP/2 |
+//! | wire | a socket, with TLS or without |
+//! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
+//! | life | what a thread does in a slot (slot driver) |
+//! | sight | a thread's clock, which sees when it stood still |
+//! | lag | how late a request was sent (send delay), its own fault |
+//! | told | within the window: what the result is about |
+//! | strike | a connection was of no use: the next one is opened later (back-off) |
+//! | attended | connections that a thread polls, since the next step is the client's |
+//! | book | where a request is recorded: of the load, or beside it |
 
 pub mod arrival;
 pub mod check;

@@ -6,7 +6,7 @@ use crate::units::{self, CpuList};
 
 #[derive(Debug, clap::Args)]
 pub struct LoadFlags {
-    /// Connections of the load
+    /// Connections of the load: users with a request at a time each
     #[arg(short, long, value_name = "COUNT", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
@@ -38,7 +38,7 @@ pub struct LoadFlags {
     /// Requests per connection: always (no limit), never (one), or a number [default: always]
     #[arg(long, value_name = "HOW", conflicts_with = "conn_rate")]
     pub keepalive: Option<KeepAlive>,
-    /// Longest wait for a connection, and for an answer: 500ms, 5s; at most 1h
+    /// Longest wait for a connection (connect timeout), and for an answer: 500ms, 5s; at most 1h
     #[arg(long, value_name = "TIME", default_value = "5s",
           value_parser = units::length::<LONGEST_TIMEOUT_S>)]
     pub timeout: f64,

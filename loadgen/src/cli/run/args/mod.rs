@@ -81,7 +81,8 @@ const CONTRADICTIONS: [(&str, &str); 14] = [
 /// Load a server and print what was measured.
 ///
 /// The loop is closed (each connection asks again when it has its answer) unless a rate is given:
-/// then requests are due by a timetable, whatever the server does, and times count from there.
+/// then a timetable sets the pace, whatever the server does, and latency counts from when a request
+/// was due, so that a server that stalls hides nothing (no coordinated omission).
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("timetable").args(["rate", "rate_per_conn", "stages", "times", "conn_rate"]))]

@@ -8,8 +8,8 @@ pub struct OutputFlags {
     /// Print the result as JSON [default: a table]
     #[arg(long)]
     pub json: bool,
-    /// Write the distribution of response times, in microseconds, as HdrHistogram's percentile
-    /// text [default: none]
+    /// Write the distribution of latency, in microseconds, as HdrHistogram's percentile text
+    /// [default: none]
     #[arg(long, value_name = "FILE")]
     pub hdr: Option<PathBuf>,
     /// Write one row per window as CSV [default: none]
