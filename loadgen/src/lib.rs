@@ -32,12 +32,11 @@
 //! | attended | connections that a thread polls, since the next step is the client's |
 //! | book | where a request is recorded: of the load, or beside it |
 
-pub mod arrival;
-pub mod check;
 pub mod cli;
 pub mod clock;
 pub mod engine;
 pub mod events;
+pub mod expect;
 mod grpc;
 pub mod http1;
 pub mod http2;

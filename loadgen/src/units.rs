@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::order::check::{HIGHEST_RATE, LONGEST_SLOT_S};
+use crate::order::bounds::{HIGHEST_RATE, LONGEST_SLOT_S};
 use crate::order::{ConnectTo, Stage};
 
 pub const DAY_S: u32 = 86_400;

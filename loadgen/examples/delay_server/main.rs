@@ -27,8 +27,8 @@ use rustix::time::{
 };
 
 use delays::{Allowance, Delays};
-use loadgen::arrival;
 use loadgen::clock::{now_ns, timespec};
+use loadgen::engine::receive_time;
 use pacing::arrived_late_ns;
 use queue::{Due, Queue};
 
@@ -108,7 +108,7 @@ impl Server {
     fn new(options: Options) -> Result<Self, Box<dyn Error>> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
-        arrival::keep_times(&listener)?;
+        receive_time::keep_times(&listener)?;
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -170,7 +170,7 @@ impl Server {
     fn read(&mut self, place: usize) {
         let Some(connection) = &mut self.connections[place] else { return };
         let mut bytes = [0; 4096];
-        match arrival::receive(&connection.socket, &mut bytes, RecvFlags::empty()) {
+        match receive_time::receive(&connection.socket, &mut bytes, RecvFlags::empty()) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Ok((0, _)) | Err(_) => {
                 self.connections[place] = None;

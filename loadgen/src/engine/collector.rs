@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::usage::Usage;
 use super::windows::{Phase, WindowPart};
 use crate::clock::ns_to_seconds;
-use crate::order::check::MOST_WINDOWS;
+use crate::order::bounds::MOST_WINDOWS;
 use crate::record::{Counts, Recorder, Timing, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;

@@ -15,8 +15,8 @@ use super::plan::Ready;
 use super::socket::Got;
 use super::users::User;
 use super::wire::Wire;
-use crate::check::CHECKSUM_EVERY;
 use crate::events::EventStream;
+use crate::expect::CHECKSUM_EVERY;
 use crate::http1::head::{Framing, Malformed};
 use crate::http1::response::{HeadCache, Response};
 

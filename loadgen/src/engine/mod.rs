@@ -16,6 +16,7 @@ pub mod plan;
 mod poll;
 mod pool;
 pub mod reasons;
+pub mod receive_time;
 mod secure;
 mod sight;
 mod slot;

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{RecvFlags, recv};
 
-use crate::arrival;
+use super::receive_time;
 
 /// What a read brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn receive(
     stamped: bool,
 ) -> io::Result<(usize, u64)> {
     if stamped {
-        let (count, arrived_ns) = arrival::receive(fd, buffer, flags)?;
+        let (count, arrived_ns) = receive_time::receive(fd, buffer, flags)?;
         return Ok((count, arrived_ns.unwrap_or(0)));
     }
     Ok((recv(fd, buffer, flags)?.1, 0))

@@ -15,9 +15,9 @@ use rustix::net::{
     getpeername, getsockname, ipproto, send, socket_with, sockopt,
 };
 
+use super::receive_time;
 use super::secure::Secure;
 use super::socket::{Got, is_none, receive};
-use crate::arrival;
 use crate::target::Address;
 
 /// The receive buffer of a slow reader, so that the server feels it.
@@ -156,7 +156,7 @@ fn open_tcp(address: &SocketAddr, options: Options) -> io::Result<(Wire, bool)> 
         sockopt::set_tcp_nodelay(&fd, true)?;
     }
     if options.stamped {
-        arrival::keep_times(&fd)?;
+        receive_time::keep_times(&fd)?;
     }
     if let Some(bytes) = options.window_bytes {
         sockopt::set_socket_recv_buffer_size(&fd, bytes)?;

@@ -1,11 +1,11 @@
 //! The contract: what an order says, as JSON. `schema/order.v1.schema.json` describes it for others.
 
 mod arrivals;
-pub mod check;
-mod check_session;
+pub mod bounds;
 pub mod parse;
 mod request;
 mod session;
+pub mod validate;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;

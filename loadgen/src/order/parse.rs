@@ -4,7 +4,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::Order;
-use super::check::check;
+use super::validate::validate;
 
 /// What is wrong with an order, with its id as far as it is known.
 #[derive(Debug, Error)]
@@ -27,7 +27,7 @@ pub fn parse(line: &str) -> Result<Order, OrderError> {
         };
         OrderError { id: id_of(line), message }
     })?;
-    match check(&order) {
+    match validate(&order) {
         Ok(()) => Ok(order),
         Err(message) => Err(OrderError { id: Some(order.id), message }),
     }

@@ -24,7 +24,7 @@ use watch::Watch;
 pub fn main(args: &Args) -> Result<u8, Stop> {
     args.check()?;
     let (order, notes) = order::build(args)?;
-    crate::order::check::check(&order)?;
+    crate::order::validate::validate(&order)?;
     notes.iter().for_each(|note| tell(note));
     let mut plan = Plan::new(order)?;
     plan.log_every = args.output.log_every();

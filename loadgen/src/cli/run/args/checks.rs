@@ -1,7 +1,7 @@
 //! Flags of what is right, and how the client watches itself.
 
 use crate::order::Sha256Hex;
-use crate::order::check::{LONGEST_WINDOW_S, SHORTEST_WINDOW_S};
+use crate::order::bounds::{LONGEST_WINDOW_S, SHORTEST_WINDOW_S};
 use crate::output::threshold::{StopLimit, Threshold};
 use crate::units;
 

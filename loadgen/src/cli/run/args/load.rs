@@ -1,6 +1,6 @@
 //! Flags of the load as a whole.
 
-use crate::order::check::{LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S};
+use crate::order::bounds::{LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S};
 use crate::order::{KeepAlive, ThinkDistribution};
 use crate::units::{self, CpuList};
 

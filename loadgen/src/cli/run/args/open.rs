@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use crate::order::Stage;
-use crate::order::check::{HIGHEST_RATE, MOST_LAG_MS};
+use crate::order::bounds::{HIGHEST_RATE, MOST_LAG_MS};
 use crate::units;
 
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::events::EventFormat;
-use crate::order::check::STEEPEST_ZIPF;
+use crate::order::bounds::STEEPEST_ZIPF;
 use crate::units;
 
 #[derive(Debug, clap::Args)]

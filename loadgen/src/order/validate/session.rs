@@ -1,6 +1,6 @@
 //! What must hold where connections are users.
 
-use super::{Order, Protocol, Request, Unit};
+use crate::order::{Order, Protocol, Request, Unit};
 
 pub fn check(order: &Order) -> Result<(), String> {
     let has_flows = order.requests.iter().any(|request| request.flow.is_some());
