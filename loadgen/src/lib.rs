@@ -27,7 +27,7 @@
 //! | life | what a thread does in a slot (slot driver) |
 //! | sight | a thread's clock, which sees when it stood still |
 //! | lag | how late a request was sent (send delay), its own fault |
-//! | told | within the window: what the result is about |
+//! | in window | due within it: what the result is about |
 //! | strike | a connection was of no use: the next one is opened later (back-off) |
 //! | attended | connections that a thread polls, since the next step is the client's |
 //! | book | where a request is recorded: of the load, or beside it |

@@ -11,7 +11,9 @@ use super::plan::Plan;
 use super::users::flows;
 use crate::order::{Request, Think, ThinkDistribution};
 use crate::record::Recorder;
-use crate::schedule::{Ask, Choice, OwnTimetables, Places, Quota, Timetable, Told, zipf_weights};
+use crate::schedule::{
+    Ask, Choice, InWindow, OwnTimetables, Places, Quota, Timetable, zipf_weights,
+};
 
 /// Where a thread's requests come from.
 #[derive(Debug, Clone)]
@@ -66,7 +68,7 @@ impl Supplies {
             Some(arrivals) if arrivals.each_connection => Supply::Own(OwnTimetables::default()),
             Some(arrivals) => {
                 let places = Places::new(arrivals, order.count, order.seed);
-                let table = Timetable::new(places, arrivals.max_backlog, plan.told_ns());
+                let table = Timetable::new(places, arrivals.max_backlog, plan.window_ns());
                 Supply::Timetable(Arc::new(table))
             }
         };
@@ -216,11 +218,11 @@ impl Asks {
         }
     }
 
-    /// Open loop: of the requests that are told of, how many were due so far, of all threads, and
-    /// how many of these wait to be taken on.
-    pub fn told(&self, now_ns: u64) -> Option<Told> {
+    /// Open loop: of the requests of the window, how many were due so far, of all threads, and how
+    /// many of these wait to be taken on.
+    pub fn in_window(&self, now_ns: u64) -> Option<InWindow> {
         let Supply::Timetable(table) = &self.part.supply else { return None };
-        Some(table.told(now_ns - self.start_ns))
+        Some(table.in_window(now_ns - self.start_ns))
     }
 
     /// Closed loop: the next request, unless there is none for this lane any more.

@@ -85,7 +85,7 @@ pub struct Plan {
     /// Present where connections are users.
     pub sessions: Option<Sessions>,
     pub origins: Vec<Origin>,
-    /// Names of requests that are told of apart.
+    /// Names of requests that are reported separately.
     pub endpoints: Vec<String>,
     /// Scheme and host of each, for people.
     pub targets: Vec<String>,
@@ -209,7 +209,7 @@ impl Plan {
 
     /// The time after the slot's start in which requests that are due enter the result. With a
     /// lead-in it is the window, at both ends of which the load goes on.
-    pub fn told_ns(&self) -> Range<u64> {
+    pub fn window_ns(&self) -> Range<u64> {
         match self.lead_in_ns {
             0 => 0..u64::MAX,
             lead_in_ns => lead_in_ns..lead_in_ns.saturating_add(self.duration_ns),

@@ -69,7 +69,7 @@ impl Slot<'_> {
         self.life.begin_log(start_ns, reports);
         self.life.begin(start_ns);
         let ended_by = self.load(&mut window, start, reports)?;
-        start.tell(self.thread);
+        start.mark_done(self.thread);
         let settled_ns = self.life.sight.now_ns.min(window.end_ns);
         self.life.settle(settled_ns);
         let over_ns = settled_ns.min(window.over_ns);
@@ -104,13 +104,13 @@ impl Slot<'_> {
                     look_ns = u64::MAX;
                     if self.is_enough_late() {
                         ended_by = EndedBy::Late;
-                        start.tell(self.thread);
+                        start.mark_done(self.thread);
                     }
                 }
-                if self.life.asks.is_over() || self.life.has_told_all(window.over_ns) {
-                    start.tell(self.thread);
+                if self.life.asks.is_over() || self.life.has_resolved_all(window.over_ns) {
+                    start.mark_done(self.thread);
                 }
-                if start.all_told() {
+                if start.all_done() {
                     return Ok(ended_by);
                 }
             } else if self.life.asks.is_over() {

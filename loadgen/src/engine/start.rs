@@ -10,17 +10,17 @@ use crate::clock::now_ns;
 pub struct Start {
     barrier: Barrier,
     at_ns: OnceLock<u64>,
-    /// By thread: all that it had to tell is known.
-    told: Vec<AtomicBool>,
+    /// By thread: it has all that it needs for its result.
+    done: Vec<AtomicBool>,
     /// Something keeps one of them from beginning, or all from going on.
     is_off: AtomicBool,
 }
 
 impl Start {
     pub fn of(threads: usize) -> Self {
-        let told = (0..threads).map(|_| AtomicBool::new(false)).collect();
+        let done = (0..threads).map(|_| AtomicBool::new(false)).collect();
         let barrier = Barrier::new(threads);
-        Start { barrier, at_ns: OnceLock::new(), told, is_off: AtomicBool::new(false) }
+        Start { barrier, at_ns: OnceLock::new(), done, is_off: AtomicBool::new(false) }
     }
 
     /// Until all threads are here.
@@ -43,11 +43,11 @@ impl Start {
         self.is_off.load(Ordering::Relaxed)
     }
 
-    pub fn tell(&self, thread: usize) {
-        self.told[thread].store(true, Ordering::Relaxed);
+    pub fn mark_done(&self, thread: usize) {
+        self.done[thread].store(true, Ordering::Relaxed);
     }
 
-    pub fn all_told(&self) -> bool {
-        self.told.iter().all(|told| told.load(Ordering::Relaxed))
+    pub fn all_done(&self) -> bool {
+        self.done.iter().all(|done| done.load(Ordering::Relaxed))
     }
 }

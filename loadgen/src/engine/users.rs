@@ -148,8 +148,8 @@ pub struct Begun {
     pub step: usize,
     /// What its answers so far took.
     pub spent_ns: u64,
-    /// It was due in the time that is told of.
-    pub is_told: bool,
+    /// It was due in the window.
+    pub is_in_window: bool,
 }
 
 #[derive(Debug, Default)]
@@ -195,7 +195,7 @@ impl User {
         sessions.sources.draw(&flow.draws, &mut self.values, rng);
         if flow.steps.len() > 1 || flow.endpoint.is_some() {
             let flow = flow.clone();
-            self.place = Place::In(Begun { flow, step: first, spent_ns: 0, is_told: false });
+            self.place = Place::In(Begun { flow, step: first, spent_ns: 0, is_in_window: false });
         }
     }
 

@@ -41,7 +41,7 @@ pub enum Phase {
 pub enum Report {
     Window(WindowPart),
     Done(Box<Done>),
-    /// All answers, where they are told whole.
+    /// All answers, where they are reported whole.
     Traced(Vec<Traced>),
     /// Some requests, where they are logged.
     Logged(Vec<Logged>),

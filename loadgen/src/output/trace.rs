@@ -1,4 +1,4 @@
-//! Answers told whole, for who wants to look into them.
+//! Answers reported whole, for who wants to look into them.
 
 use std::collections::BTreeMap;
 

@@ -270,7 +270,7 @@ pub struct Timings {
     /// Open loop: from when a request was due and a connection free until it or a connection for
     /// it was begun.
     pub lag: Timing,
-    /// Response times and failures of requests that are told of apart.
+    /// Response times and failures of requests that are reported separately.
     pub endpoints: Endpoints,
     pub events: EventTimes,
 }

@@ -12,7 +12,7 @@ pub use own::OwnTimetables;
 pub use places::{Due, Places};
 pub use profile::length_s;
 pub use quota::Quota;
-pub use timetable::{Timetable, Told};
+pub use timetable::{InWindow, Timetable};
 
 /// A request somebody is to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,15 +18,15 @@ struct Book {
     next: Option<Due>,
     /// Due, not taken: bounded.
     backlog: VecDeque<Due>,
-    /// How many places were there so far of those that are told of.
-    told: u64,
+    /// How many places of the window there were so far.
+    in_window: u64,
     /// Of requests that nobody took: dropped ones, and how long each had waited.
     leftover: Recorder,
 }
 
-/// Of the requests that are told of.
+/// Of the requests that are due in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct InWindow {
     pub due: u64,
     /// Due, and taken by nobody.
     pub waiting: u64,
@@ -34,17 +34,17 @@ pub struct Told {
 
 #[derive(Debug)]
 pub struct Timetable {
-    /// What is due in this time is told of.
-    told_ns: Range<u64>,
+    /// The result is about what is due in this time.
+    window_ns: Range<u64>,
     max_backlog: usize,
     book: Mutex<Book>,
 }
 
 impl Timetable {
-    pub fn new(mut places: Places, max_backlog: u32, told_ns: Range<u64>) -> Self {
+    pub fn new(mut places: Places, max_backlog: u32, window_ns: Range<u64>) -> Self {
         let (next, leftover) = (places.next(), Recorder::default());
-        let book = Book { places, next, backlog: VecDeque::new(), told: 0, leftover };
-        Timetable { told_ns, max_backlog: max_backlog as usize, book: Mutex::new(book) }
+        let book = Book { places, next, backlog: VecDeque::new(), in_window: 0, leftover };
+        Timetable { window_ns, max_backlog: max_backlog as usize, book: Mutex::new(book) }
     }
 
     /// Takes the next request off the timetable, due already or not; `None` after the last.
@@ -64,11 +64,11 @@ impl Timetable {
     }
 
     /// What was due by `now_ns`, all in all.
-    pub fn told(&self, now_ns: u64) -> Told {
+    pub fn in_window(&self, now_ns: u64) -> InWindow {
         let mut book = self.lock();
         self.collect(&mut book, now_ns);
-        let waiting = book.backlog.iter().filter(|due| self.told_ns.contains(&due.at_ns));
-        Told { due: book.told, waiting: waiting.count() as u64 }
+        let waiting = book.backlog.iter().filter(|due| self.window_ns.contains(&due.at_ns));
+        InWindow { due: book.in_window, waiting: waiting.count() as u64 }
     }
 
     /// What nobody took until `end_ns`.
@@ -77,7 +77,7 @@ impl Timetable {
         self.collect(&mut book, end_ns.saturating_sub(1));
         while let Some(due) = book.backlog.pop_front() {
             // A thread that looked just after the end has seen what was due then.
-            if due.at_ns < end_ns && self.told_ns.contains(&due.at_ns) {
+            if due.at_ns < end_ns && self.window_ns.contains(&due.at_ns) {
                 book.leftover.counts.requests.unsent += 1;
                 book.leftover.times.waited.record(end_ns - due.at_ns);
             }
@@ -93,7 +93,7 @@ impl Timetable {
             book.backlog.push_back(due);
             if book.backlog.len() > self.max_backlog
                 && let Some(oldest) = book.backlog.pop_front()
-                && self.told_ns.contains(&oldest.at_ns)
+                && self.window_ns.contains(&oldest.at_ns)
             {
                 book.leftover.counts.requests.dropped += 1;
                 book.leftover.times.waited.record(now_ns.saturating_sub(oldest.at_ns));
@@ -109,7 +109,7 @@ impl Timetable {
     fn advance(&self, book: &mut Book) -> Option<Due> {
         let due = book.next?;
         book.next = book.places.next();
-        book.told += u64::from(self.told_ns.contains(&due.at_ns));
+        book.in_window += u64::from(self.window_ns.contains(&due.at_ns));
         Some(due)
     }
 
@@ -174,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn tells_only_of_its_window() {
+    fn counts_only_what_is_due_in_its_window() {
         let places = places(&[0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9], None);
         let table = Timetable::new(places, 2, 1..4);
         // The first two are dropped, and one of them was due before the window.
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         assert!(!table.is_taken_until(4) && table.is_taken_until(3));
-        assert_eq!(table.told(4), Told { due: 3, waiting: 1 });
+        assert_eq!(table.in_window(4), InWindow { due: 3, waiting: 1 });
         let leftover = table.close(4);
         assert_eq!((leftover.counts.requests.dropped, leftover.counts.requests.unsent), (1, 1));
     }

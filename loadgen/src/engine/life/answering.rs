@@ -173,7 +173,7 @@ impl Life<'_> {
             events.finish();
         }
         if conn.role == Role::Load
-            && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
+            && let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns)
         {
             self.recorder.times.events.take(events, from_ns, done_ns);
         }
@@ -245,7 +245,7 @@ impl Life<'_> {
         if self.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns) {
             book.counts.requests.drained += 1;
         }
-        if let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns) {
+        if let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns) {
             if let Some(events) = &self.pool[id].exchange.events {
                 book.times.events.answered(events);
             }
@@ -270,7 +270,7 @@ impl Life<'_> {
             book.times.endpoints.at(endpoint).failed += 1;
         }
         if failure == Failure::Timeout
-            && let Some(from_ns) = counted_from(flight, self.plan, &self.told_ns)
+            && let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns)
         {
             book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
         }
@@ -285,8 +285,8 @@ impl Life<'_> {
     }
 
     fn resolve(&mut self, flight: &Flight) {
-        let is_told = flight.ask.due_ns.is_some_and(|due_ns| self.told_ns.contains(&due_ns));
-        self.owed -= usize::from(is_told);
+        let is_in_window = flight.ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+        self.owed -= usize::from(is_in_window);
     }
 
     /// HTTP/1.1: the request in flight failed, and its connection with it.
@@ -360,10 +360,10 @@ impl Life<'_> {
 /// When the times of a request count from, if they do: in an open loop those of what was due in the
 /// window.
 #[inline]
-fn counted_from(flight: &Flight, plan: &Plan, told_ns: &Range<u64>) -> Option<u64> {
+fn counted_from(flight: &Flight, plan: &Plan, window_ns: &Range<u64>) -> Option<u64> {
     if !plan.is_open() {
         return Some(flight.first_sent_ns);
     }
     let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
-    told_ns.contains(&from_ns).then_some(from_ns)
+    window_ns.contains(&from_ns).then_some(from_ns)
 }

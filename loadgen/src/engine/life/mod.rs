@@ -81,7 +81,7 @@ pub struct Life<'a> {
     slow_read_bytes: usize,
     /// Open loop: of requests that are due in this time, times are recorded; and how many of
     /// them are on their way.
-    told_ns: Range<u64>,
+    window_ns: Range<u64>,
     owed: usize,
     /// Answers to what was sent before this are late: the window is over.
     over_since_ns: Option<u64>,
@@ -100,7 +100,7 @@ pub struct Life<'a> {
     pub awaited: usize,
     /// Users log in: before the slot begins.
     login: Option<Login>,
-    /// All answers, where they are told whole.
+    /// All answers, where they are reported whole.
     pub traced: Vec<Traced>,
     /// Where requests are logged.
     log: Option<RequestLog>,
@@ -160,7 +160,7 @@ impl<'a> Life<'a> {
             unsent: Vec::new(),
             tls,
             slow_read_bytes: slow_read_bytes(plan),
-            told_ns: 0..u64::MAX,
+            window_ns: 0..u64::MAX,
             owed: 0,
             over_since_ns: None,
             check_timeouts_ns: 0,
@@ -204,8 +204,8 @@ impl<'a> Life<'a> {
         let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
         let last = last.saturating_add(self.plan.tail_ns());
         self.asks.begin(start_ns, start_ns.saturating_add(last));
-        let told = self.plan.told_ns();
-        self.told_ns = start_ns.saturating_add(told.start)..start_ns.saturating_add(told.end);
+        let window = self.plan.window_ns();
+        self.window_ns = start_ns.saturating_add(window.start)..start_ns.saturating_add(window.end);
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
         let slow = self.conns[0].len() - self.connections;
         for lane in 0..self.lanes + slow {
@@ -223,7 +223,7 @@ impl<'a> Life<'a> {
     }
 
     /// Everything due before `end_ns` has been answered, or has failed.
-    pub fn has_told_all(&self, end_ns: u64) -> bool {
+    pub fn has_resolved_all(&self, end_ns: u64) -> bool {
         self.owed == 0 && self.asks.is_taken_until(end_ns)
     }
 
@@ -231,8 +231,8 @@ impl<'a> Life<'a> {
     /// can tell: it doesn't know what others have on their way.
     pub fn more_is_missing_than(&self, share: f64) -> bool {
         self.asks
-            .told(self.sight.now_ns)
-            .is_some_and(|told| (self.owed as u64 + told.waiting) as f64 > share * told.due as f64)
+            .in_window(self.sight.now_ns)
+            .is_some_and(|it| (self.owed as u64 + it.waiting) as f64 > share * it.due as f64)
     }
 
     /// The server can't be reached: as asked, or for the whole timeout where only a count could
@@ -293,15 +293,15 @@ impl<'a> Life<'a> {
             self.over_since_ns = Some(self.sight.now_ns);
             self.recorder.counts.requests.unanswered += unanswered.len() as u64;
         }
-        let is_told = |ask: &Ask| ask.due_ns.filter(|due_ns| self.told_ns.contains(due_ns));
-        for due_ns in unanswered.iter().filter_map(is_told) {
+        let is_in_window = |ask: &Ask| ask.due_ns.filter(|due_ns| self.window_ns.contains(due_ns));
+        for due_ns in unanswered.iter().filter_map(is_in_window) {
             self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
         }
-        for due_ns in unsent.iter().filter_map(is_told).filter(|due_ns| *due_ns < end_ns) {
+        for due_ns in unsent.iter().filter_map(is_in_window).filter(|due_ns| *due_ns < end_ns) {
             self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }
-        for due_ns in self.asks.overdue(end_ns).filter(|due_ns| self.told_ns.contains(due_ns)) {
+        for due_ns in self.asks.overdue(end_ns).filter(|due_ns| self.window_ns.contains(due_ns)) {
             self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }
@@ -353,9 +353,9 @@ fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'
 }
 
 /// The client has got round to a request: until here it is its lag.
-fn turned_to(flight: &mut Flight, now_ns: u64, told_ns: &Range<u64>, recorder: &mut Recorder) {
+fn turned_to(flight: &mut Flight, now_ns: u64, window_ns: &Range<u64>, recorder: &mut Recorder) {
     let ready_ns = std::mem::take(&mut flight.ask.ready_ns);
-    if ready_ns > 0 && flight.ask.due_ns.is_some_and(|due_ns| told_ns.contains(&due_ns)) {
+    if ready_ns > 0 && flight.ask.due_ns.is_some_and(|due_ns| window_ns.contains(&due_ns)) {
         recorder.times.lag.record(now_ns.saturating_sub(ready_ns));
     }
 }

@@ -75,7 +75,7 @@ impl Life<'_> {
         }
         let waiting = conn.multi.iter_mut().flat_map(|multi| &mut multi.waiting);
         for flight in waiting.chain(&mut conn.flight) {
-            turned_to(flight, began_ns, &self.told_ns, &mut self.recorder);
+            turned_to(flight, began_ns, &self.window_ns, &mut self.recorder);
         }
         let options = Options {
             source,

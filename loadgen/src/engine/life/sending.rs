@@ -41,8 +41,9 @@ impl Life<'_> {
     fn start_own(&mut self, lane: usize, next: NextOwn) {
         match next {
             NextOwn::Ask(ask) => {
-                let is_told = ask.due_ns.is_some_and(|due_ns| self.told_ns.contains(&due_ns));
-                self.owed += usize::from(is_told);
+                let is_in_window =
+                    ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+                self.owed += usize::from(is_in_window);
                 self.start(lane, ask);
             }
             NextOwn::Wait(due_ns) => self.at(due_ns, Timer::Due(lane)),
@@ -65,7 +66,7 @@ impl Life<'_> {
         let held = self.asks.held_due_ns();
         self.asks.take(self.sight.now_ns, free_since_ns);
         let taken = self.asks.held_due_ns().filter(|_| held.is_none());
-        self.owed += usize::from(taken.is_some_and(|due_ns| self.told_ns.contains(&due_ns)));
+        self.owed += usize::from(taken.is_some_and(|due_ns| self.window_ns.contains(&due_ns)));
     }
 
     /// Open loop: what is due must not wait until all events are handled.
@@ -205,7 +206,7 @@ impl Life<'_> {
             conn.state = State::Idle;
             return;
         };
-        turned_to(flight, sent_ns, &self.told_ns, &mut self.recorder);
+        turned_to(flight, sent_ns, &self.window_ns, &mut self.recorder);
         let is_first = !flight.is_counted();
         flight.sent_ns = sent_ns;
         if is_first {

@@ -104,7 +104,7 @@ impl Life<'_> {
             let Some(mut flight) = waiting.pop_front() else { return };
             let request = &self.plan.requests[flight.ask.request];
             let Some(message) = &request.message else { return };
-            turned_to(&mut flight, sent_ns, &self.told_ns, &mut self.recorder);
+            turned_to(&mut flight, sent_ns, &self.window_ns, &mut self.recorder);
             let hash = self.memory[flight.ask.request].next_hash(request, true);
             let number = flight.lane / self.connections;
             let is_first = !flight.is_counted();

@@ -105,12 +105,12 @@ impl Life<'_> {
         let Some(sessions) = &self.plan.sessions else { return };
         let number = self.number_of(lane);
         let id = self.conns[self.plan.requests[ask.request].origin][number];
-        let is_told = ask.due_ns.is_some_and(|due_ns| self.told_ns.contains(&due_ns));
+        let is_in_window = ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
         self.user_of(id);
         if let Some(user) = &mut self.pool[id].exchange.user {
             user.begin_flow(ask.request, sessions, self.asks.rng());
             if let Place::In(begun) = &mut user.place {
-                begun.is_told = is_told;
+                begun.is_in_window = is_in_window;
             }
         }
     }
@@ -171,16 +171,16 @@ impl Life<'_> {
         begun.spent_ns += done_ns.saturating_sub(from_ns);
         begun.step += 1;
         if is_valid && begun.step < begun.flow.steps.end {
-            // Its first request is resolved, but the flow is to be told of.
-            self.owed += usize::from(is_first && begun.is_told);
+            // Its first request is resolved, but the flow is part of the result.
+            self.owed += usize::from(is_first && begun.is_in_window);
             if let Some(user) = &mut self.pool[id].exchange.user {
                 user.place = Place::In(begun);
             }
             return;
         }
-        self.owed -= usize::from(!is_first && begun.is_told);
+        self.owed -= usize::from(!is_first && begun.is_in_window);
         let Some(endpoint) = begun.flow.endpoint else { return };
-        if self.plan.is_open() && self.told_ns.start > 0 && !begun.is_told {
+        if self.plan.is_open() && self.window_ns.start > 0 && !begun.is_in_window {
             return;
         }
         let whole = self.recorder.times.endpoints.at(endpoint);
