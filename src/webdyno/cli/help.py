@@ -42,7 +42,7 @@ RARE = {
     *("--cookies", "--exclude-saturated", "--window", "--source", "--slow-readers"),
     *("--slow-rate", "--idle-connections", "--http2", "--streams", "--cacert", "--insecure"),
     *("--expect-bytes", "--expect-sha256", "--cpus", "--ramp-up", "--kernel-times"),
-    *("--ramp-connections", "--rate-per-conn", "--burst", "--prometheus", "--log-requests"),
+    *("--conn-ramp", "--rate-per-conn", "--burst", "--prometheus", "--log-requests"),
     *("--resolve", "--ipv4", "--ipv6", "--cert", "--key", "--tls-version", "--bearer"),
     *("--tls-resumption",),
 }

@@ -86,7 +86,7 @@ class LoadFlags:
     expect_bytes: Annotated[int | None, Parameter(help="BYTES: length of a valid body.")] = None
     expect_sha256: Annotated[str | None, Parameter(help="HEX: SHA-256 of a valid body.")] = None
     ramp_up: Annotated[str | None, Parameter(help="DURATION: load before, discarded.")] = None
-    ramp_connections: Annotated[
+    conn_ramp: Annotated[
         str | None, Parameter(help="DURATION: in which connections begin, one by one.")
     ] = None
     threads: Annotated[int | None, Parameter(help="COUNT: threads [default: 1]")] = None
@@ -112,7 +112,7 @@ class LoadFlags:
     ] = None
     conn_rate: Annotated[float | None, Parameter(help="RATE: new connections per second.")] = None
     requests_per_conn: Annotated[
-        int | None, Parameter(help="N: on each of --conn-rate [default: 1]")
+        int | None, Parameter(help="COUNT: on each of --conn-rate [default: 1]")
     ] = None
     poisson: Annotated[bool, Parameter(help="Arrivals at random, not evenly spaced.")] = False
     send_delay: Annotated[
@@ -205,7 +205,7 @@ def load(
     ] = (),
     stop_if: Annotated[
         Sequence[str],
-        Parameter(help="LIMIT: ends the load: 'failures > 5%', 'p99 > 2s' in a window."),
+        Parameter(help="LIMIT: ends the load: 'failures > 5%', 'p99 > 2s'."),
     ] = (),
     format_: Annotated[
         str, Parameter(name="--format", help="FORMAT: text, json, csv or hdr [default: text]")

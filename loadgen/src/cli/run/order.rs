@@ -69,7 +69,7 @@ fn load(args: &Args, arrivals: Option<Arrivals>) -> Load {
         timeout_s: args.load.timeout,
         send_lag_budget_s: args.open.send_lag_budget.unwrap_or(0.0),
         kernel_times: args.load.kernel_times,
-        ramp_s: args.load.ramp_connections.unwrap_or(0.0),
+        ramp_s: args.load.conn_ramp.unwrap_or(0.0),
         think: args.load.think.map(|mean_s| Think {
             mean_s,
             distribution: args.load.think_distribution.unwrap_or_default(),

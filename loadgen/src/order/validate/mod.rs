@@ -12,8 +12,6 @@ macro_rules! ensure {
 mod arrivals;
 mod layers;
 mod session;
-#[cfg(test)]
-mod tests;
 
 use super::bounds::{
     LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S, LONGEST_WINDOW_S, MOST_LAG_MS, MOST_WINDOWS,
@@ -174,3 +172,6 @@ fn check_load(load: &Load) -> Result<(), String> {
         (Loop::Closed, None) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         (&["--fail-on", "p98>1s", "http://127.0.0.1/"], "p99.9"),
         (&["--poisson", "http://127.0.0.1/"], "--rate"),
         (&["--kernel-times", "http+unix://%2Ftmp%2Fx/"], "Unix sockets; leave it out"),
-        (&["--ramp-connections", "9s", "-d", "5s", "http://127.0.0.1/"], "would never begin"),
+        (&["--conn-ramp", "9s", "-d", "5s", "http://127.0.0.1/"], "would never begin"),
         (&["--stop-on", "unanswered>5", "http://127.0.0.1/"], "known at the end"),
     ] {
         let output = output(&[&["run"][..], args].concat());

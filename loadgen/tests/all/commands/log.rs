@@ -49,7 +49,9 @@ fn each_request_of_an_open_loop_is_logged_with_its_times() {
         assert!(all.iter().all(|line| line["connection"].as_u64() < Some(3)), "{all:?}");
         let longest = all.iter().map(|line| number(line, "end_us") - number(line, "scheduled_us"));
         let max = result["response_time_us"]["max"].as_f64().expect("a time");
-        assert!((longest.fold(0.0, f64::max) / max - 1.0).abs() < 0.01, "{result:#}");
+        // Where the client stood still the result leaves times out, and the log doesn't.
+        let is_whole = result["client"]["left_out_windows"] == 0;
+        assert!(!is_whole || (longest.fold(0.0, f64::max) / max - 1.0).abs() < 0.01, "{result:#}");
     }
 }
 
@@ -105,7 +107,7 @@ fn connections_begin_one_after_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("log");
     let path = file.display().to_string();
-    let run = ["run", "-q", "-c", "5", "-t", "2", "--ramp-connections", "500ms", "-d", "700ms"];
+    let run = ["run", "-q", "-c", "5", "-t", "2", "--conn-ramp", "500ms", "-d", "700ms"];
     let more = ["--think", "5ms", "--log-requests", &path, &server.url()];
     let told = output(&[&run[..], &more].concat());
     assert!(matches!(told.status.code(), Some(0 | 3)), "{}", stderr(&told));

@@ -22,7 +22,7 @@ pub struct LoadFlags {
     /// --warm-up as long keeps that out of the result [default: at once]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_SLOT_S>,
           conflicts_with_all = ["timetable", "requests"])]
-    pub ramp_connections: Option<f64>,
+    pub conn_ramp: Option<f64>,
     /// Number of requests to send; with --conn-rate, of connections [default: no limit]
     #[arg(short = 'n', long, value_name = "COUNT",
           value_parser = clap::value_parser!(u64).range(1..))]

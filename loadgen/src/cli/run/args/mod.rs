@@ -6,8 +6,6 @@ mod load;
 mod open;
 mod output;
 mod requests;
-#[cfg(test)]
-mod tests;
 mod tls;
 
 use clap::ArgGroup;
@@ -25,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadgen run http://127.0.0.1:8080/                           50 connections for 10 s
   loadgen run -c 64 -d 30s -t 2 http://127.0.0.1:8080/         closed loop, two threads
-  loadgen run -c 1000 --ramp-connections 20s --warm-up 20s -d 60s http://127.0.0.1/
+  loadgen run -c 1000 --conn-ramp 20s --warm-up 20s -d 60s http://127.0.0.1/
   loadgen run -n 100000 --keepalive never http://127.0.0.1/    a new connection per request
   loadgen run -r 2000 --poisson -c 200 http://127.0.0.1/       open loop, 2000 requests/s
   loadgen run -r 100 --burst 50 http://127.0.0.1/              50 requests at once, twice a second
@@ -62,7 +60,7 @@ const CONTRADICTIONS: [(&str, &str); 14] = [
     ("--events", "events are timed over HTTP/1.1 only; leave out --http2"),
     ("--once", "there is one request and no load; leave the others out"),
     (
-        "--ramp-connections",
+        "--conn-ramp",
         "connections begin slowly in a closed loop that a duration ends; an open \
                             loop has --stage",
     ),
@@ -141,3 +139,6 @@ pub fn explain(mut refusal: clap::Error) -> clap::Error {
     }
     refusal
 }
+
+#[cfg(test)]
+mod tests;
