@@ -106,10 +106,15 @@ fn a_limit_ends_the_load_early() {
     });
     let run =
         ["run", "-q", "-d", "60s", "--window", "100ms", "--think", "1ms", "-c", "2", "-t", "2"];
-    for (limits, wanted) in [
-        (&["--stop-on", "failures>1000000", "--stop-on", "failures > 20%"][..], "failures > 20%"),
-        (&["--stop-on", "p50>0us", "--warm-up", "200ms"], "p50>0us"),
-        (&["--stop-on", "rate<1000000"], "rate<1000000"),
+    let calm = Server::answering(HELLO);
+    for (server, limits, wanted) in [
+        (
+            &server,
+            &["--stop-on", "failures>1000000", "--stop-on", "failures > 20%"][..],
+            "failures > 20%",
+        ),
+        (&calm, &["--stop-on", "p50>0us", "--warm-up", "200ms"], "p50>0us"),
+        (&calm, &["--stop-on", "rate<1000000"], "rate<1000000"),
     ] {
         let told = output(&[&run[..], limits, &["--json", &server.url()]].concat());
         assert_eq!(told.status.code(), Some(5), "{}", stderr(&told));
@@ -121,7 +126,6 @@ fn a_limit_ends_the_load_early() {
         assert_eq!(result["whole"]["unanswered"], 0);
     }
     // A limit that is not crossed changes nothing.
-    let calm = Server::answering(HELLO);
     let run = ["run", "-q", "-d", "300ms", "--window", "50ms", "--think", "5ms", "-c", "1"];
     let told = output(&[&run[..], &["--stop-on", "failures>0", &calm.url()]].concat());
     // A busy machine may keep the client from its work.
