@@ -142,10 +142,10 @@ class LoadFlags:
     idle_connections: Annotated[int | None, Parameter(help="COUNT: idle connections as well.")] = (
         None
     )
-    slow_readers: Annotated[int | None, Parameter(help="COUNT: slow readers as well.")] = None
-    slow_rate: Annotated[
-        int | None, Parameter(help="BYTES: per second of a slow reader [default: 1000]")
+    slow_readers: Annotated[
+        int | None, Parameter(help="COUNT: slow readers as well; --slow-rate BYTES per second.")
     ] = None
+    slow_rate: Annotated[int | None, Parameter(show=False)] = None
     connect_to: Annotated[
         Sequence[str], Parameter(help="RULE: connect elsewhere: HOST:PORT:TO_HOST:TO_PORT.")
     ] = ()
