@@ -69,8 +69,8 @@ GATHERS = ("variants.other.settings.stall_ms=15", "variants.other.settings.stall
 CASES = {
     "50 and 100 µs at 500/s": Case(500, 50, 100),
     "200 and 400 µs at 500/s": Case(500, 200, 400),
-    "50 and 100 µs at 2,000/s": Case(2_000, 50, 100),
-    "200 and 300 µs at 2,000/s": Case(2_000, 200, 300),
+    "50 and 100 µs at 2000/s": Case(2_000, 50, 100),
+    "200 and 300 µs at 2000/s": Case(2_000, 200, 300),
     "gathers for 15 of 20 ms": Case(2_000, 100, 60, GATHERS, told="cheap-by-queueing"),
     "overloaded": Case(2_000, 100, 1_000, told="offered-rate"),
 }
