@@ -28,6 +28,8 @@ class Variant:
     server_closes: bool = False
     stalls: bool = False
     """Whether stalls make its trials fail."""
+    dies: bool = False
+    """Whether it ends in trials that fail, and in overloads."""
     beyond: float | None = None
     """Its goodput at any overload, as a share of its capacity; None where none is tried."""
     back_s: float | None = 0.3
@@ -67,8 +69,10 @@ def searched(*, slo: Sequence[str] = ("p99<50ms",), **variants: Variant) -> Simu
                     asked=due,
                     beyond=[due // 2 if late else 0, *[0] * (len(slo) - 1)],
                     allowed=[objective(it).allowed for it in slo],
+                    within_s=[objective(it).within_s for it in slo],
                     client_limited=rate_rps > variant.client_rps,
                     stalled_s=0.2 if late and variant.stalls else 0.0,
+                    died=f"{name} ended with exit code 137" if late and variant.dies else "",
                 )
                 records.append(slot(round_number, len(order), name, trial, variant))
                 order.append(name)
@@ -98,9 +102,13 @@ def overload(
         asked=due,
         beyond=[due - good, *[0] * (len(slo) - 1)],
         allowed=[objective(it).allowed for it in slo],
+        within_s=[objective(it).within_s for it in slo],
         times=times,
+        died="it ended with exit code 137" if variant.dies else "",
     )
     yield over
+    if variant.dies:
+        return
     yield over.replace(
         purpose="return",
         rate_rps=capacity_rps / 2,

@@ -1,48 +1,48 @@
 """How right searches for a capacity are: of simulated queues whose capacity is known.
 
-cd tests && PYTHONPATH=.:../bench ../.venv/bin/python search/capacity_simulation.py 40
+cd tests && PYTHONPATH=.:../bench ../.venv/bin/python search/capacity_simulation.py 200
 
-One search, then runs of six rounds: their intervals, where each round begins from the pilot run,
-where it begins near what those before found, and where only one trial decides, for want of time.
+Searches one by one, then runs of two queues with few rounds and short searches: how often the CIs
+of the capacities and of their ratio hold the truth, and how often equal queues get a verdict. The
+second argument chooses tables and queues by a part of their names.
 """
 
 import sys
-from collections.abc import Callable
-from math import exp, log
-from statistics import geometric_mean
+from collections.abc import Callable, Iterator, Sequence
+from math import log, sqrt
+from statistics import fmean
 
 import numpy as np
 
-from rig.queues import capacity_of_md1, capacity_of_mm1
-from search.queues import RAMP_UP, Queue, search
-from webdyno.judge.interval import estimate
-from webdyno.model.capacity import (
-    MOST_DECIDING,
-    CapacitySettings,
-    Trial,
-    by_rate,
-    capacity_of,
-    ends,
+from search.queues import RAMP_UP, search
+from search.runs import Case, Judged, judged
+from webdyno.model.base import Interval
+from webdyno.model.capacity import MOST_DECIDING, Trial, by_rate, capacity_of, ends
+from webdyno.model.judgement import Verdict
+
+SINGLE = (
+    Case(10_000, 0.005),
+    Case(10_000, 0.003, exponential=False),
+    Case(10_000, 0.050, exponential=False),
+    Case(10_000, 0.050, exponential=False, noise=0.05),
+    Case(1_000, 0.020),
+    Case(1_000, 0.020, exponential=False),
 )
-from webdyno.search.capacity import near
-
-ROUNDS = 6
-NOISE = 0.05
-"""Standard deviation of ln(time of service) from trial to trial, where the machine is noisy."""
-
-CASES: dict[str, tuple[float, bool, str, float, float]] = {
-    "M/M/1, 10 000/s, p99 < 5 ms": (1e-4, True, "p99<5ms", capacity_of_mm1(1e-4, 5e-3, 0.01), 0),
-    "M/D/1, 10 000/s, p99 < 3 ms": (1e-4, False, "p99<3ms", capacity_of_md1(1e-4, 3e-3, 0.01), 0),
-    "M/D/1, 10 000/s, p99 < 50 ms: a knee": (1e-4, False, "p99<50ms", 1e4, 0),
-    "the same, 5% noise": (1e-4, False, "p99<50ms", 1e4, NOISE),
-    "M/M/1, 1 000/s, p99 < 20 ms": (1e-3, True, "p99<20ms", capacity_of_mm1(1e-3, 0.02, 0.01), 0),
-    "M/D/1, 1 000/s, p99 < 20 ms": (1e-3, False, "p99<20ms", capacity_of_md1(1e-3, 0.02, 0.01), 0),
-}
+PAIRS = (
+    (Case(1_000, 0.020), Case(1_000, 0.020)),
+    (Case(1_000, 0.020), Case(3_000, 0.020)),
+    (Case(1_000, 0.020, exponential=False), Case(1_000, 0.020, exponential=False)),
+    (Case(10_000, 0.005), Case(10_000, 0.005)),
+    (Case(10_000, 0.050, exponential=False), Case(10_000, 0.050, exponential=False)),
+    (Case(100_000, 0.001), Case(100_000, 0.001)),
+)
+LENGTHS = ((2, 1), (3, 1), (6, 1), (6, 2), (6, MOST_DECIDING))
+"""Rounds, and trials that decide in each search."""
 
 
 def middle_of_bracket(trials: list[Trial]) -> float | None:
     """What a search without a line through its trials would say."""
-    passing, failing = ends(by_rate([it for it in trials if it.purpose == "search"]))
+    passing, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
     return (passing.rate_rps * failing.rate_rps) ** 0.5 if passing and failing else None
 
 
@@ -54,74 +54,79 @@ def errors(
     return f"{np.mean(off):+.1%} ± {np.std(off):.1%}"
 
 
-def noise_of(rng: np.random.Generator, noise: float) -> Callable[[], float]:
-    """Give a source of factors by which a machine is slower from trial to trial."""
-    return lambda: exp(noise * rng.standard_normal())
-
-
-def rounds(seed: int, case: str, *, knows: bool, deciding: int) -> tuple[list[float], float]:
-    """Search in six rounds; give what they found, and how long a search took, ramp-ups included."""
-    service_s, exponential, slo, _, noise = CASES[case]
-    rng = np.random.default_rng(seed)
-    found, took_s = list[float](), 0.0
-    for _ in range(ROUNDS):
-        queue = Queue(service_s, exponential, rng, slower=noise_of(rng, noise))
-        near_rps = near(geometric_mean(found), rng.uniform()) if knows and found else None
-        settings = CapacitySettings(slo=[slo])
-        trials = search(queue, settings, 1 / service_s, near_rps=near_rps, deciding=deciding)
-        took_s += sum(it.length_s * (1 + RAMP_UP) for it in trials) / ROUNDS
-        if rate_rps := capacity_of(trials):
-            found.append(rate_rps)
-    return found, took_s
-
-
-def run_line(case: str, runs: int, *, knows: bool, deciding: int) -> str:
-    """Write how often the interval of a run holds the truth, how wide it is, and the time."""
-    truth_rps = CASES[case][3]
-    held, half, centre, took_s = 0, [], [], []
-    for seed in range(runs):
-        found, search_s = rounds(seed, case, knows=knows, deciding=deciding)
-        told = estimate(np.log(found), 0.95)
-        held += told.low <= log(truth_rps) <= told.high
-        half.append(told.half_width)
-        centre.append(told.centre - log(truth_rps))
-        took_s.append(search_s)
-    where = "where those before ended" if knows else "from the pilot run"
+def single_line(case: Case, searches: int) -> str:
+    """Write what searches found of a queue."""
+    rngs = map(np.random.default_rng, range(searches))
+    found = [search(case.queue(rng), case.settings, case.per_s) for rng in rngs]
+    took_s = np.mean([sum(trial.length_s * (1 + RAMP_UP) for trial in each) for each in found])
     return (
-        f"| {case} | {where} | {deciding} | {held / runs:.0%} | {np.mean(centre):+.1%} ± "
-        f"{np.std(centre):.1%} | {np.mean(half):.1%} | {np.mean(took_s):.0f} |"
+        f"| {case.name} | {errors(found, capacity_of, case.truth_rps)} "
+        f"| {errors(found, middle_of_bracket, case.truth_rps)} "
+        f"| {np.mean([len(each) for each in found]):.0f} | {took_s:.0f} |"
     )
 
 
-def main(searches: int) -> None:
-    """Print a line for each queue, and those of runs."""
-    one_search(searches)
-    print()  # noqa: T201
-    print("| queue | rounds begin | deciding trials | covers | mean | half-width | s |")  # noqa: T201
-    print("| --- | --- | --- | --- | --- | --- | --- |")  # noqa: T201
-    for case in CASES:
-        for knows, deciding in ((False, MOST_DECIDING), (True, MOST_DECIDING), (True, 1)):
-            print(run_line(case, searches, knows=knows, deciding=deciding), flush=True)  # noqa: T201
+def run_line(cases: tuple[Case, Case], runs: int, rounds: int, deciding: int) -> str:
+    """Write how often intervals of runs hold the truth, how wide they are, and the time."""
+    found = [judged(cases, seed, rounds, deciding) for seed in range(runs)]
+    truths = [case.truth_rps for case in cases]
+    capacities = [
+        (value, truth) for each in found for value, truth in zip(each.values, truths, strict=True)
+    ]
+    ratios = [(each.ratio, truths[0] / truths[1]) for each in found]
+    wrong = sum(map(is_wrong, found)) / runs if cases[0] == cases[1] else None
+    name = cases[0].name if cases[0] == cases[1] else f"{cases[0].name}, with {cases[1].per_s:,.0f}"
+    took_s = fmean(run.search_s for run in found)
+    return (
+        f"| {name} | {rounds} | {deciding} | {coverage(capacities)} | {ratio_coverage(ratios)} "
+        f"| {'–' if wrong is None else f'{wrong:.0%}'} | {took_s:.0f} |"
+    )
 
 
-def one_search(searches: int) -> None:
-    """Print a line for each queue."""
-    print("| queue | as found | middle of the bracket | trials | s |")  # noqa: T201
-    print("| --- | --- | --- | --- | --- |")  # noqa: T201
-    for name, (service_s, exponential, slo, truth_rps, noise) in CASES.items():
-        found = []
-        for seed in range(searches):
-            rng = np.random.default_rng(seed)
-            queue = Queue(service_s, exponential, rng, slower=noise_of(rng, noise))
-            found.append(search(queue, CapacitySettings(slo=[slo]), 1 / service_s))
-        took_s = np.mean([sum(it.length_s * (1 + RAMP_UP) for it in each) for each in found])
-        print(  # noqa: T201
-            f"| {name} | {errors(found, capacity_of, truth_rps)} "
-            f"| {errors(found, middle_of_bracket, truth_rps)} "
-            f"| {np.mean([len(each) for each in found]):.0f} | {took_s:.0f} |",
-            flush=True,
-        )
+def coverage(of: Sequence[tuple[Interval, float]]) -> str:
+    """Write the share of intervals that hold the truth, the mean error, and the half-width."""
+    off = fmean(log(interval.estimate / truth) for interval, truth in of)
+    return f"{held(of):.1%} | {off:+.1%} | {half_width(of):.1%}"
+
+
+def ratio_coverage(of: Sequence[tuple[Interval, float]]) -> str:
+    """Write the share of intervals that hold the truth, and the half-width."""
+    return f"{held(of):.1%} | {half_width(of):.1%}"
+
+
+def held(of: Sequence[tuple[Interval, float]]) -> float:
+    """Give the share of intervals that hold the truth."""
+    return fmean(interval.low <= truth <= interval.high for interval, truth in of)
+
+
+def half_width(of: Sequence[tuple[Interval, float]]) -> float:
+    """Give the mean half-width, as a share."""
+    return fmean(sqrt(interval.high / interval.low) - 1 for interval, _ in of)
+
+
+def is_wrong(found: Judged) -> bool:
+    """Whether equal queues were told apart."""
+    return found.verdict in {Verdict.FASTER, Verdict.SLOWER}
+
+
+def lines(number: int, chosen: str) -> Iterator[str]:
+    """Give the lines of both tables."""
+    yield "| queue | as found | middle of the bracket | trials | s |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield from (single_line(case, number) for case in SINGLE if chosen in f"single {case.name}")
+    yield ""
+    yield (
+        "| queue | rounds | deciding trials | capacities covered | mean error | half-width "
+        "| ratios covered | half-width | wrong verdicts | s |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for cases in PAIRS:
+        for rounds, deciding in LENGTHS:
+            if chosen in f"runs {cases[0].name} with {cases[1].name} {rounds} {deciding}":
+                yield run_line(cases, number, rounds, deciding)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
+    arguments = sys.argv[1:]
+    for line in lines(int(arguments[0]) if arguments else 40, "".join(arguments[1:2])):
+        print(line, flush=True)  # noqa: T201

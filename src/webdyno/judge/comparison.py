@@ -19,6 +19,7 @@ from webdyno.judge.log_ratios import (
 from webdyno.judge.one_sided import ask_within, one_sided_of, ruled_out, ruled_out_difference
 from webdyno.judge.order_statistics import quantile_interval
 from webdyno.judge.point_data import PointData, derived
+from webdyno.judge.resolution import ratio_widened_by_resolution, widened_by_resolution
 from webdyno.judge.verdict import VerdictRule, answer, answer_within, different, more_rounds_needed
 from webdyno.model.base import Interval
 from webdyno.model.format import listed, times
@@ -179,6 +180,7 @@ def compare_family(
         )
         shown = shown_estimate(pair.d, measure, 1 - question.alpha)[0] if len(pair.d) > 1 else None
         shown = shown and widened_by_later(shown, data, variant, baseline, rule)
+        shown = shown and ratio_widened_by_resolution(shown, data, variant, baseline, rule)
         evidence = evidence_of(data, variant, baseline, rule)
         wide = shown and widened(shown, evidence.together)
         wide_p = sign_flip_p(evidence.against(pair.d)) if evidence.biased else p[index]
@@ -296,12 +298,15 @@ def variant_value(data: PointData, variant: str, rule: MetricRule) -> VariantVal
     values = {n: value * exp(later.centre) for n, value in data.values(variant, rule).items()}
     logs = np.log(list(values.values()))
     interval = estimate(logs, 1 - ALPHA) if len(logs) > 1 else None
+    if interval:
+        interval = widened_by(interval, later)
+        interval = widened_by_resolution(interval, data, variant, rule)
     return VariantValue(
         variant=variant,
         metric=rule.name,
         by_round=list(values.values()),
         rounds=list(values),
-        interval=widened_by(interval, later).ratio(1 - ALPHA) if interval else None,
+        interval=interval.ratio(1 - ALPHA) if interval else None,
         within_rounds=_within_rounds(data, variant, rule.quantile, rule.times_of)
         if rule.quantile
         else [],

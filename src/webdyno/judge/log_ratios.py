@@ -81,7 +81,11 @@ def widened_by_later(
     ratio: Estimate, data: PointData, a: str, b: str, rule: MetricRule
 ) -> Estimate:
     """Widen the interval of ln(a / b) by how well it is known what comes later."""
-    mine, theirs = shift(data, a, rule), shift(data, b, rule)
+    return widened_by_both(ratio, shift(data, a, rule), shift(data, b, rule))
+
+
+def widened_by_both(ratio: Estimate, mine: Shift, theirs: Shift) -> Estimate:
+    """Widen the interval of a log ratio by a shift of either variant, the baseline's last."""
     turned = Shift(-theirs.high, -theirs.centre, -theirs.low)
     return widened_by(widened_by(ratio, mine), turned)
 

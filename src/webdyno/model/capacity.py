@@ -3,21 +3,18 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import exp, log, sqrt
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
 from webdyno.model.base import Count, Model
+from webdyno.model.crossing import Crossing, TrialPoint, crossing
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.quantities import SHARE, TIME, Budget, Lag, Seconds
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from webdyno.model.histogram import Histogram
 
 FAILURES = "failures"
@@ -74,20 +71,9 @@ def _read(text: str) -> str:
     return objective(text).text
 
 
-TrialPoint = tuple[float, float, int, int]
-"""Of a trial: its rate as a share of the middle of the bracket, the independent clusters in it,
-requests that were due, and those beyond the objective."""
-
-BELOW, ABOVE = 0.8, 1.1
-"""The fit takes trials whose rates lie between these two shares of the middle of the bracket."""
-LONG_ENOUGH = 0.45
-"""It takes trials of at least this share of the longest one's length."""
-BEYOND_BRACKET = 0.03
-"""The capacity lies at most so far (ln) outside of the bracket."""
-STEEPEST, USUAL_STEEPNESS = 300.0, 30.0
-"""Slopes of ln(share beyond) over ln(rate): at a knee all is well, and 1% more is too much."""
-CLUSTERS = 64.0
-"""Independent clusters of late responses in one of the longest trials, about: the dispersion."""
+BELOW, ABOVE = 0.8, 1.35
+"""Trials whose rates lie between these two shares of the middle of the bracket tell where the
+capacity is."""
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
 MOST_DECIDING = 4
 """Trials of full length in a search, each where the capacity seems to be by all before it."""
@@ -192,10 +178,14 @@ class Trial(Model):
     that it was not awaited what would fail."""
     allowed: list[float]
     """By objective: share of them that may be."""
+    within_s: list[Annotated[float, Field(gt=0)] | None] = []
+    """By objective: the longest latency allowed. None where failures are meant."""
     client_limited: bool = False
     """Whether the load generator was too slow, so that what is beyond may be its doing."""
     stalled_s: float = 0.0
     """For how long the servers answered next to nothing, by their own doing."""
+    died: str = ""
+    """How a server ended meanwhile; empty where all lived."""
     times: float | None = None
     """At which multiple of the capacity an overload was, or the load after one."""
     back_s: float | None = None
@@ -228,6 +218,7 @@ def trial_of(
             for goal in objectives
         ],
         allowed=[goal.allowed for goal in objectives],
+        within_s=[goal.within_s for goal in objectives],
         client_limited=client_limited,
     )
 
@@ -290,8 +281,22 @@ def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None
     return (passing[-1] if passing else None), failing
 
 
+class Found(NamedTuple):
+    """The rate up to which all objectives hold, by one search."""
+
+    rate_rps: float
+    bias: float = 0.0
+    """By how much (ln) such a search finds too much, about."""
+
+
 def capacity_of(trials: list[Trial]) -> float | None:
-    """Give the rate up to which all objectives hold; None where none was found.
+    """Give the rate up to which all objectives hold; None where none was found."""
+    found = found_by(trials)
+    return found.rate_rps if found else None
+
+
+def found_by(trials: list[Trial]) -> Found | None:
+    """Give what a search found; None where it came to no end.
 
     Where no rate failed it is the highest one that passed: the capacity is at least that.
     """
@@ -301,8 +306,8 @@ def capacity_of(trials: list[Trial]) -> float | None:
     if passing is None or len(known) == 1:
         return None
     if failing is None:
-        return passing.rate_rps
-    return crossing_rps(searched, passing.rate_rps, failing.rate_rps)
+        return Found(passing.rate_rps)
+    return _between(searched, passing.rate_rps, failing.rate_rps)
 
 
 def is_at_least(trials: list[Trial]) -> bool:
@@ -316,31 +321,28 @@ def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
     return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})
 
 
-def crossing_rps(trials: Sequence[Trial], passing_rps: float, failing_rps: float) -> float:
-    """Find where the share beyond an objective is what is allowed, of the objective hit first.
-
-    ln(share) rises with ln(rate) in a straight line, nearly, where it is small. Line and crossing
-    are fitted to the trials around the bracket by the likelihood of negative binomial counts
-    (Hilbe 2011, chapter 8), since late responses come in clusters.
-    """
+def _between(trials: Sequence[Trial], passing_rps: float, failing_rps: float) -> Found:
+    """Find where the share beyond an objective is what is allowed, of the objective hit first."""
     middle_rps = sqrt(passing_rps * failing_rps)
-    longest_s = max(trial.length_s for trial in trials)
+    lowest_rps = min(BELOW * middle_rps, passing_rps)
+    highest_rps = max(ABOVE * middle_rps, failing_rps)
     near = [
         trial
         for trial in trials
-        if trial.length_s >= LONG_ENOUGH * longest_s
-        if BELOW * middle_rps <= trial.rate_rps <= max(ABOVE * middle_rps, failing_rps)
-    ] or [trial for trial in trials if trial.rate_rps in {passing_rps, failing_rps}]
-    low, high = log(passing_rps / middle_rps), log(failing_rps / middle_rps)
-    within = (low - BEYOND_BRACKET, high + BEYOND_BRACKET)
+        if trial.asked and trial.length_s > 0 and lowest_rps <= trial.rate_rps <= highest_rps
+    ]
+    if not near:
+        return Found(passing_rps)
+    longest_waits_s = dict(enumerate(near[0].within_s))
+    sides = (log(passing_rps / middle_rps), log(failing_rps / middle_rps))
 
-    def crossing(objective: int, allowed: float) -> float:
+    def of(objective: int, allowed: float) -> Crossing:
         points = tuple(
-            (trial.rate_rps / middle_rps, CLUSTERS * trial.length_s / longest_s, trial.asked, late)
+            TrialPoint(log(trial.rate_rps / middle_rps), trial.length_s, trial.asked, beyond)
             for trial in near
-            if (late := trial.beyond[objective]) is not None
+            if (beyond := trial.beyond[objective]) is not None
         )
-        return _fitted(points, allowed, within)
+        return crossing(points, allowed, sides, middle_rps, longest_waits_s.get(objective))
 
     shares = list(enumerate(near[0].allowed))
     # One that held in all of them says no more than that it is hit somewhere above.
@@ -349,27 +351,5 @@ def crossing_rps(trials: Sequence[Trial], passing_rps: float, failing_rps: float
         for number, allowed in shares
         if any((trial.beyond[number] or 0) > allowed * trial.asked for trial in near)
     ]
-    return middle_rps * exp(min(crossing(number, allowed) for number, allowed in hit or shares))
-
-
-# A judgement asks for a round's capacity in several places, and a run is judged after each round.
-@lru_cache(maxsize=4096)
-def _fitted(points: tuple[TrialPoint, ...], allowed: float, within: tuple[float, float]) -> float:
-    """Fit the crossing, as ln(rate), to the trials."""
-    import numpy as np  # it and scipy take a while to import
-    from scipy.optimize import minimize
-
-    x, clusters, asked, beyond = np.array(points, float).T
-    x = np.log(x)
-
-    def unlikely(guess: "NDArray[np.float64]") -> float:
-        crossing, ln_steepness = guess
-        share = np.exp(np.minimum(log(allowed) + np.exp(ln_steepness) * (x - crossing), 0.0))
-        mean = asked * share
-        likely = beyond * np.log(mean / (mean + clusters)) - clusters * np.log(mean + clusters)
-        return float(0.05 * (ln_steepness - log(USUAL_STEEPNESS)) ** 2 - likely.sum())
-
-    bounds = [within, (0.0, log(STEEPEST))]
-    begins = [(0.0, log(steepness)) for steepness in (5, 50)]
-    fits = [minimize(unlikely, begin, bounds=bounds, method="L-BFGS-B") for begin in begins]
-    return float(min(fits, key=lambda fit: float(fit.fun)).x[0])
+    first = min(of(number, allowed) for number, allowed in hit or shares)
+    return Found(middle_rps * exp(first.away), first.bias)

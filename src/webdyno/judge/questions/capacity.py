@@ -16,6 +16,7 @@ from webdyno.judge.interval import estimate
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.capacity_rules import OWN_RULES, broken_by_stalls, objective_words
 from webdyno.judge.questions.compare import Loading, Question
+from webdyno.judge.resolution import widened_by_resolution
 from webdyno.judge.stop import Stop, used_up
 from webdyno.judge.validity import FIRST_RULES, run, valid_for
 from webdyno.judge.validity.client import client_was_the_limit
@@ -141,12 +142,13 @@ class AloneQuestion(Question):
     def _how_well(self, data: PointData) -> str | None:
         """Say how well the capacity is known, where that is well enough to stop."""
         (variant,) = data.experiment.variants
-        values = list(data.values(variant, METRICS[CAPACITY]).values())
-        measure = data.measure
+        rule, measure = METRICS[CAPACITY], data.measure
+        values = list(data.values(variant, rule).values())
         if len(values) < max(measure.min_rounds, 2):
             return None
         # Its interval may have been waited for, as those of ratios are.
         known = estimate(np.log(values), 1 - ALPHA).widened(SEQUENTIAL_FACTOR)
+        known = widened_by_resolution(known, data, variant, rule)
         if known.half_width > log1p(measure.precision):
             return None
         return f"the capacity is known to ±{percent(measure.precision)}"
