@@ -11,14 +11,15 @@
 //! the other, each served so long by the clock, all the same or (`--service exponential`)
 //! exponentially distributed. Such requests cost next to nothing, so give them `--cost-us 0`. With
 //! `--collapse-rps` a worker to which more come (in a tenth of a second) serves ten times as slowly
-//! from then on. With `--shed-rps` it refuses what is more than that, at once and by a 503.
+//! from then on, or until `--recover-s` after the last one that was too much: then it answers all
+//! that waits at once. With `--shed-rps` it refuses what is more than that, at once and by a 503.
 //! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
 //! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever, and
 //! `--leak-bytes-per-s` so much in each second, whatever is asked.
 //! With `--dear-times` each start draws, with the chance `--dear-share`, whether all its requests
 //! cost that many times as much.
-//! One request at a time per connection, without a body. `bench/truth.py` and `bench/capacity.py`
-//! use it.
+//! One request at a time per connection, without a body. `bench/truth.py`, `bench/capacity.py` and
+//! `bench/overloads.py` use it.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error;
@@ -72,6 +73,10 @@ struct Options {
     /// Requests per second, in a tenth of it, that a worker survives; none collapses at 0.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     collapse_rps: f64,
+    /// A collapsed worker is as before so many seconds after the last request that was too much;
+    /// never at 0.
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    recover_s: f64,
     /// Requests per second, in a tenth of it, that a worker takes; it refuses the rest. 0 takes all.
     #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
     shed_rps: f64,
@@ -193,7 +198,8 @@ struct Worker {
     served_ns: f64,
     /// When the requests of the last tenth of a second came, if that matters.
     arrivals: VecDeque<f64>,
-    collapsed: bool,
+    /// When the last request came that was too much, while the worker is collapsed.
+    collapsed_ns: Option<f64>,
     /// When the requests of the last tenth of a second came that it took.
     taken: VecDeque<f64>,
     leaked: Vec<Vec<u8>>,
@@ -209,7 +215,7 @@ impl Worker {
             began_ns: clock_ns(ClockId::Monotonic),
             served_ns: 0.0,
             arrivals: VecDeque::new(),
-            collapsed: false,
+            collapsed_ns: None,
             taken: VecDeque::new(),
             leaked: Vec::new(),
         }
@@ -229,6 +235,7 @@ impl Worker {
             }
             self.stall();
             let now_ns = clock_ns(ClockId::Monotonic);
+            self.recover(now_ns);
             for event in events.drain(..) {
                 let name = event.data.u64();
                 if self.desk.read(name) {
@@ -275,7 +282,7 @@ impl Worker {
             Service::Fixed => 1.0,
             Service::Exponential => -(1.0 - fastrand::f64()).ln(),
         };
-        let slower = if self.collapsed { 10.0 } else { 1.0 };
+        let slower = if self.collapsed_ns.is_some() { 10.0 } else { 1.0 };
         self.served_ns = self.served_ns.max(now_ns) + service_us * 1e3 * times * slower;
         self.served_ns
     }
@@ -288,8 +295,22 @@ impl Worker {
         while self.arrivals.front().is_some_and(|came_ns| *came_ns < now_ns - SEEN_NS) {
             self.arrivals.pop_front();
         }
-        self.collapsed |=
-            self.arrivals.len() as f64 * NS_PER_S / SEEN_NS > self.options.collapse_rps;
+        if self.arrivals.len() as f64 * NS_PER_S / SEEN_NS > self.options.collapse_rps {
+            self.collapsed_ns = Some(now_ns);
+        }
+    }
+
+    /// Is as before once the last request that was too much came long enough ago.
+    fn recover(&mut self, now_ns: f64) {
+        let after_ns = self.options.recover_s * NS_PER_S;
+        if after_ns == 0.0 || self.collapsed_ns.is_none_or(|came_ns| now_ns < came_ns + after_ns) {
+            return;
+        }
+        self.collapsed_ns = None;
+        self.served_ns = now_ns;
+        for (ready_ns, _) in &mut self.resting {
+            *ready_ns = now_ns;
+        }
     }
 
     /// Whether it refuses a request that has just come: it took enough in the last tenth of a second.

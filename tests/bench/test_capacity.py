@@ -13,7 +13,6 @@ from bench.outcomes import outcome
 from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.judge.overload import overloads
 from webdyno.lab.lines import LineProgress
 from webdyno.model.base import Interval
 from webdyno.model.capacity import Trial, capacity_of
@@ -47,31 +46,6 @@ def test_a_round_finds_the_capacity_of_each(
     assert capacity_of(collapsing) == pytest.approx(COLLAPSE_RPS, rel=0.1)
     assert {it.start for it in lasting} == {0}
     assert max(it.start for it in collapsing) > 0
-
-
-@pytest.mark.measures
-def test_what_servers_do_beyond_their_capacity_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One refuses what is too much, and one collapses."""
-    folder = one_round(
-        tmp_path,
-        monkeypatch,
-        400.0,
-        sheds={"shed_rps": COLLAPSE_RPS},
-        collapses={"collapse_rps": COLLAPSE_RPS},
-    )
-    data = folder.data().points[0]
-    sheds, collapses = overloads(data)
-    assert {it.times for it in (sheds, collapses)} == {1.2}
-    assert sheds.of_capacity
-    assert sheds.of_capacity.median == pytest.approx(1, abs=0.1)
-    assert sheds.failed
-    assert sheds.failed.median == pytest.approx(1 - 1 / 1.2, abs=0.05)
-    assert sheds.back == 1
-    assert collapses.of_capacity
-    assert collapses.of_capacity.median < 0.1
-    assert not collapses.back
 
 
 def one_round(

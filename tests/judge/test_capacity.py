@@ -62,6 +62,15 @@ def test_servers_that_do_not_come_back_are_told() -> None:
     assert rules(run) == {"does-not-come-back": "note"}
 
 
+def test_servers_that_die_of_a_load_are_told() -> None:
+    run = searched(apache=Variant(15_000, dies=True), nginx=Variant(50_000))
+    judged = judge(run.data)
+    assert judged.verdict is Verdict.FASTER
+    assert rules(run) == {"dies": "note"}
+    (found,) = judged.warnings
+    assert found.what.startswith("variant apache: apache ended with exit code 137, in 24 trials")
+
+
 def test_without_any_rate_that_holds_there_is_no_verdict() -> None:
     run = searched(apache=Variant(15_000, holds=False), nginx=Variant(50_000))
     assert judge(run.data).verdict is Verdict.INVALID

@@ -7,7 +7,8 @@ from judge.searches import Variant, searched
 from webdyno.judge import judge
 from webdyno.judge.overload import settled_s
 from webdyno.model.capacity import Objective, objective
-from webdyno.model.load_result import LoadResult, Window
+from webdyno.model.load_result import Failures, LoadResult, Window
+from webdyno.report.overloads import back_words
 
 RATE_RPS, WINDOW_S = 1_000.0, 0.1
 OBJECTIVES = [objective("p99<50ms")]
@@ -49,6 +50,15 @@ def test_where_failures_alone_count_a_queue_is_none() -> None:
     assert settled_s(returning(*[(50, 0)] * 10), RATE_RPS, only) == 0.0
 
 
+def test_what_times_out_after_the_load_is_not_back() -> None:
+    """A server that answers nothing has neither responses nor failures before the timeout."""
+    only: list[Objective] = [objective("failures<1%")]
+    silent = returning(*[(0, 0)] * 10).replace(measured_s=1.0, failures=Failures(timeout=1_000))
+    assert settled_s(silent, RATE_RPS, only) is None
+    one = returning(*[(100, 0)] * 10).replace(measured_s=1.0, failures=Failures(timeout=1))
+    assert settled_s(one, RATE_RPS, only) == 0.0
+
+
 def test_goodput_and_recovery_are_told_by_multiple() -> None:
     run = searched(
         apache=Variant(15_000, beyond=0.0, back_s=None), nginx=Variant(50_000, beyond=1.0)
@@ -68,6 +78,15 @@ def test_goodput_and_recovery_are_told_by_multiple() -> None:
     assert kept.of_capacity.median == pytest.approx(1.0, abs=0.03)
     assert kept.back_s
     assert kept.back_s.median == pytest.approx(0.3)
+
+
+def test_servers_that_die_are_told() -> None:
+    found = judge(searched(a=Variant(15_000, beyond=0.0, dies=True)).data).overloads
+    assert [(it.times, it.died, it.rounds, it.back) for it in found] == [
+        (1.2, 4, 4, 0),
+        (2.0, 4, 4, 0),
+    ]
+    assert back_words(found[0]) == "it died (4 of 4)"
 
 
 def test_overloads_change_no_capacity_and_no_verdict() -> None:

@@ -31,6 +31,10 @@ def settled_s(load: LoadResult, rate_rps: float, objectives: Sequence[Objective]
         if rate_rps * end_s - done > most_waiting or (fails and window.failed >= FEWEST_FAILED):
             settled = end_s
     over_s = load.windows[-1].at_s if load.windows else 0.0
+    due = max(rate_rps * load.measured_s, 1.0)
+    still_failed = load.failures.total - sum(window.failed for window in load.windows)
+    if still_failed >= FEWEST_FAILED and still_failed > may_fail * due:
+        return None  # they timed out when no more was due
     return settled if settled <= over_s else None
 
 
@@ -69,10 +73,15 @@ def _overload(
         failed=OverRounds.of(
             [slot.load.failures.total / max(trial.asked, 1) for slot, trial, _ in seen]
         ),
-        p50_us=OverRounds.of([it for slot, _, _ in seen if (it := slot.load.response_time_us.p50)]),
-        p99_us=OverRounds.of([it for slot, _, _ in seen if (it := slot.load.response_time_us.p99)]),
+        p50_us=OverRounds.of(
+            [p50 for slot, _, _ in seen if (p50 := slot.load.response_time_us.p50)]
+        ),
+        p99_us=OverRounds.of(
+            [p99 for slot, _, _ in seen if (p99 := slot.load.response_time_us.p99)]
+        ),
         back=len(back_s),
         back_s=OverRounds.of(back_s),
+        died=sum(bool(trial.died) for _, trial, _ in seen),
     )
 
 

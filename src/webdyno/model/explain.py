@@ -208,7 +208,9 @@ class Overload(Model):
     """Rounds in which half of the capacity was carried again within ten seconds."""
     back_s: OverRounds | None
     """How long that took from the end of the overload, in these rounds; at least the moment that
-    passes from one load to the next."""
+    passes from one load to the next, or until the overload's last responses came."""
+    died: Count = 0
+    """Rounds in which a server ended; it was started again."""
 
 
 class Saturation(Model):

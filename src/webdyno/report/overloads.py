@@ -50,6 +50,8 @@ def _rate(rps: float) -> str:
 
 def back_words(found: Overload) -> str:
     """Say how long it took to come back, and in how many rounds it didn't."""
+    if found.died:
+        return f"it died ({found.died} of {found.rounds})"
     if not found.back_s:
         return "not in 10 s"
     said = text.duration(float(f"{found.back_s.median:.2g}"))

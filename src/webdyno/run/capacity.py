@@ -28,7 +28,8 @@ from webdyno.model.records import PilotRecord, SlotRecord
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint
 from webdyno.run.variant import RunningRound
-from webdyno.search.capacity import FIRST_SHARE, Ask, Begin, near, next_trial
+from webdyno.search.capacity import FIRST_SHARE, Ask, Begin, is_down, near, next_trial
+from webdyno.stack.service import StackDied
 
 RAMP_UP_SHARE = 0.25
 """Ramp-up as a share of a trial's length: a queue takes a while to reach its full length."""
@@ -181,7 +182,8 @@ class SearchLoads:
     ) -> tuple[SlotRecord, Trial]:
         """Load a variant, and put on record what that tells of the objectives.
 
-        `tell` adds to it; windows are for that alone, and not kept.
+        `tell` adds to it; windows are for that alone, and not kept. Servers that die of a load
+        don't carry it: they are started again.
         """
         objectives, start = self.settings.objectives, self.starts.get(variant.name, 0)
 
@@ -189,14 +191,26 @@ class SearchLoads:
             limited = is_client_limited(record)
             trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
             trial = tell(record, trial.replace(start=start))
+            if died := self._how_it_died(variant):
+                missed: list[int | None] = [max(trial.asked, 1)] * len(objectives)
+                trial = trial.replace(died=died, beyond=missed, stalled_s=0.0, back_s=None)
             return record.replace(trial=trial, load=record.load.replace(windows=[]))
 
-        record = self.running.measure(self.position, variant, "trial", order, told)
+        record = self.running.measure(self.position, variant, "trial", order, told, may_die=True)
         assert record.trial  # noqa: S101 (`told` put it there)
         self.position += 1
         self.trials_of(variant).append(record.trial)
         self.order.append(variant.name)
+        if record.trial.died:
+            self.start(variant, closed_rps(self.running.point.data, variant.name))
         return record, record.trial
+
+    def _how_it_died(self, variant: PlannedVariant) -> str:
+        try:
+            self.running.point.testbed.servers.check_alive(variant.name)
+        except StackDied as death:
+            return death.what
+        return ""
 
     @property
     def _name(self) -> str:
@@ -206,12 +220,15 @@ class SearchLoads:
 def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
     """Ask for a multiple of a variant's capacity, then for half of it, until that is carried.
 
-    Not where the load generator ended the search: it can't offer more.
+    Not where the load generator ended the search: it can't offer more. Servers that the search's
+    last trial left down are started again before.
     """
     trials, settings = loads.trials_of(variant), loads.settings
     found_rps = capacity_of(trials)
     if found_rps is None or is_at_least(trials):
         return
+    if is_down(trials):
+        loads.start(variant, closed_rps(loads.running.point.data, variant.name))
     times = settings.overloads[(loads.running.number - 1) % len(settings.overloads)]
     order = loads.at(variant, times * found_rps, OVERLOAD_S, OVERLOAD_LEAD_S)
     over, trial = loads.measure(
@@ -220,8 +237,10 @@ def overload(loads: SearchLoads, variant: PlannedVariant) -> None:
         times * found_rps,
         lambda _, trial: trial.replace(purpose="overload", times=times),
     )
-    if not trial.client_limited:
-        ended_at = over.started_at + timedelta(seconds=over.load.all_of_it.length_s)
+    if not trial.client_limited and not trial.died:
+        # Half of the capacity can't come before the last responses, but might have been carried.
+        loaded_s = over.load.all_of_it.length_s - over.load.drain_s
+        ended_at = over.started_at + timedelta(seconds=loaded_s)
         _await_return(loads, variant, found_rps * RETURN_SHARE, times, ended_at)
 
 

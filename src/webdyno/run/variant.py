@@ -136,17 +136,22 @@ class RunningRound:
         phase: Phase,
         order: LoadOrder,
         tell: Callable[[SlotRecord], SlotRecord] = lambda record: record,
+        *,
+        may_die: bool = False,
     ) -> SlotRecord:
         """Load one variant for one slot, and keep what was measured.
 
         `tell` adds to the record what the slot is for. Where the variant's servers died, that is
-        put on record, and StackDied raised.
+        put on record, and StackDied raised; unless they `may_die`, which `tell` sees by itself.
         """
         try:
-            return self._measured(position, variant, phase, order, tell)
+            record = self._measured(position, variant, phase, order, tell)
+            if not may_die:
+                self.point.testbed.servers.check_alive(variant.name)
         except StackDied as death:
             self.point.keep_incident(self.number, variant.name, death)
             raise
+        return record
 
     def _measured(
         self,
@@ -188,7 +193,6 @@ class RunningRound:
                 f"the servers' host gave the client's no sign of life for {duration(silent_s)}: "
                 "the network between them was cut, or one of them stalled"
             )
-        point.testbed.servers.check_alive(name)
         return record
 
     def _tracing(self, phase: Phase) -> Tracing | None:

@@ -109,10 +109,7 @@ def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin
     known = by_rate(searched)
     passes = {level.rate_rps: _passes(level, settings) for level in known}
     unclear = next((level for level in known if passes[level.rate_rps] is None), None)
-    collapsed = any(
-        past_trial.purpose == "recovery" and not past_trial.holds for past_trial in trials
-    )
-    fresh = collapsed and not trials[-1].holds
+    fresh = is_down(trials)
     if unclear is not None:
         return _ask(unclear.rate_rps, LONGER, settings, fresh=fresh)
     passing, failing = bracket(known, {rate: bool(passed) for rate, passed in passes.items()})
@@ -123,6 +120,12 @@ def next_trial(trials: Sequence[Trial], settings: CapacitySettings, begin: Begin
     if not any(past_trial.purpose == "recovery" for past_trial in trials) and not trials[-1].holds:
         return _ask(passing.rate_rps, SHORT, settings, purpose="recovery")
     return _narrow(searched, passing, failing, settings, begin.deciding, fresh=fresh)
+
+
+def is_down(trials: Sequence[Trial]) -> bool:
+    """Tell whether the last trial left servers down that don't come back, as an earlier one did."""
+    collapsed = any(trial.purpose == "recovery" and not trial.holds for trial in trials)
+    return collapsed and not trials[-1].holds and not trials[-1].died
 
 
 def _lower(known: Sequence[Level], settings: CapacitySettings, begin: Begin) -> Ask | None:

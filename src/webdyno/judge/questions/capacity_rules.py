@@ -171,6 +171,24 @@ def _collapses(data: PointData) -> Iterable[ValidityWarning]:
         )
 
 
+def _dies(data: PointData) -> Iterable[ValidityWarning]:
+    """Tell servers that end under a load, however little or much."""
+    for variant in data.experiment.variants:
+        trials = [slot.trial for slot in data.of_variant(variant) if slot.trial]
+        deadly = [trial for trial in trials if trial.died]
+        if not deadly:
+            continue
+        least = min(deadly, key=lambda trial: trial.rate_rps)
+        yield note(
+            "dies",
+            variant,
+            f"{least.died}, in {count(len(deadly), 'trial')}, the lowest one at "
+            f"{number(round(least.rate_rps))} req/s; it was started again each time",
+            "Its log in the run's folder says why; limit what it accepts at once.",
+            [CAPACITY],
+        )
+
+
 def _is_recovery(slot: SlotRecord) -> bool:
     return slot.trial is not None and slot.trial.purpose == "recovery"
 
@@ -203,6 +221,7 @@ OWN_RULES = tuple(
         ("client-limited", _client_ends_it),
         ("wrong-responses", _wrong_responses),
         ("does-not-come-back", _collapses),
+        ("dies", _dies),
         ("no-capacity-found", _without_end),
     )
 )
