@@ -85,7 +85,7 @@ def test_workers_that_hold_kept_connections_are_busy() -> None:
 
 
 def test_all_connections_in_use_are_told() -> None:
-    run = searched(slow=Variant(RATE, latency_us=30_000, probed=probed()), nginx=OTHER)
+    run = searched(slow=Variant(RATE, latency_us=32_000, probed=probed()), nginx=OTHER)
     assert limits(run) == ["connections"]
     assert said(run).startswith("slow: the load's 64 connections (")
 

@@ -27,6 +27,10 @@ QUEUE_STEEPNESS = 1.4
 exponentially distributed, 2 where all are the same (Kleinrock 1975, 5.6; Erlang 1909)."""
 RARE = -2.0
 """ln of the share up to which what follows from rare waits counts; clusters are no fewer above."""
+SURE_CLUSTERS = 2.0
+"""As many at least where all are late: an overload is no matter of chance."""
+ONLY_WHERE_ALL = 8
+"""Power of the share by which they count: a half has next to none of them."""
 CLUSTERS = 64.0
 """Independent clusters in one of the longest trials, where no queue tells how many."""
 BEYOND_BRACKET = 4.0
@@ -96,6 +100,7 @@ def crossing(
     else:
         usual = min(max(QUEUE_STEEPNESS * middle_rps * within_s, SHALLOWEST), STEEPEST)
         clusters = _clusters_per_s(ln_share, steepness, within_s) * length_s
+        clusters += SURE_CLUSTERS * np.exp(ONLY_WHERE_ALL * ln_share)
     likely = _ln_likelihood(beyond, asked * np.exp(ln_share), clusters).sum(axis=-1)
     likely -= (np.log(steepness[..., 0] / usual) / log(STEEPNESS_FACTOR)) ** 2 / 2
     weight = np.exp(likely - likely.max())
