@@ -197,7 +197,7 @@ def test_a_search_for_failures_alone_has_its_chart() -> None:
     assert [panel.heading for panel in figure.panels] == [""]
     assert "apache, round 1: " in figure.panels[0].svg
     assert "failures 0%" in figure.panels[0].svg
-    assert "failures 50%" in figure.panels[0].svg
+    assert "failures 100%" in figure.panels[0].svg
 
 
 def test_times_of_a_trial_that_was_followed_no_further_are_the_least() -> None:
