@@ -34,7 +34,8 @@ TOOLS = {
 }
 """Program or file, and the package that has it. The Python is for servers, which may not use
 root's; runc is for machines on which Podman's usual runtime refuses to work."""
-
+NOT_EVERYWHERE = {"valkey-server", "valkey-tools"}
+"""Debian has them from 13 on; without them no test starts that service."""
 
 FULL = "--full" in sys.argv
 
@@ -55,7 +56,8 @@ def main() -> int:
     needs = [need for it in services for need in it.needs.values()]
     settings = {PROTOCOL, "gzip"}
     wanted = [it for it in needs if not it.optional and (not it.when or settings & it.when.keys())]
-    missing += dict.fromkeys(it.apt for it in wanted if find(it) is None)
+    packages = dict.fromkeys(it.apt for it in wanted if find(it) is None)
+    missing += [package for package in packages if package not in NOT_EVERYWHERE]
     if not missing:
         return 0
     print("installing", *missing, flush=True)  # noqa: T201
