@@ -170,9 +170,12 @@ def test_an_endpoint_that_answers_otherwise_and_slower_is_named_with_its_functio
     most = max(grew["sampled"]["parts"], key=lambda part: part["more_us"]["estimate"])
     assert most["what"] == "rank (server.js)"
     more = most["more_us"]
-    assert more["low"] < 400 < more["high"], most
+    assert more["low"] > 0, most
+    # V8 inlines: then what a function takes stands in part with those that call it.
+    own = [part for part in grew["sampled"]["parts"] if part["what"].endswith(" (server.js)")]
+    assert 350 < sum(part["more_us"]["estimate"] for part in own) < 600, own
     assert "Grew /search +" in told
-    assert ("rank (server.js) +" in told) is (more["low"] > 0)  # with few rounds it isn't sure
+    assert "rank (server.js) +" in told
     assert "1 commit: " in told
     assert re.search(r"Repeat \S*webdyno gate --base \w+ --head \w+ .*--path=/search", told), told
     assert written_for_perf() <= before
