@@ -6,13 +6,10 @@ on the servers' CPUs. Each gate adds a line to the file of results; the table is
 """
 
 import sys
-import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 
@@ -130,24 +127,20 @@ def dialled_gate(dials: Iterable[str]) -> Call:
 
 def run_gate(case: str, call: Call, programs: Path) -> Answered:
     """Have a gate answered with a folder of own programs on its PATH; tell what it answers."""
-    at, began_s = datetime.now(UTC), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
-        folder = Path(scratch) / "run"
-        problem = call.having(output=folder).made(programs)
-        found = open_run(folder).gate if (folder / "slots.jsonl").exists() else None
-        gate = found and found.judgement
-    return Answered(
-        case=case,
-        at=at,
-        machine=machine.describe(),
-        commit=lab.commit(),
-        answer=gate.answer if gate else None,
-        notes=gate.notes if gate else [],
-        headline=gate.headline if gate else "",
-        rounds=max((claim.rounds for claim in gate.claims), default=0) if gate else 0,
-        took_s=time.monotonic() - began_s,
-        problem="" if gate else problem or "webdyno left no answer behind",
-    )
+    return lab.run_as(Answered, case, call, _seen, programs)
+
+
+def _seen(folder: Path, problem: str) -> dict[str, object]:
+    gate = open_run(folder).gate
+    if gate is None:
+        return {"problem": problem or "webdyno left no answer behind"}
+    judged = gate.judgement
+    return {
+        "answer": judged.answer,
+        "notes": judged.notes,
+        "headline": judged.headline,
+        "rounds": max((claim.rounds for claim in judged.claims), default=0),
+    }
 
 
 def _neighbour(case: Case) -> AbstractContextManager[None]:

@@ -8,11 +8,8 @@ not the same.
 """
 
 import sys
-import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 
@@ -110,18 +107,7 @@ def work(options: Namespace, console: Console) -> None:
 def run_league(name: str, programs: Path) -> League:
     """Rank the servers of a case, with a folder of own programs on the PATH."""
     asked = {"experiment": experiment(CASES[name]), "catalog": [str(CATALOGUE)], "yes": True}
-    at, began_s = datetime.now(UTC), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
-        folder = Path(scratch) / "run"
-        problem = Call("run_experiment", asked).having(output=folder).made(programs)
-        return League(
-            case=name,
-            at=at,
-            machine=machine.describe(),
-            commit=lab.commit(),
-            took_s=time.monotonic() - began_s,
-            **_found(folder, problem),
-        )
+    return lab.run_as(League, name, Call("run_experiment", asked), _seen, programs)
 
 
 def experiment(costs: Mapping[str, float]) -> dict[str, object]:
@@ -140,9 +126,7 @@ def experiment(costs: Mapping[str, float]) -> dict[str, object]:
     }
 
 
-def _found(folder: Path, problem: str) -> dict[str, object]:
-    if not (folder / "slots.jsonl").exists():
-        return {"problem": problem or "webdyno left no run behind"}
+def _seen(folder: Path, problem: str) -> dict[str, object]:
     judgement = judge(RunFolder.open(folder).data().points[0])
     ranking = judgement.ranking
     if ranking is None:

@@ -8,12 +8,9 @@ back. Each run adds a line to the file of results; the table is made of all of t
 """
 
 import sys
-import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -155,27 +152,21 @@ def asked(name: str, budget: str) -> Call:
 
 def run(case: str, call: Call, programs: Path) -> Beyond:
     """Make a call, with a folder of own programs on its PATH; tell what it found."""
-    at, began_s = datetime.now(UTC), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
-        folder = Path(scratch) / "run"
-        problem = call.having(output=folder).made(programs)
-        judged = open_run(folder).judgement if (folder / "slots.jsonl").exists() else None
-    values = [value.interval for value in judged.variants if value.interval] if judged else []
-    return Beyond(
-        case=case,
-        at=at,
-        machine=machine.describe(),
-        commit=lab.commit(),
-        headline=judged.headline if judged else "",
-        rounds=judged.rounds if judged else 0,
-        overloads=judged.overloads if judged else [],
-        capacity_rps=values[0].estimate if values else None,
-        warnings=[f"{warning.rule}: {warning.what}" for warning in judged.warnings]
-        if judged
-        else [],
-        took_s=time.monotonic() - began_s,
-        problem="" if judged else problem or "webdyno left no run behind",
-    )
+    return lab.run_as(Beyond, case, call, _seen, programs)
+
+
+def _seen(folder: Path, problem: str) -> dict[str, object]:
+    judged = open_run(folder).judgement
+    if judged is None:
+        return {"problem": problem or "webdyno left no run behind"}
+    values = [value.interval for value in judged.variants if value.interval]
+    return {
+        "headline": judged.headline,
+        "rounds": judged.rounds,
+        "overloads": judged.overloads,
+        "capacity_rps": values[0].estimate if values else None,
+        "warnings": [f"{warning.rule}: {warning.what}" for warning in judged.warnings],
+    }
 
 
 def wrong(case: str, found: Overload) -> Iterator[str]:

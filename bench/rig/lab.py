@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -30,6 +30,9 @@ TABLE_WIDTH = 100
 """Columns of the tables that stand in the docs."""
 
 M = TypeVar("M", bound=BaseModel)
+K = TypeVar("K", bound="Kept")
+Seen = Callable[[Path, str], dict[str, object]]
+"""Tells what a run's folder holds of a kind of result, and what webdyno complained of."""
 
 
 class Call(NamedTuple):
@@ -116,18 +119,30 @@ class Outcome(Kept):
 
 def run_lab(case: str, call: Call, programs: Path | None = None) -> Outcome:
     """Make a call, with a folder of own programs on its PATH if given; tell what it found."""
+    return run_as(Outcome, case, call, _seen, programs)
+
+
+def run_as(kind: type[K], case: str, call: Call, seen: Seen, programs: Path | None = None) -> K:
+    """Make a call that leaves a run, and keep what was seen of it as a kind of result."""
     at, began_s = datetime.now(UTC), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="webdyno-bench-") as scratch:
         folder = Path(scratch) / "run"
         problem = call.having(output=folder).made(programs)
-        return Outcome(
-            case=case,
-            at=at,
-            machine=machine.describe(),
-            commit=commit(),
-            took_s=time.monotonic() - began_s,
-            **_found(folder, problem),
-        )
+        took_s = time.monotonic() - began_s
+        if (folder / "slots.jsonl").exists():
+            values = seen(folder, problem)
+        else:
+            values = {"problem": problem or "webdyno left no run behind"}
+    return kind.model_validate(
+        {
+            "case": case,
+            "at": at,
+            "machine": machine.describe(),
+            "commit": commit(),
+            "took_s": took_s,
+            **values,
+        }
+    )
 
 
 def with_programs(folder: Path | None) -> dict[str, str]:
@@ -136,9 +151,7 @@ def with_programs(folder: Path | None) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder}:{path}" if folder else path}
 
 
-def _found(folder: Path, problem: str) -> dict[str, object]:
-    if not (folder / "slots.jsonl").exists():
-        return {"problem": problem or "webdyno left no run behind"}
+def _seen(folder: Path, _: str) -> dict[str, object]:
     run = RunFolder.open(folder)
     judgement = judge(run.data().points[0])
     decide_on = run.head.experiment.measure.decide_on

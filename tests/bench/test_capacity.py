@@ -1,36 +1,22 @@
 """The search for a capacity on real servers, whose capacity is known; and the bench's table."""
 
-from contextlib import suppress
 from pathlib import Path
-from statistics import median
 
 import pytest
 from rich.console import Console
 
 import capacity
-import truth
 from bench.outcomes import outcome
+from bench.searches import WITHIN_US, searched
 from rig import lab
 from rig.queues import capacity_of_mm1
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
-from webdyno.lab.lines import LineProgress
 from webdyno.model.base import Interval
 from webdyno.model.capacity import Trial, capacity_of
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run
 
 SERVICE_US, COLLAPSE_RPS = 500, 1_000
-WITHIN_US = 5_000
-
-
-class OneRound(LineProgress):
-    """Somebody presses Ctrl-C after the first round."""
-
-    def round_ends(self, *_: object) -> None:
-        """Press it."""
-        raise KeyboardInterrupt
 
 
 @pytest.mark.measures
@@ -69,25 +55,7 @@ def one_round(
         "load": {"timeout_s": 1.0},
         "measure": {"seed": 1, "budget_s": budget_s},
     }
-    with truth.own_program() as program:
-        monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-        catalogue = Catalogue.load([truth.CATALOGUE])
-        experiment = read_experiment(CommandLine(told, {}), [], catalogue)
-        with (
-            begin_run("capacity", experiment, catalogue, tmp_path / "run") as folder,
-            suppress(KeyboardInterrupt),
-        ):
-            measure_run(folder, OneRound(folder.head, print))
-    if late := woken_late(folder):
-        pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
-    return folder
-
-
-def woken_late(folder: RunFolder) -> float | None:
-    """Tell a machine whose threads wake up too late for the objective, whatever the server does."""
-    slots = (it for it in folder.records() if isinstance(it, SlotRecord) and it.trial)
-    usual = median(it.load.send_lag_us.p99 or 0.0 for it in slots)
-    return usual if usual > WITHIN_US / 4 else None
+    return searched(told, 1, tmp_path / "run", monkeypatch)
 
 
 def trials(folder: RunFolder, variant: str) -> list[Trial]:

@@ -1,32 +1,16 @@
 """What real servers of known behaviour do beyond their capacity; and the bench's table."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import overloads
-import truth
 from bench.outcomes import KEPT
-from bench.test_capacity import woken_late
+from bench.searches import searched
 from overloads import Beyond
-from webdyno.definitions import Catalogue, CommandLine, read_experiment
 from webdyno.judge.overload import overloads as overloads_of
-from webdyno.lab.lines import LineProgress
 from webdyno.model.explain import Overload, OverRounds
-from webdyno.model.records import RoundRecord
-from webdyno.run.folder import RunFolder
-from webdyno.run.session import begin_run, measure_run
-
-
-class TwoRounds(LineProgress):
-    """Somebody presses Ctrl-C once each multiple was tried."""
-
-    def round_ends(self, ended: RoundRecord, *_: object) -> None:
-        """Press it."""
-        if ended.round == 2:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.measures
@@ -34,27 +18,12 @@ class TwoRounds(LineProgress):
 def test_what_a_server_does_beyond_its_capacity_is_told(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = two_rounds(case, tmp_path, monkeypatch)
+    """In two rounds, one for each multiple; trials are so short that it takes a minute."""
+    told = overloads.asked(case, "200s").arguments["experiment"]
+    folder = searched(told, 2, tmp_path / "run", monkeypatch)
     found = list(overloads_of(folder.data().points[0]))
     assert [each.times for each in found] == [1.2, 2.0]
     assert {each.times: list(overloads.wrong(case, each)) for each in found} == {1.2: [], 2.0: []}
-
-
-def two_rounds(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """Search in two rounds, with trials so short that it takes a minute."""
-    told = overloads.asked(case, "200s").arguments["experiment"]
-    with truth.own_program() as program:
-        monkeypatch.setenv("PATH", str(program.parent), prepend=":")
-        catalogue = Catalogue.load([truth.CATALOGUE])
-        experiment = read_experiment(CommandLine(told, {}), [], catalogue)
-        with (
-            begin_run("overload", experiment, catalogue, tmp_path / "run") as folder,
-            suppress(KeyboardInterrupt),
-        ):
-            measure_run(folder, TwoRounds(folder.head, print))
-    if late := woken_late(folder):
-        pytest.skip(f"half of the trials' requests were sent up to {late:.0f} µs late or more")
-    return folder
 
 
 def always(value: float) -> OverRounds:

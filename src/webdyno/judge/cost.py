@@ -6,12 +6,13 @@ from webdyno.judge.point_data import PointData
 from webdyno.model.cost import THOUSAND_RPS, CostAtRate, CostAtRest
 from webdyno.model.experiment import Experiment
 from webdyno.model.explain import OverRounds
+from webdyno.model.files import MIB
 from webdyno.model.judgement import Comparison, ValidityWarning, VariantValue
 from webdyno.model.metrics import CPU_TIME
 from webdyno.model.records import RestRecord
 
 US_PER_S = 1e6
-KIB, MIB = 2**10, 2**20
+KIB = 2**10
 FEWEST_HELD = 200
 """Connections whose memory can be told: that of fewer is lost in what a process has at hand."""
 

@@ -48,9 +48,7 @@ def database_work(data: PointData) -> Iterator[DatabaseWork]:
             yield DatabaseWork(
                 variant=variant,
                 role=role,
-                cpu_us=sum(service.cpu_user_s + service.cpu_sys_s for service in services)
-                * 1e6
-                / answered,
+                cpu_us=sum(service.cpu_s for service in services) * 1e6 / answered,
                 of_cpu_us=sum(slot.servers.cpu_s for slot in counted) * 1e6 / answered,
                 statements=sum(use.calls for use in uses) / answered,
                 calls=calls,

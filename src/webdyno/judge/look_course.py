@@ -44,6 +44,7 @@ from webdyno.model.long_look import (
     SlopeMetric,
     Stall,
 )
+from webdyno.model.quantities import PAGE_BYTES
 from webdyno.model.records import LongLookRecord
 
 CONFIDENCE, SURE = 0.95, 0.99
@@ -76,8 +77,6 @@ SMALLEST_SHARE = 0.01
 SLOWING = 0.9
 """Of the slope of the first of these parts, that of the last: a leak goes on as before."""
 GROWTH_ALPHA = 0.01
-PAGE_BYTES = 4096
-"""In which the kernel counts what is held (where its pages are larger, slopes are less sure)."""
 
 
 def course_of(parts: Sequence[LongLookRecord], stalls: Sequence[Stall]) -> list[LookPart]:

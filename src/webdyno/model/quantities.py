@@ -169,6 +169,7 @@ Size = Annotated[int, Quantity(SIZE, 1, MOST_BYTES)]
 """A number of bytes."""
 
 PAGE_BYTES = 4096
+"""In which the kernel counts memory, on most machines."""
 
 
 def memory_words(limit_bytes: int) -> str:

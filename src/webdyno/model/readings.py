@@ -39,6 +39,10 @@ class ServiceUse(Model):
     peak_rss_bytes: Count
     """Sum of each process's largest resident set so far; shared pages count several times."""
 
+    @property
+    def cpu_s(self) -> float:
+        return self.cpu_user_s + self.cpu_sys_s
+
 
 class ServerStatus(Model):
     """What a service counted itself, without our questions; None where it doesn't tell.

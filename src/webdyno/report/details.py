@@ -16,7 +16,7 @@ from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.errors import UserError
 from webdyno.model.experiment import Experiment
-from webdyno.model.files import read_given
+from webdyno.model.files import MIB, read_given
 from webdyno.model.judgement import EndpointFigures, Judgement, VariantFacts
 from webdyno.model.load_result import TlsUse
 from webdyno.model.metrics import responses
@@ -25,7 +25,6 @@ from webdyno.model.records import SlotRecord
 from webdyno.model.run import round_path, variant_folder
 from webdyno.report.view import PointView, RunView
 
-MIB = 2**20
 SYSTEM_CALLS = "System calls per request, on the servers' CPUs"
 FEWEST_CALLS = 0.02
 """A call that is rarer tells nothing of a request."""
@@ -213,7 +212,7 @@ def _by_service(seen: dict[str, _VariantSlots]) -> Iterable[Cost]:
 
 def _cpu_us(readings: Readings, role: str) -> float:
     use = readings.services.get(role)
-    return 1e6 * (use.cpu_user_s + use.cpu_sys_s) if use else 0.0
+    return 1e6 * use.cpu_s if use else 0.0
 
 
 def _largest(it: _VariantSlots, state: Callable[[ServiceUse], float]) -> float:

@@ -214,7 +214,7 @@ def _beside_the_rest(slot: SlotRecord) -> float | None:
     of_databases = rest = 0.0
     for role, use in slot.readings.services.items():
         if role in slot.readings.databases:
-            of_databases += use.cpu_user_s + use.cpu_sys_s
+            of_databases += use.cpu_s
         else:
-            rest += use.cpu_user_s + use.cpu_sys_s
+            rest += use.cpu_s
     return of_databases / rest if of_databases and rest else None
