@@ -10,6 +10,7 @@ from judge.searches import ROUNDS, Variant, searched
 from search.runs import Case
 from webdyno.judge import judge
 from webdyno.model import crossing as module
+from webdyno.model.capacity import Trial, capacity_of
 from webdyno.model.crossing import TrialPoint, crossing
 
 VARIANTS = 2
@@ -89,3 +90,24 @@ def test_a_bracket_as_wide_as_the_first_steps_of_a_search_is_no_trouble() -> Non
     found = crossing(trials, ALLOWED, (-1.4, 1.4), 4_000.0, 0.02)
     assert -1.4 < found.away < 1.4
     assert found.error > 0
+
+
+@pytest.mark.parametrize("length_s", [0.125, 0.5, 4.0])
+def test_evenly_spaced_requests_queue_at_once_or_never(length_s: float) -> None:
+    """A server of 500 µs a request, by trials as a search makes them."""
+    rates = (500.0, 1_000.0, 1_400.0, 1_700.0, 1_900.0, 1_980.0, 2_040.0, 2_200.0, 4_000.0)
+    trials = [
+        Trial(
+            rate_rps=rate,
+            length_s=length_s,
+            asked=round(rate * length_s),
+            beyond=[round(rate * length_s) if rate > 2_000 else 0],
+            allowed=[ALLOWED],
+            within_s=[0.005],
+            evenly_spaced=True,
+        )
+        for rate in rates
+    ]
+    assert capacity_of(trials) == pytest.approx(2_000, rel=0.03)
+    by_chance = [trial.replace(evenly_spaced=False) for trial in trials]
+    assert (capacity_of(by_chance) or 0) < (capacity_of(trials) or 0)

@@ -180,6 +180,8 @@ class Trial(Model):
     """By objective: share of them that may be."""
     within_s: list[Annotated[float, Field(gt=0)] | None] = []
     """By objective: the longest latency allowed. None where failures are meant."""
+    evenly_spaced: bool = False
+    """Whether requests came at even intervals, so that no run of arrivals made a queue."""
     client_limited: bool = False
     """Whether the load generator was too slow, so that what is beyond may be its doing."""
     stalled_s: float = 0.0
@@ -333,7 +335,8 @@ def _between(trials: Sequence[Trial], passing_rps: float, failing_rps: float) ->
     ]
     if not near:
         return Found(passing_rps)
-    longest_waits_s = dict(enumerate(near[0].within_s))
+    queues = not near[0].evenly_spaced
+    longest_waits_s = dict(enumerate(near[0].within_s)) if queues else {}
     sides = (log(passing_rps / middle_rps), log(failing_rps / middle_rps))
 
     def of(objective: int, allowed: float) -> Crossing:

@@ -84,8 +84,9 @@ def crossing(
 ) -> Crossing:
     """Average over lines through the trials, by the likelihood of negative binomial counts.
 
-    Hilbe 2011, chapter 8, for the counts. `within_s`: the longest latency allowed, None where the
-    objective is about failures.
+    Hilbe 2011, chapter 8, for the counts. `within_s`: the longest latency allowed; None where the
+    objective is about failures, or no queue comes about by chance, as with arrivals at even
+    intervals.
     """
     import numpy as np  # it and scipy take a while to import
 

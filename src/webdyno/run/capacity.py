@@ -190,7 +190,8 @@ class SearchLoads:
         def told(record: SlotRecord) -> SlotRecord:
             limited = is_client_limited(record)
             trial = trial_of(record.load, rate_rps, objectives, client_limited=limited)
-            trial = tell(record, trial.replace(start=start))
+            spaced = self.settings.arrivals == "constant"
+            trial = tell(record, trial.replace(start=start, evenly_spaced=spaced))
             if died := self._how_it_died(variant):
                 missed: list[int | None] = [max(trial.asked, 1)] * len(objectives)
                 trial = trial.replace(died=died, beyond=missed, stalled_s=0.0, back_s=None)
