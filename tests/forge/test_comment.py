@@ -9,8 +9,7 @@ import pytest
 
 from forge import events
 from forge.stand_in import Forge, forge_stand_in
-from webdyno.forge import post_comment
-from webdyno.forge.comment import MOST_LETTERS
+from webdyno.forge.comment import MOST_LETTERS, post_comment
 from webdyno.model.base import Interval
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer, GateClaim, GateJudgement

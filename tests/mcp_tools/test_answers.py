@@ -8,7 +8,7 @@ import pytest
 from builders import SimulatedRun
 from report import runs
 from webdyno.lab.result import result_in
-from webdyno.mcp.answers import MAY_SAY, answer_of
+from webdyno.mcp.server import MAY_SAY, answer_of
 from webdyno.model.gate import GateAnswer
 from webdyno.model.judgement import Verdict
 from webdyno.run.folder import RunFolder

@@ -108,7 +108,7 @@ def report(
 
 
 def _comment(runs: Sequence[Path], name: str) -> Exit:
-    from webdyno.forge import post_comment
+    from webdyno.forge.comment import post_comment
     from webdyno.report.console import tell
 
     if len(runs) > 1:
