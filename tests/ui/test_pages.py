@@ -18,8 +18,8 @@ from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.run.folder import RunFolder
 from webdyno.ui import Starter, make_app
+from webdyno.ui.app import snapshot
 from webdyno.ui.guard import Addresses
-from webdyno.ui.live import snapshot
 from webdyno.ui.runs import Runs, state_of
 from webdyno.ui.starting import Begun
 

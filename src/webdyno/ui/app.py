@@ -1,7 +1,10 @@
 """The pages and what they ask for."""
 
+import asyncio
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from math import exp, expm1
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,8 +27,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from webdyno.definitions import Catalogue
+from webdyno.judge import question_of
+from webdyno.judge.point_data import PointData
 from webdyno.judge.runs import compare_sweeps
+from webdyno.judge.sentences import ratio_words
+from webdyno.judge.validity import excluded_words
 from webdyno.model.errors import OperationError, UserError
+from webdyno.model.format import duration, percent
+from webdyno.model.records import SlotRecord
 from webdyno.model.text import finished
 from webdyno.report.brief import summary
 from webdyno.report.conditions import when
@@ -35,10 +44,75 @@ from webdyno.report.page import draw_blocks, style_sheet
 from webdyno.report.run_comparison import comparison_document
 from webdyno.report.words import SIGNS
 from webdyno.run.folder import RunFolder
+from webdyno.run.records_file import RECORDS_FILE
 from webdyno.ui.guard import REPORT, REPORTS, Addresses, Defect, Guard
-from webdyno.ui.live import events
 from webdyno.ui.runs import Runs, page_of, seen, state_of
 from webdyno.ui.starting import Starter
+
+LOOKED_AT_S = 1.0
+
+
+async def events(folder: RunFolder) -> AsyncIterator[str]:
+    """Give server-sent events: what is known now, after each change, until the run has ended."""
+    size = -1
+    while True:
+        running = state_of(folder.path) == "running"
+        now = _size(folder)
+        if now != size or not running:
+            size = now
+            state = await run_in_threadpool(snapshot, folder)
+            yield f"data: {json.dumps(state | {'running': running})}\n\n"
+        if not running:
+            return
+        await asyncio.sleep(LOOKED_AT_S)
+
+
+def _size(folder: RunFolder) -> int:
+    try:
+        return (folder.path / RECORDS_FILE).stat().st_size
+    except OSError:
+        return 0
+
+
+def snapshot(folder: RunFolder) -> dict[str, Any]:
+    """Say where a run is, and how narrow its intervals are; no verdict."""
+    run = folder.data()
+    slots = [record for record in run.records if isinstance(record, SlotRecord)]
+    last = slots[-1] if slots else None
+    return {
+        "points": [_point(data) for data in run.points],
+        "doing": f"round {last.round}, {last.variant}"
+        if last
+        else "each variant alone, before the rounds",
+    }
+
+
+def _point(data: PointData) -> dict[str, Any]:
+    question = question_of(data.experiment)
+    known: dict[str, Any] = {
+        "label": data.point.label,
+        "rounds": len(data.rounds),
+        "excluded": excluded_words(data),
+        "ratios": ratio_words(question.ratios_so_far(data)),
+    }
+    foreseen = question.foresee(data)
+    if foreseen is None:
+        return known
+    estimate = foreseen.found
+    return known | {
+        "expected": foreseen.rounds,
+        "left": duration(round(foreseen.left_s)),
+        "known": percent(expm1(estimate.half_width)),
+        "wanted": percent(expm1(foreseen.wanted)),
+        "interval": {
+            "low": exp(estimate.low),
+            "centre": exp(estimate.centre),
+            "high": exp(estimate.high),
+        },
+        "half_width": estimate.half_width,
+        "wanted_half_width": foreseen.wanted,
+    }
+
 
 ASKED = ("stack", "baseline", "site", "path", "time")
 SYSTEMS = {"system": "stack", "baseline": "baseline"}
