@@ -1,11 +1,10 @@
 """`webdyno capacity`: how much systems can take while objectives hold."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags, Objectives, refuse_loop
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
 from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import Exit
@@ -13,13 +12,6 @@ from webdyno.model.exit_codes import Exit
 if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.definitions.toml_file import KeyPath
 
-Objectives = Annotated[
-    Sequence[str],
-    Parameter(
-        name="--slo",
-        help="OBJECTIVE: what has to hold: a latency percentile, or 'failures<0.1%'.",
-    ),
-]
 USUAL_OBJECTIVES = ("p99<50ms",)
 SWEPT = 0.5
 """Of all time: what the curves get."""
@@ -92,15 +84,3 @@ def capacity(
         fail_if=run.fail_if,
         afterwards=sweeps_afterwards(run.how),
     )
-
-
-def refuse_loop(given: Sequence[str]) -> None:
-    """Raise UserError for a loop that is requested where the search brings its own."""
-    from webdyno.definitions import read_overrides
-
-    for setting in read_overrides(given):
-        if setting.key == ("load", "loop"):
-            raise UserError(
-                f"{setting.flag}: the search for a capacity sets the rate of an open loop by "
-                "itself; leave it out"
-            )

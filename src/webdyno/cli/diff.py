@@ -1,15 +1,12 @@
 """`webdyno diff`: two runs of one experiment, such as before and after an upgrade."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from webdyno.cli.flags import TEXT, Format, is_json
 from webdyno.model.exit_codes import Exit
-
-if TYPE_CHECKING:  # pydantic takes a while to import
-    from webdyno.model.judgement import Verdict
 
 
 def diff(
@@ -30,6 +27,7 @@ def diff(
 
         webdyno diff before after
     """
+    from webdyno.cli.result import exit_of_difference
     from webdyno.judge.runs import compare_sweeps
     from webdyno.report.console import plain_console
     from webdyno.report.run_comparison import comparison_document
@@ -44,17 +42,4 @@ def diff(
         console.out(compared.model_dump_json(indent=2), highlight=False)
     else:
         print_document(console, comparison_document(runs[1].head, compared))
-    return exit_of(compared.verdict)
-
-
-def exit_of(verdict: "Verdict") -> Exit:
-    """Give the exit code for what became of the deciding metric."""
-    from webdyno.model.judgement import Verdict
-
-    codes = {
-        Verdict.SLOWER: Exit.WORSE,
-        Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
-        Verdict.INVALID: Exit.INVALID,
-        Verdict.INCOMPLETE: Exit.INCONCLUSIVE,
-    }
-    return codes.get(verdict, Exit.OK)
+    return exit_of_difference(compared.verdict)

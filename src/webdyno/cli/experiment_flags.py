@@ -15,6 +15,14 @@ if TYPE_CHECKING:  # pydantic takes a while to import
     from webdyno.lab.traffic import AskedTraffic
     from webdyno.model.testbed import TestbedSettings
 
+Objectives = Annotated[
+    Sequence[str],
+    Parameter(
+        name="--slo",
+        help="OBJECTIVE: what has to hold: a latency percentile, or 'failures<0.1%'.",
+    ),
+]
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -286,3 +294,15 @@ def _rates(text: str, flag: str) -> "Override":
 
 
 NO_COSTS = CostFlags()
+
+
+def refuse_loop(given: Sequence[str]) -> None:
+    """Raise UserError for a loop that is requested where the search brings its own."""
+    from webdyno.definitions import read_overrides
+
+    for setting in read_overrides(given):
+        if setting.key == ("load", "loop"):
+            raise UserError(
+                f"{setting.flag}: the search for a capacity sets the rate of an open loop by "
+                "itself; leave it out"
+            )

@@ -5,10 +5,9 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webdyno.cli.diff import exit_of
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
-from webdyno.cli.result import draw
+from webdyno.cli.result import draw, exit_of_difference
 from webdyno.model.cluster import FLEET_FILE
 from webdyno.model.command import command
 from webdyno.model.errors import OperationError, UserError
@@ -79,7 +78,7 @@ def show_fleet(
         }
         write_whole(page, fleet_page(head, found, reports, again), make_again(again))
         console.print(f"Page: {page}", highlight=False)
-    return exit_of(found.verdict)
+    return exit_of_difference(found.verdict)
 
 
 def _named(runs: Sequence[Path]) -> dict[str, Path]:

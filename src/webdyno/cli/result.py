@@ -186,3 +186,14 @@ def exit_of_gate(answer: GateAnswer) -> Exit:
         GateAnswer.INCONCLUSIVE: Exit.INCONCLUSIVE,
         GateAnswer.INVALID: Exit.INVALID,
     }[answer]
+
+
+def exit_of_difference(verdict: Verdict) -> Exit:
+    """Give the exit code for what became of the deciding metric."""
+    codes = {
+        Verdict.SLOWER: Exit.WORSE,
+        Verdict.INCONCLUSIVE: Exit.INCONCLUSIVE,
+        Verdict.INVALID: Exit.INVALID,
+        Verdict.INCOMPLETE: Exit.INCONCLUSIVE,
+    }
+    return codes.get(verdict, Exit.OK)

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.capacity import Objectives, refuse_loop
-from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags, Objectives, refuse_loop
 from webdyno.cli.flags import PLAIN_NEW_RUN, NewRunFlags, Output
 from webdyno.model.exit_codes import Exit
 
