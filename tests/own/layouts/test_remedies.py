@@ -6,8 +6,8 @@ import pytest
 
 from own.layouts.laid_out import laid_out
 from webdyno.own.layouts.app import FoundApp
-from webdyno.own.layouts.ports import given_port
 from webdyno.own.layouts.remedies import missing_tools, remedies
+from webdyno.own.layouts.variables import given_port
 
 LINES = {
     "cd a && exec env A=b C=$((PORT + 1)) node x; POETRY=1 .tools/bin/uv sync": ["node"],

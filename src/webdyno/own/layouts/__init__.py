@@ -1,6 +1,6 @@
 """Finds out from a folder's files how the application in it is built, started and asked.
 
-Each way in which people lay one out has a module here that reads its files, and a line of LAYOUTS.
+Each way in which people lay one out has a function that reads its files, and a line of LAYOUTS.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,42 +8,41 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.own.layouts import (
-    containers,
-    deno,
-    dotnet,
-    elixir,
-    go,
     java,
     node,
-    pages,
     php,
-    procfile,
     python,
     ruby,
-    rust,
 )
 from webdyno.own.layouts.app import FoundApp, Layout
+from webdyno.own.layouts.compiled import find_dotnet, find_elixir, find_go, find_rust
 from webdyno.own.layouts.databases import with_services
 from webdyno.own.layouts.files import is_of_interest
-from webdyno.own.layouts.ports import with_port
-from webdyno.own.layouts.secrets import with_values_for_secrets
+from webdyno.own.layouts.recipes import (
+    find_compose,
+    find_dockerfile,
+    find_nginx,
+    find_pages,
+    find_procfile,
+)
+from webdyno.own.layouts.variables import with_port, with_values_for_secrets
 
 LAYOUTS: Sequence[Layout] = (
-    Layout("Procfile", procfile.find_in),
+    Layout("Procfile", find_procfile),
     Layout("pyproject.toml, requirements.txt, Pipfile", python.find_in),
     Layout("config.ru", ruby.find_in),
     Layout("composer.json, index.php", php.find_in),
-    Layout("mix.exs", elixir.find_in),
-    Layout("go.mod", go.find_in),
-    Layout("Cargo.toml", rust.find_in),
+    Layout("mix.exs", find_elixir),
+    Layout("go.mod", find_go),
+    Layout("Cargo.toml", find_rust),
     Layout("pom.xml, build.gradle", java.find_in),
-    Layout("*.csproj", dotnet.find_in),
-    Layout("deno.json", deno.find_in),
+    Layout("*.csproj", find_dotnet),
+    Layout("deno.json", node.find_deno),
     Layout("package.json", node.find_in),
-    Layout("Dockerfile", containers.find_dockerfile),
-    Layout("Compose files", containers.find_compose),
-    Layout("nginx.conf", pages.find_nginx),
-    Layout("index.html", pages.find_pages),
+    Layout("Dockerfile", find_dockerfile),
+    Layout("Compose files", find_compose),
+    Layout("nginx.conf", find_nginx),
+    Layout("index.html", find_pages),
 )
 """The first that says how to start is taken: what was written for that before what can be guessed,
 languages that serve before Node, which often only builds their pages."""

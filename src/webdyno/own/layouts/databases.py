@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from webdyno.own.layouts.app import FoundApp
-from webdyno.own.layouts.files import read_text, sources
-from webdyno.own.layouts.sql_files import by_sql
+from webdyno.own.layouts.files import first_of, read_text, sources
 
 MANIFESTS = (
     *("requirements.txt", "requirements/base.txt", "requirements/production.txt", "pyproject.toml"),
@@ -81,6 +80,14 @@ IN_A_FILE = (
     "a server behind it"
 )
 NOT_IN_A_FILE = "DATABASE_URL is set, so its database is {service} and no file"
+SQL_FOLDERS = ("", "db/", "database/", "sql/", "migrations/", "data/")
+SQL_TABLES = ("schema.sql", "init.sql", "database.sql", "dump.sql", "tables.sql", "create.sql")
+SQL_ROWS = ("seed.sql", "seeds.sql", "data.sql", "fixtures.sql", "sample.sql")
+SQL_CLIENTS = {
+    "postgresql": "psql -qX -v ON_ERROR_STOP=1 -f {file} >/dev/null",
+    "mariadb": "mariadb --user=$MYSQL_USER $MYSQL_DATABASE <{file}",
+}
+"""By service; they find the server by its variables."""
 
 
 def with_services(app: FoundApp, folder: Path) -> FoundApp:
@@ -109,7 +116,7 @@ def with_services(app: FoundApp, folder: Path) -> FoundApp:
         app = replace(app, doubts=(*app.doubts, ELSEWHERE.format(service=lacking[0])))
     if "db" not in databases:
         return replace(app, services=databases, setup=None)
-    setup = " && ".join(filter(None, (app.prepare, app.setup))) or by_sql(folder, databases["db"])
+    setup = " && ".join(filter(None, (app.prepare, app.setup))) or _by_sql(folder, databases["db"])
     services = dict(sorted(databases.items(), reverse=True))
     app = replace(app, services=services, setup=setup, prepare=None)
     return _told_by({**named, **_dialect(services["db"], _listed(folder) or text)}, app)
@@ -169,3 +176,15 @@ def _texts(folder: Path) -> Iterator[str]:
     if of_rails := read_text(folder / "config/database.yml"):
         yield of_rails.partition("\nproduction:")[2]
         yield "DATABASE_URL"  # which Rails reads by itself
+
+
+def _by_sql(folder: Path, service: str) -> str | None:
+    """Give what runs the first file that makes tables, and the first that fills them."""
+    if service not in SQL_CLIENTS:
+        return None
+    names = [
+        first_of(folder, *(f"{where}{name}" for name in names for where in SQL_FOLDERS))
+        for names in (SQL_TABLES, SQL_ROWS)
+    ]
+    commands = [SQL_CLIENTS[service].format(file=name) for name in names if name]
+    return " && ".join(commands) if names[0] else None

@@ -1,11 +1,14 @@
-"""Applications of Node: a package by itself, or one of a workspace."""
+"""Applications of Node, a package by itself or one of a workspace; and of Deno."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from webdyno.own.layouts.app import FoundApp
+from webdyno.own.layouts.files import first_of, read_text, table
 from webdyno.own.layouts.node_packages import (
     PACKAGE,
     Manager,
@@ -128,3 +131,39 @@ def _next_paths(folder: Path) -> Iterator[str]:
             name = file.relative_to(pages).with_suffix("").as_posix()
             if not IS_APART.search(name):
                 yield "/" + re.sub(r"(^|/)index$", "", name)
+
+
+DENO_TASKS = ("preview", "serve", "start", "prod", "production")
+WATCHES = re.compile(r"--watch|\bdev\b")
+DENO_MAINS = ("main.ts", "server.ts", "mod.ts", "index.ts", "src/main.ts", "main.js", "server.js")
+DENO_SERVES = re.compile(r"^export default\b", re.MULTILINE)
+DENO_ADDRESS = "DENO_SERVE_ADDRESS=tcp:127.0.0.1:$PORT"
+"""Where Deno.serve listens, unless the source says so."""
+
+
+def find_deno(folder: Path) -> FoundApp | None:
+    """Start the task that doesn't watch, else the main module."""
+    file = first_of(folder, "deno.json", "deno.jsonc")
+    if file is None:
+        return None
+    text = re.sub(r"^\s*//.*$", "", read_text(folder / file) or "", flags=re.MULTILINE)
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        data = {}
+    tasks = table(data, "tasks")
+    task = next(
+        (task for task in DENO_TASKS if task in tasks and not WATCHES.search(str(tasks[task]))),
+        None,
+    )
+    build = "deno task build" if "build" in tasks else None
+    if task:
+        return FoundApp(file, f"{DENO_ADDRESS} deno task {task}", build, heeds_port=True)
+    main = first_of(folder, *DENO_MAINS)
+    if main is None:
+        return None
+    if DENO_SERVES.search(read_text(folder / main) or ""):
+        start = f"deno serve --allow-all --host 127.0.0.1 --port $PORT {main}"
+    else:
+        start = f"{DENO_ADDRESS} deno run --allow-all {main}"
+    return FoundApp(file, start, f"deno install --entrypoint {main}", heeds_port=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webdyno.own.layouts.files import read_text
 from webdyno.own.layouts.node_packages import Package
-from webdyno.own.layouts.ports import given_port
+from webdyno.own.layouts.variables import given_port
 
 SCRIPTS = (
     *("start:prod", "start:production", "serve:prod", "prod", "production", "start"),

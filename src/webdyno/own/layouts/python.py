@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from webdyno.own.layouts.app import FoundApp
-from webdyno.own.layouts.django import find_django
+from webdyno.own.layouts.django import SEEDS, find_django
 from webdyno.own.layouts.files import first_of, read_text, sources
-from webdyno.own.layouts.python_fills import migration, seed
 from webdyno.own.layouts.python_tools import Installing, installing, only
 
+FLASK_COMMAND = re.compile(
+    r"""@app\.cli\.command\(\s*(?:["'](?P<given>[\w-]+)["'])?[^\n]*\n"""
+    r"""(?:\s*@[^\n]*\n)*\s*def (?P<function>\w+)"""
+)
+"""A command of Flask's that may fill the database; without a name its function gives one."""
+QUIETLY = ">/dev/null"
 MADE = re.compile(
     r"^(?P<name>\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)*"
     r"(?P<kind>Flask|FastAPI|Starlette|Litestar|Quart|Sanic|Bottle|Blacksheep)\(",
@@ -102,7 +107,7 @@ def _served(folder: Path, made: _Object, how: Installing) -> FoundApp:
     why = WHY[is_wsgi].format(server=server.capitalize())
     place = where if root == "." else f"{root}/{where.replace('.', '/')}"
     own = f"{place}:{made.name}"
-    prepare, setup = migration(folder, how, own), seed(folder, own)
+    prepare, setup = _migration(folder, how, own), _seed(folder, own)
     notes = (why, *how.notes)
     return FoundApp(how.by, start, how.build, prepare=prepare, setup=setup, notes=notes)
 
@@ -174,3 +179,29 @@ def _script(folder: Path) -> str | None:
 def in_venv(start: str, build: str | None) -> str:
     """Give a start command with programs of `.venv` in their full place, if that is built."""
     return OF_VENV.sub(r"\1.venv/bin/\2", start) if build and ".venv" in build else start
+
+
+def _migration(folder: Path, how: Installing, target: str) -> str | None:
+    """Give what brings its tables up to date; `target` is the application, for Flask's command."""
+    if "flask-migrate" in how.needs and (folder / "migrations/env.py").is_file():
+        return f".venv/bin/flask --app {target} db upgrade {QUIETLY}"
+    if "alembic" in how.needs and (folder / "alembic.ini").is_file():
+        return f".venv/bin/alembic upgrade head {QUIETLY}"
+    return None
+
+
+def _seed(folder: Path, target: str) -> str | None:
+    """Give what fills them: a command of Flask's, or a program of a usual name."""
+    commands = {
+        command["given"] or command["function"].replace("_", "-")
+        for path in sources(folder)
+        for command in FLASK_COMMAND.finditer(read_text(path) or "")
+    }
+    for name in SEEDS:
+        for command in (name, name.replace("_", "-")):
+            if command in commands:
+                return f".venv/bin/flask --app {target} {command} {QUIETLY}"
+    programs = {f"{name}.py": f"{name}.py" for name in SEEDS}
+    programs |= {f"scripts/{name}.py": f"-m scripts.{name}" for name in SEEDS}
+    by_file = next((words for name, words in programs.items() if (folder / name).is_file()), None)
+    return f".venv/bin/python {by_file} {QUIETLY}" if by_file else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.files import sources
-from webdyno.own.layouts.ports import fixed_address
+from webdyno.own.layouts.variables import fixed_address
 
 VARIABLE = "[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 WANTED = "it wants a variable: --env {what}=VALUE"
