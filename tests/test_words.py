@@ -109,7 +109,7 @@ def sentences_of(source: Path) -> Iterator[str]:
 
 OTHER_PROGRAMS = {
     "audit/rules/tables.py",
-    "own/containers.py",
+    "own/image.py",
     "own/lighttpd_read.py",
     "own/nginx_read.py",
     "report/ratio_tables.py",

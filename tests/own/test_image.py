@@ -13,8 +13,7 @@ import pytest
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.service import Need
-from webdyno.own.containers import Container
-from webdyno.own.image import asked_port
+from webdyno.own.image import Container, asked_port
 from webdyno.own.podman import Image, full_name, podman, short_names
 from webdyno.own.target import OwnKeys, TargetSpec
 

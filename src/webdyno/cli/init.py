@@ -78,7 +78,7 @@ def init(
     from webdyno.own.layouts import find_app
     from webdyno.own.layouts.logins import NAME, PASSWORD
     from webdyno.own.layouts.routes import untried_paths
-    from webdyno.own.project_text import project_text
+    from webdyno.own.project import project_text
 
     target = folder / FILE
     if not folder.is_dir():

@@ -1,13 +1,13 @@
 """`cmd:COMMAND`: a command that serves HTTP on `$PORT`, and services of the catalogue behind it."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import nearest
 from webdyno.model.errors import UserError
 from webdyno.model.service import PERF_NAMES, Service
 from webdyno.own.target import (
+    PROGRAM,
     GeneratedService,
     TargetSpec,
     setting_environment,
@@ -26,13 +26,8 @@ LISTENING = {
     "KEY": "{{ server.key if settings.protocol in ['https', 'h2'] }}",
 }
 """Where a command is to listen, what it is to speak there, and the certificate to do so."""
-PROGRAM = "web"
-"""The role of the user's own program."""
 SERVING = {"http", "fastcgi"}
 """What services speak that serve sites themselves."""
-LISTEN, TCP = "listen", "tcp"
-"""The setting of services that listen on a Unix socket or on a port, and how they do here: not
-every service lets other users than its own into its socket."""
 NAMES_SETTING = {
     "type": "switch",
     "default": False,
@@ -145,25 +140,3 @@ def usual_variables(named: Mapping[str, str], services: Mapping[str, Service]) -
             key: of_role + variable for key, variable in services[name].variables.items()
         } | variables
     return variables
-
-
-def stack_of(
-    program: str,
-    named: Mapping[str, str],
-    services: Mapping[str, Service],
-    backends: Mapping[str, str],
-) -> dict[str, Any]:
-    """Give the services of a stack, and its settings, as `stack.toml` has them.
-
-    `named` are of the catalogue, `backends` own systems behind the program.
-    """
-    roles = {PROGRAM: program, **named, **backends}
-    return {
-        "front": PROGRAM,
-        "services": {role: {"service": name} for role, name in roles.items()},
-        "settings": {
-            f"{role}_{LISTEN}": {"sets": [f"{role}.{LISTEN}"], "default": TCP}
-            for role, name in named.items()
-            if LISTEN in services[name].settings
-        },
-    }

@@ -17,7 +17,7 @@ from webdyno.definitions.validation import build, nearest, shown_value
 from webdyno.model.errors import UserError
 from webdyno.model.format import scalar
 from webdyno.own.compose_file import SEVERAL, ComposeProject, askable, read_compose, variables_of
-from webdyno.own.compose_order import Awaited, Awaits, awaits, health_command, in_order
+from webdyno.own.compose_relations import Awaited, Awaits, awaits, health_command, in_order
 
 OPTIONS = {
     "user": "--user",

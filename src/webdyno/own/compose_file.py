@@ -12,7 +12,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, read_named, reading
-from webdyno.own.compose_parts import ComposeParts
+from webdyno.own.compose_relations import ComposeParts
 
 USUAL_FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 OVERRIDES = (

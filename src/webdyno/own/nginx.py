@@ -16,8 +16,15 @@ from webdyno.own.nginx_hosts import (
     fitting,
     listeners,
 )
-from webdyno.own.nginx_read import SYSTEM, Directive, read_directives, written
-from webdyno.own.nginx_targets import lead_to_backends, looked_up, passed_on
+from webdyno.own.nginx_read import (
+    SYSTEM,
+    Directive,
+    lead_to_backends,
+    looked_up,
+    passed_on,
+    read_directives,
+    written,
+)
 from webdyno.own.relocation import (
     CERTIFICATE,
     FOLDER,

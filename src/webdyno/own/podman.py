@@ -28,7 +28,7 @@ from webdyno.host.workspace import Workspace
 from webdyno.model.errors import OperationError
 from webdyno.model.format import duration, indented, last_lines
 from webdyno.model.service import Need
-from webdyno.own.compose_order import health_words
+from webdyno.own.compose_relations import health_words
 from webdyno.own.target import Provide, Tell
 
 NEEDS = {

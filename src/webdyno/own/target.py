@@ -1,8 +1,11 @@
 """Systems of users as variants.
 
-What is said of one, the service made of it, and its declared settings.
+What is said of one, the service made of it, the catalogue of such services, declared settings.
 """
 
+import atexit
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,9 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.definitions.validation import build
 from webdyno.host.users import caller, home_of, name_of
+from webdyno.host.workspace import Workspace
 from webdyno.model.app import DeclaredSettings
 from webdyno.model.base import Model
 from webdyno.model.errors import UserError
@@ -21,6 +27,7 @@ from webdyno.model.quantities import Seconds
 from webdyno.model.request import WrittenPath
 from webdyno.model.service import Need, Service, Text, Variable
 from webdyno.model.setting import Setting, SwitchSetting
+from webdyno.model.stack import ANYTHING
 
 Tell = Callable[[str], None]
 """Says something to the user that is no result."""
@@ -215,3 +222,81 @@ def setting_environment(settings: Mapping[str, Setting]) -> dict[str, str]:
         setting_variable(name): setting_template(name, setting)
         for name, setting in settings.items()
     }
+
+
+PROGRAM = "web"
+"""The role of the user's own program."""
+LISTEN, TCP = "listen", "tcp"
+"""The setting of services that listen on a Unix socket or on a port, and how they do here: not
+every service lets other users than its own into its socket."""
+SLUG_LETTERS = 30
+PRIVATE = 0o600
+"""Configurations and variables may hold secrets."""
+
+
+class GeneratedCatalogue:
+    """Services and stacks, each written once."""
+
+    def __init__(self, services: Mapping[str, Service]) -> None:
+        """Begin without any; `services` are those of the catalogue, which may stand behind them."""
+        self._services = services
+        self.path: Path | None = None
+        """Its folder; None as long as there is nothing in it."""
+
+    def service(self, word: str, text: str, made: GeneratedService) -> str:
+        """Write a service, named after the kind and the text of its system; give that name."""
+        content = json.dumps([made.service, made.files, made.behind, made.backends], sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", text)[:SLUG_LETTERS].strip("-.")
+        name = "-".join(filter(None, (word, slug, digest)))
+        if (folder := self._folder("services", name)) is None:
+            return name
+        for file, template in made.files.items():
+            (folder / file).write_text(template, encoding="utf-8")
+            (folder / file).chmod(PRIVATE)
+        _write(folder / "service.toml", made.service)
+        return name
+
+    def stack(
+        self, service: str, title: str, behind: Mapping[str, str], backends: Mapping[str, str]
+    ) -> str:
+        """Write the stack of a service, and of what stands behind it; give its name."""
+        if folder := self._folder("stacks", service):
+            parts = self._parts(service, behind, backends)
+            _write(folder / "stack.toml", {"title": title, "serves": [ANYTHING], **parts})
+        return service
+
+    def _parts(
+        self, program: str, behind: Mapping[str, str], backends: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Give the services of a stack, and its settings, as `stack.toml` has them.
+
+        What stands `behind` the program is of the catalogue, `backends` are own systems.
+        """
+        roles = {PROGRAM: program, **behind, **backends}
+        return {
+            "front": PROGRAM,
+            "services": {role: {"service": name} for role, name in roles.items()},
+            "settings": {
+                f"{role}_{LISTEN}": {"sets": [f"{role}.{LISTEN}"], "default": TCP}
+                for role, name in behind.items()
+                if LISTEN in self._services[name].settings
+            },
+        }
+
+    def _folder(self, kind: str, name: str) -> Path | None:
+        """Make a folder; None where it is there already."""
+        if self.path is None:
+            made = Workspace()
+            atexit.register(made.remove)
+            self.path = made.path
+        folder = self.path / kind / name
+        if folder.is_dir():
+            return None
+        folder.mkdir(parents=True)
+        return folder
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    path.write_text(tomli_w.dumps(data), encoding="utf-8")
+    path.chmod(PRIVATE)

@@ -15,9 +15,10 @@ from webdyno.model.format import listed
 from webdyno.model.request import header
 from webdyno.model.service import Service
 from webdyno.model.text import SECRET, secret_values
-from webdyno.own import backends, command, configuration, image, revision, url
-from webdyno.own.generated import GeneratedCatalogue
+from webdyno.own import backends, command, configuration, image, url
+from webdyno.own.project import make_revision
 from webdyno.own.target import (
+    GeneratedCatalogue,
     GeneratedService,
     OwnKeys,
     OwnKind,
@@ -31,7 +32,7 @@ from webdyno.own.target import (
 KINDS: dict[str, OwnKind] = {
     "cmd": OwnKind(command.make, takes_settings=True, by_line=True, has_services=True),
     "rev": OwnKind(
-        revision.make, takes_settings=True, by_line=True, has_services=True, has_backends=True
+        make_revision, takes_settings=True, by_line=True, has_services=True, has_backends=True
     ),
     "conf": OwnKind(configuration.make, takes_settings=True, has_root=True, has_backends=True),
     "image": OwnKind(image.make, has_services=True),

@@ -12,7 +12,7 @@ from own.layouts.laid_out import laid_out
 from webdyno.cli import run_command_line
 from webdyno.model.exit_codes import Exit
 from webdyno.own.layouts import find_app
-from webdyno.own.project_text import project_text
+from webdyno.own.project import project_text
 
 GO = 'package main\nfunc main() { http.HandleFunc("GET /{$}", f); os.Getenv("PORT") }\n'
 

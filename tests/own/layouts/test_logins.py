@@ -12,7 +12,7 @@ from webdyno.own.layouts import find_app
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import is_login, login_by_form, login_by_json
 from webdyno.own.layouts.routes import routes_of_sources
-from webdyno.own.project_text import project_text
+from webdyno.own.project import project_text
 
 DJANGO = """
 <form action="/search"><input name="q"></form>

@@ -31,7 +31,7 @@ GO_FLAG_NAMES = (
 """Of flags that say where clients ask, the most telling first."""
 GO_OUTPUTS = ("server", "program", "server.out")
 """Names for what is built, the first that is no folder."""
-GO_SERVING_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")
+GO_NAMES = ("server", "api", "web", "app", "http", "serve", "httpd", "site", "backend")
 """Of folders whose program serves, the likeliest first."""
 
 
@@ -44,17 +44,13 @@ def find_go(folder: Path) -> FoundApp | None:
     if not folders:
         return FoundApp("go.mod", doubts=("go.mod has no program: no package main",))
     out = next(output for output in GO_OUTPUTS if not (folder / output).is_dir())
-    programs = {
-        program: _go_program(program, _go_text(folder / program), out) for program in folders
-    }
+    texts = {program: _go_text(folder / program) for program in folders}
+    programs = {program: _go_program(program, text, out) for program, text in texts.items()}
     if len(folders) == 1:
         return programs[folders[0]]
-    texts = {program: _go_text(folder / program) for program in folders}
     listening = [program for program in folders if GO_LISTENS.search(texts[program])]
     listening = listening or [program for program in folders if GO_SERVES.search(texts[program])]
-    likely = listening or [
-        program for program in folders if program.rpartition("/")[2] in GO_SERVING_NAMES
-    ]
+    likely = listening or [name for name in folders if name.rpartition("/")[2] in GO_NAMES]
     if len(likely) == 1:
         app = programs[likely[0]]
         how = "it alone listens" if listening else "by its name"

@@ -133,7 +133,7 @@ def _next_paths(folder: Path) -> Iterator[str]:
                 yield "/" + re.sub(r"(^|/)index$", "", name)
 
 
-DENO_TASKS = ("preview", "serve", "start", "prod", "production")
+TASKS = ("preview", "serve", "start", "prod", "production")
 WATCHES = re.compile(r"--watch|\bdev\b")
 DENO_MAINS = ("main.ts", "server.ts", "mod.ts", "index.ts", "src/main.ts", "main.js", "server.js")
 DENO_SERVES = re.compile(r"^export default\b", re.MULTILINE)
@@ -152,10 +152,8 @@ def find_deno(folder: Path) -> FoundApp | None:
     except (ValueError, RecursionError):
         data = {}
     tasks = table(data, "tasks")
-    task = next(
-        (task for task in DENO_TASKS if task in tasks and not WATCHES.search(str(tasks[task]))),
-        None,
-    )
+    served = [task for task in TASKS if task in tasks and not WATCHES.search(str(tasks[task]))]
+    task = next(iter(served), None)
     build = "deno task build" if "build" in tasks else None
     if task:
         return FoundApp(file, f"{DENO_ADDRESS} deno task {task}", build, heeds_port=True)
