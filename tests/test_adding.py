@@ -28,9 +28,10 @@ from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, MetricRule
 from webdyno.own import command, layouts
+from webdyno.own.kinds import KINDS, OwnKind
 from webdyno.own.layouts.app import FoundApp, Layout
-from webdyno.own.target import GeneratedService, OwnKind, TargetSpec
-from webdyno.own.variants import KINDS, resolve
+from webdyno.own.target import GeneratedService, TargetSpec
+from webdyno.own.variants import resolve
 from webdyno.report import document as doc
 from webdyno.report import gate, point_facts
 from webdyno.report.brief import brief, in_full, summary

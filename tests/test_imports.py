@@ -34,9 +34,22 @@ def test_the_tables_are_true() -> None:
     assert table == code
 
 
-def test_a_run_loads_nothing_of_the_periphery() -> None:
-    imports = "import sys, webdyno.lab.measure, webdyno.run.session; print(*sys.modules)"
+def loaded_by(*modules: str) -> set[str]:
+    """Give all modules that these import."""
+    imports = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", imports], capture_output=True, check=True)
-    loaded = {it.split(".")[1] for it in done.stdout.decode().split() if it.startswith("webdyno.")}
-    assert "judge" in loaded
-    assert not loaded.intersection(PERIPHERY)
+    return set(done.stdout.decode().split())
+
+
+def test_a_run_loads_nothing_of_the_periphery() -> None:
+    loaded = loaded_by("webdyno.lab.measure", "webdyno.run.session")
+    packages = {module.split(".")[1] for module in loaded if module.startswith("webdyno.")}
+    assert "judge" in packages
+    assert not packages.intersection(PERIPHERY)
+
+
+def test_who_looks_for_own_systems_loads_none_of_their_kinds() -> None:
+    """What reads configurations of five servers, and images, took half of that start."""
+    loaded = loaded_by("webdyno.own.variants")
+    kinds = ("configuration", "image", "project", "url", "nginx", "apache", "caddy", "layouts")
+    assert not loaded.intersection(f"webdyno.own.{kind}" for kind in kinds)

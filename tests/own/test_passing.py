@@ -10,7 +10,7 @@ from webdyno.model.origin import Line, Origin
 from webdyno.own import passing
 from webdyno.own.apache_directives import passed_on as passed_on_by_apache
 from webdyno.own.caddy_targets import passed_on as passed_on_by_caddy
-from webdyno.own.configuration import READERS
+from webdyno.own.configuration import relocate
 from webdyno.own.haproxy import passed_on as passed_on_by_haproxy
 from webdyno.own.haproxy_read import sections
 from webdyno.own.nginx import relocate as relocate_nginx
@@ -108,7 +108,7 @@ def places(server: str, folder: Path, text: str) -> dict[str, list[int]]:
     """Give the lines at which a configuration names other machines."""
     file = folder / server
     file.write_text(text)
-    moved = READERS[server](RelocationRequest(file, environment={"PHP": "198.51.100.3"}))
+    moved = relocate(server, RelocationRequest(file, environment={"PHP": "198.51.100.3"}))
     others = passing.not_here(it.host for it in moved.passed_on)
     found: dict[str, list[int]] = {}
     for host, at in moved.passed_on:

@@ -14,6 +14,7 @@ from webdyno.lab.caller import Caller
 from webdyno.lab.systems import one_system
 from webdyno.model.errors import UserError
 from webdyno.model.service import OK
+from webdyno.own.kinds import KIND_OF_APP
 from webdyno.own.layouts.app import FoundApp
 from webdyno.own.layouts.logins import Login, is_login, login_by_form, login_by_json
 from webdyno.own.layouts.routes import (
@@ -35,8 +36,6 @@ from webdyno.stack.ready import FirstRequest
 from webdyno.stack.speaking import Conversation, NoResponse, ServerResponse
 from webdyno.stack.starting import start_stack
 
-KINDS = {"start": "cmd", "image": "image", "conf": "conf"}
-"""By the key of `[app]`: the kind of system that it is alone."""
 ENV_FILE = ".env"
 ANSWERS_WITHIN_S, ASKS_FOR_S = 5.0, 60.0
 MOST_REQUESTS = 6
@@ -150,7 +149,7 @@ def try_out(
     revision = repository.revision(WORKING_TREE, str(folder))
     recipe = Recipe(app.build, within, environment)
     files = built(repository, revision, recipe, "the working tree", caller.tell) / within
-    way, text = next((key, it) for key in KINDS if (it := getattr(app, key)) is not None)
+    way, text = next((key, it) for key in KIND_OF_APP if (it := getattr(app, key)) is not None)
     own = {
         "dir": str(files),
         "environment": dict(app.environment),
@@ -161,7 +160,7 @@ def try_out(
         "ready_within": app.ready_within_s,
     }
     own = {key: value for key, value in own.items() if value}
-    found = one_system(f"{KINDS[way]}:{text}", own, Catalogue.load(), {}, [], caller)
+    found = one_system(f"{KIND_OF_APP[way]}:{text}", own, Catalogue.load(), {}, [], caller)
     site, testbed = found.catalogue.site(OWN_SITE), Testbed()
     first = FirstRequest(paths[0] if paths else app.paths[0], _anything, dict(app.headers))
     with (

@@ -231,7 +231,7 @@ class Files:
 
 def _variant(asked: str, flag: str, catalogue: Catalogue) -> _Variant:
     """Find out what is requested; raise UserError for a revision that isn't there."""
-    from webdyno.own.variants import is_own
+    from webdyno.own.kinds import is_own
     from webdyno.revisions.repository import Repository
 
     kind, _, text = asked.partition(":")

@@ -115,8 +115,9 @@ def one_system(
 
     `own` are keys of its variant, where it is one of the user's own.
     """
+    from webdyno.own.kinds import is_revision
     from webdyno.own.project import Project, ProjectSource
-    from webdyno.own.variants import is_revision, resolve
+    from webdyno.own.variants import resolve
 
     variants = {name: {"stack": name, **own}}
     spoken = CommandLine({"variants": variants, "load": dict(load)}, {("variants", name): name})
@@ -175,8 +176,9 @@ def arranged(
     `more`: tables of the experiment that the question itself gives. `names`: of the variants, if
     others than the systems give.
     """
+    from webdyno.own.kinds import is_own, is_revision
     from webdyno.own.project import Project, ProjectSource
-    from webdyno.own.variants import is_own, is_revision, understood
+    from webdyno.own.variants import understood
 
     if asked.paths and asked.traffic:
         raise UserError(
@@ -269,7 +271,8 @@ def _run_name(names: Sequence[str], served: Site) -> str:
 
 def common_site(catalogue: Catalogue, *systems: str) -> Site:
     """Give the first site that all can serve; raise UserError where there is none."""
-    from webdyno.own.variants import OWN_SITE, is_own
+    from webdyno.own.kinds import is_own
+    from webdyno.own.variants import OWN_SITE
 
     known = [catalogue.stack(name) for name in systems if not is_own(name)]
     if not known:

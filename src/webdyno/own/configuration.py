@@ -6,6 +6,7 @@ What had to be changed for that is told, and stands above the configuration that
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from webdyno.host.users import caller, server_user
@@ -13,7 +14,7 @@ from webdyno.model.errors import OperationError, UserError
 from webdyno.model.files import cause_of
 from webdyno.model.origin import ORIGINS, Origins
 from webdyno.model.request import host_name_of
-from webdyno.own import apache, caddy, haproxy, lighttpd, nginx, passing
+from webdyno.own import passing
 from webdyno.own.backends import Backends
 from webdyno.own.config_files import ConfigFiles
 from webdyno.own.relocation import (
@@ -35,17 +36,12 @@ from webdyno.own.target import (
     verbatim,
 )
 
+Move = Callable[[RelocationRequest], RelocatedConfig]
 CHANGES = "changes.txt"
 """Beside a configuration in which they can't stand."""
 
-READERS: dict[str, Callable[[RelocationRequest], RelocatedConfig]] = {
-    "nginx": nginx.relocate,
-    "apache": apache.relocate,
-    "lighttpd": lighttpd.relocate,
-    "caddy": caddy.relocate,
-    "haproxy": haproxy.relocate,
-}
-"""By the name of the catalogue's service."""
+SERVERS = ("nginx", "apache", "lighttpd", "caddy", "haproxy")
+"""Names of the catalogue's services, and of the modules here that move their configurations."""
 
 READ_BY_THEMSELVES = {"lighttpd", "caddy"}
 """Servers whose own program reads a configuration before it is moved."""
@@ -83,7 +79,7 @@ NAME_PATTERNS = {
 def make(spec: TargetSpec) -> GeneratedService:
     """Move a configuration; raise UserError for one that can't be read, or of no known server."""
     server, named, name = spec.text.partition(":")
-    if not named or server not in READERS:
+    if not named or server not in SERVERS:
         server, name = "", spec.text
     name, port = _without_port(name, spec.place)
     file = (spec.folder / name).resolve()
@@ -121,7 +117,7 @@ def make(spec: TargetSpec) -> GeneratedService:
     if server in READ_BY_THEMSELVES:
         spec.provide([spec.services[server].needs["binary"]])
     try:
-        relocated = READERS[server](request)
+        relocated = relocate(server, request)
         passing.demand_known(relocated.passed_on, file)
     except UserError as user_error:
         raise UserError(f"{spec.place}: {user_error}") from None
@@ -151,6 +147,12 @@ def make(spec: TargetSpec) -> GeneratedService:
     behind = {role: backend.system for role, backend in used.items() if backend.system}
     hosts = [*(backend.name for backend in used.values()), *request.backends.seen]
     return GeneratedService(service, written, backends=behind, passes_on_to=hosts)
+
+
+def relocate(server: str, request: RelocationRequest) -> RelocatedConfig:
+    """Read and move the configuration of a server, whose module alone is imported for that."""
+    move: Move = import_module(f"{__package__}.{server}").relocate
+    return move(request)
 
 
 def _service(
@@ -247,8 +249,8 @@ def _recognised(text: str, file: Path, place: str) -> str:
     if len(named) == 1:
         return named[0]
     what = "looks like more than one server's" if servers else "looks like no known server's"
-    example = f"conf:{([*servers, *READERS])[0]}:{file.name}"
+    example = f"conf:{([*servers, *SERVERS])[0]}:{file.name}"
     raise UserError(
         f"{place}: {file} {what} configuration; say whose it is, such as {example} "
-        f"(known: {', '.join(READERS)})"
+        f"(known: {', '.join(SERVERS)})"
     )

@@ -2,10 +2,10 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
@@ -16,12 +16,15 @@ from webdyno.host.users import caller, server_user
 from webdyno.model.app import PROJECT_FILE, App
 from webdyno.model.errors import UserError
 from webdyno.model.text import secret_values
-from webdyno.own import command, configuration, image
-from webdyno.own.layouts.app import FoundApp
-from webdyno.own.layouts.logins import Login
+from webdyno.own.command import check_services
+from webdyno.own.kinds import KIND_OF_APP, KINDS
 from webdyno.own.target import GeneratedService, TargetSpec, declared_settings, users_environment
 from webdyno.revisions.builds import Recipe, built
 from webdyno.revisions.repository import Repository
+
+if TYPE_CHECKING:  # these take a while to import
+    from webdyno.own.layouts.app import FoundApp
+    from webdyno.own.layouts.logins import Login
 
 APP, REQUESTS = "app", "requests"
 LEAST = '[app]\nbuild = "make"\nstart = "./server --port $PORT"'
@@ -100,7 +103,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def project_text(
-    app: FoundApp, requests: Mapping[str, int | None], login: Login | None = None
+    app: "FoundApp", requests: Mapping[str, int | None], login: "Login | None" = None
 ) -> str:
     """Give the file's text; comments stand where its user has to look.
 
@@ -117,7 +120,7 @@ def project_text(
     return "\n".join(parts) + "\n"
 
 
-def _app_table(app: FoundApp) -> dict[str, object]:
+def _app_table(app: "FoundApp") -> dict[str, object]:
     return {
         "dir": app.dir if app.dir != "." else None,
         "build": app.build,
@@ -133,7 +136,7 @@ def _app_table(app: FoundApp) -> dict[str, object]:
     }
 
 
-def _load_table(app: FoundApp, login: Login | None) -> dict[str, object]:
+def _load_table(app: "FoundApp", login: "Login | None") -> dict[str, object]:
     headers = {**app.headers, **(login.headers if login else {})}
     return {"connections": app.connections or None, "headers": headers}
 
@@ -152,15 +155,7 @@ def _toml(value: object) -> str:
     return tomli_w.dumps({"key": value}).strip().removeprefix("key = ")
 
 
-WAYS: Mapping[str, Callable[[TargetSpec], GeneratedService]] = {
-    "start": command.make,
-    "image": image.make,
-    "conf": configuration.make,
-}
-"""By the key of `[app]`: what a revision's folder is turned into."""
-
-
-def make_revision(spec: TargetSpec) -> GeneratedService:
+def make(spec: TargetSpec) -> GeneratedService:
     """Build a revision, unless that was done before, and have it started."""
     repository = Repository.around(spec.folder, spec.place)
     project = Project.around(spec.folder)
@@ -171,7 +166,7 @@ def make_revision(spec: TargetSpec) -> GeneratedService:
             f"{LEAST}"
         )
     app = project.app()
-    command.check_services(
+    check_services(
         app.services, spec.services, lambda where: project.file.place(("app", "services", *where))
     )
     revision = repository.revision(spec.text, spec.place)
@@ -213,7 +208,7 @@ def make_revision(spec: TargetSpec) -> GeneratedService:
     in_revision = replace(
         spec, text=text, keys=keys, folder=files, settings={**declared, **spec.settings}
     )
-    made = WAYS[way](in_revision)
+    made = KINDS[KIND_OF_APP[way]].make(in_revision)
     return replace(made, service={**made.service, "version": revision.text})
 
 

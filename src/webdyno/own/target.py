@@ -129,29 +129,6 @@ class GeneratedService:
     """Hosts that have backends, or could have such, as it names them."""
 
 
-@dataclass(frozen=True)
-class OwnKind:
-    """A kind of own systems.
-
-    How one becomes a service, and which keys of a variant it understands.
-    """
-
-    make: Callable[[TargetSpec], GeneratedService]
-    takes_settings: bool = False
-    """Its command finds the values of settings in its environment, or its file has places for
-    them."""
-    by_line: bool = False
-    """A line of shell starts it, and others can fill the services behind it."""
-    has_services: bool = False
-    """It finds services behind it in its environment."""
-    has_root: bool = False
-    """Its document root can be exchanged."""
-    has_backends: bool = False
-    """Whom it passes requests on to can be exchanged."""
-    runs_already: bool = False
-    """Somebody else has started it, where and as he liked."""
-
-
 def _protocol_setting(choices: Sequence[str]) -> Mapping[str, Any]:
     """Give the setting by which a load says what clients speak with a service."""
     help_ = "What clients speak; the load sets it."

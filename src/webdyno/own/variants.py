@@ -15,13 +15,12 @@ from webdyno.model.format import listed
 from webdyno.model.request import header
 from webdyno.model.service import Service
 from webdyno.model.text import SECRET, secret_values
-from webdyno.own import backends, command, configuration, image, url
-from webdyno.own.project import make_revision
+from webdyno.own import backends, command
+from webdyno.own.kinds import KINDS, OwnKind, is_own, is_revision
 from webdyno.own.target import (
     GeneratedCatalogue,
     GeneratedService,
     OwnKeys,
-    OwnKind,
     Provide,
     TargetSpec,
     Tell,
@@ -29,23 +28,8 @@ from webdyno.own.target import (
     split_settings,
 )
 
-KINDS: dict[str, OwnKind] = {
-    "cmd": OwnKind(command.make, takes_settings=True, by_line=True, has_services=True),
-    "rev": OwnKind(
-        make_revision, takes_settings=True, by_line=True, has_services=True, has_backends=True
-    ),
-    "conf": OwnKind(configuration.make, takes_settings=True, has_root=True, has_backends=True),
-    "image": OwnKind(image.make, has_services=True),
-    "url": OwnKind(url.make, runs_already=True),
-}
-"""By the word before the colon."""
 OWN_SITE = "own"
 """The site of variants of which nobody knows what they serve."""
-
-
-def is_own(stack: object) -> bool:
-    """Whether a variant's stack is a user's own system, and none of the catalogue."""
-    return isinstance(stack, str) and stack.partition(":")[0] in KINDS and ":" in stack
 
 
 def understood(
@@ -68,11 +52,6 @@ def understood(
         ),
     }
     return {key: value for key, value in keys.items() if key not in others}
-
-
-def is_revision(stack: str) -> bool:
-    """Whether it is a state of a repository, which has a `webdyno.toml`."""
-    return is_own(stack) and stack.startswith("rev:")
 
 
 def resolve(
