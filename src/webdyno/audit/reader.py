@@ -1,10 +1,11 @@
 """Finds in a text what can be audited: outputs, tables, commands and hints, in their order."""
 
+import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from webdyno.audit.prose import (
     ClientCpu,
@@ -17,13 +18,90 @@ from webdyno.audit.prose import (
 from webdyno.audit.tables import TableReader, TextTable
 from webdyno.audit.unread import FIGURES, UnreadFinder, UnreadPart
 from webdyno.readers.facts import Facts, Tool
-from webdyno.readers.json_outputs import JsonObject, JsonReader
 from webdyno.readers.lines import NumberedLine
 from webdyno.readers.output import Command, Output
 from webdyno.readers.sheets import AnySheet, sheet_headed_by
-from webdyno.readers.tools import after_all, opened_by
+from webdyno.readers.tools import TOOLS, after_all, opened_by
 from webdyno.readers.tools.ab import LABELS
 from webdyno.readers.tools.redis import redis_quiet
+
+MOST_JSON_CHARACTERS = 200_000
+"""The longest of them, k6's with many metrics, has a tenth; what is longer is something else."""
+
+_JSON_RESULT = re.compile(
+    r'"[^"]{0,40}(?:latenc|rps|req(?:uest)?s?[/_ ]?per|req/s|throughput|p99|percentile)'
+    r'[^"]{0,40}"\s*:',
+    re.IGNORECASE,
+)
+"""A key that says that the object holds somebody's measurements."""
+
+_OBJECT = re.compile(r'\{\s*(?:"|$)')
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """An object whose braces are closed, or that grew too long."""
+
+    lines: list[NumberedLine]
+    output: Output | None
+    """None where it isn't the JSON of a known tool: siege's is read line by line."""
+    unread_result: bool
+    """Whether nothing of it was understood although it looks like measurements."""
+
+
+@dataclass
+class JsonReader:
+    """Collects the lines of an object until its braces are closed."""
+
+    _lines: list[NumberedLine] = field(default_factory=list)
+    _depth: int = 0
+    _size: int = 0
+
+    def wants(self, line: NumberedLine) -> bool:
+        """Whether a line belongs to the object under way, or begins one.
+
+        An object over several lines begins with its brace alone.
+        """
+        if len(self._lines) == 1 and self._lines[0].text == "{" and not line.text.startswith('"'):
+            self._reset()  # a block of some program
+        return bool(self._lines) or (line.text[:1] == "{" and _OBJECT.match(line.text) is not None)
+
+    def take(self, line: NumberedLine) -> JsonObject | None:
+        """Add a line; gives the object when it was its last."""
+        self._lines.append(line)
+        self._size += len(line.text)
+        self._depth += line.text.count("{") - line.text.count("}")
+        one_line = len(self._lines) == 1 and line.text != "{"
+        if self._depth > 0 and self._size < MOST_JSON_CHARACTERS and not one_line:
+            return None
+        return self.end()
+
+    def end(self) -> JsonObject | None:
+        """Give what there is of the object under way, complete or not."""
+        lines = self._reset()
+        if not lines:
+            return None
+        text = "\n".join(each.text for each in lines)
+        output = _json_output(_parsed(text), lines[0].number, lines[-1].number)
+        return JsonObject(lines, output, not output and _JSON_RESULT.search(text) is not None)
+
+    def _reset(self) -> list[NumberedLine]:
+        lines, self._lines, self._depth, self._size = self._lines, [], 0, 0
+        return lines
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):  # braces that hold something else
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _json_output(parsed: Mapping[str, Any], first_line: int, last_line: int) -> Output | None:
+    read = (tool.json_output(parsed, first_line, last_line) for tool in TOOLS)
+    return next(filter(None, read), None)
+
 
 Item = (
     Output | TextTable | Command | CountedLoop | PageCache | ClientCpu | PipelineDepth | UnreadPart

@@ -6,30 +6,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from cyclopts import (
-    App,
-    CoercionError,
-    CycloptsError,
-    MissingArgumentError,
-    Parameter,
-    UnknownCommandError,
-    UnknownOptionError,
-    UnusedCliTokensError,
-)
-from cyclopts.argument import Argument
-from cyclopts.exceptions import RepeatArgumentError
+from cyclopts import App, CycloptsError, Parameter
 
 from webdyno.lab.ending import end_by_signals, leave_matrices_one_thread, told_end
-from webdyno.model.command import COMMANDS, COMMANDS_FOR, command
-from webdyno.model.errors import UserError
+from webdyno.model.command import COMMANDS, COMMANDS_FOR
 from webdyno.model.exit_codes import Exit
 
 STDOUT, STANDARD_STREAMS = 1, 3
 PLACES = {"list": "listing:list_known"}
 """Of commands that aren't called like their file and function: Python uses that name."""
 HELP = ("--help", "-h", "--help-all")
-SHOWN = 100
-"""Letters of a word that messages show."""
 
 
 def main() -> None:
@@ -106,7 +92,9 @@ def _run(words: list[str], name: str) -> int:
             help_on_error=False,
         )
     except CycloptsError as error:
-        raise _in_our_words(error, name) from None
+        from webdyno.cli.help import in_our_words
+
+        raise in_our_words(error, name) from None
     return code
 
 
@@ -128,65 +116,3 @@ def _drop_what_cannot_be_printed() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-
-
-def _in_our_words(error: CycloptsError, name: str) -> UserError:
-    """Say what is wrong with a command line."""
-    if name not in COMMANDS:
-        return UserError(_no_command(name))
-    all_flags = f"`{command(name, '--help-all')}` lists all"
-    match error:
-        case UnknownOptionError():
-            flag = (error.token.keyword or error.token.value or "").partition("=")[0]
-            known = [name for each in error.argument_collection for name in each.names]
-            return UserError(
-                f"{name} has no flag {flag:.{SHOWN}}{_nearest(flag, known)} {all_flags}"
-            )
-        case MissingArgumentError(argument=Argument() as argument):
-            return UserError(_missing(name, argument, error.keyword))
-        case CoercionError(argument=Argument() as argument):
-            said = f"{_called(argument)} {error.token.value if error.token else ''}".strip()
-            return UserError(f"{said:.{SHOWN}} can't be read; wanted is {_wanted(argument)}")
-        case RepeatArgumentError():
-            return UserError(f"{error.token.keyword}: is given twice; give it once")
-        case UnusedCliTokensError():
-            words = " ".join(error.unused_tokens or [])
-            return UserError(f"{name} has no use for {words!r:.{SHOWN}}; {all_flags}")
-        case UnknownCommandError():
-            return UserError(_no_command(name))
-        case _:
-            return UserError(f"{name}: {' '.join(str(error).split())}")
-
-
-def _no_command(name: str) -> str:
-    near = _nearest(name, COMMANDS)
-    return f"there is no command {name!r:.{SHOWN}}{near} `{command('--help')}` lists all"
-
-
-def _nearest(name: str, known: "list[str] | tuple[str, ...]") -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else ";"
-
-
-def _missing(name: str, argument: Argument, keyword: str | None) -> str:
-    if keyword:
-        return f"{keyword} lacks its value: {_wanted(argument)}"
-    return f"{name} lacks {_called(argument)}: {_wanted(argument)}"
-
-
-def _called(argument: Argument) -> str:
-    """Give a flag as it is typed; what stands by its place by what is wanted there."""
-    if argument.index is None:
-        return max(argument.names, key=len)
-    from webdyno.cli.help import shown
-
-    return shown(argument).name
-
-
-def _wanted(argument: Argument) -> str:
-    from webdyno.cli.help import shown
-
-    does = shown(argument).does
-    return f"{does[:1].lower()}{does[1:]}".partition(" [default")[0].rstrip(".")

@@ -2,17 +2,29 @@
 
 A page shows the flags that most people need, `--help-all` all of them, in groups. What a flag wants
 stands at the beginning of its description, in capitals: `DURATION: time to measure`.
+What isn't understood of a command line is said in the same words, with the nearest known name.
 """
 
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
-from cyclopts import App
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 from cyclopts.argument import Argument
+from cyclopts.exceptions import RepeatArgumentError
 
-from webdyno.model.command import COMMANDS_FOR
+from webdyno.model.command import COMMANDS, COMMANDS_FOR, command
+from webdyno.model.errors import UserError
 from webdyno.model.exit_codes import MEANINGS
 
 WIDTH = 80
@@ -50,6 +62,8 @@ RARE = {
 WANTED = re.compile(r"(?P<wanted>[A-Z][A-Z,:=…-]*[A-Z…]|[A-Z]+=[A-Z,…]+): +(?P<does>.*)", re.DOTALL)
 INTRODUCES = "For example"
 AGAIN = "…"
+MOST_LETTERS = 100
+"""Of a word that messages show."""
 
 
 class HelpLine(NamedTuple):
@@ -223,3 +237,59 @@ def _filled(first: str, text: str, rest: str | None = None) -> list[str]:
     return textwrap.wrap(
         text, WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False
     ) or [first]
+
+
+def in_our_words(error: CycloptsError, name: str) -> UserError:
+    """Say what is wrong with a command line."""
+    if name not in COMMANDS:
+        return UserError(_no_command(name))
+    all_flags = f"`{command(name, '--help-all')}` lists all"
+    match error:
+        case UnknownOptionError():
+            flag = (error.token.keyword or error.token.value or "").partition("=")[0]
+            known = [name for each in error.argument_collection for name in each.names]
+            return UserError(
+                f"{name} has no flag {flag:.{MOST_LETTERS}}{_nearest(flag, known)} {all_flags}"
+            )
+        case MissingArgumentError(argument=Argument() as argument):
+            return UserError(_missing(name, argument, error.keyword))
+        case CoercionError(argument=Argument() as argument):
+            said = f"{_called(argument)} {error.token.value if error.token else ''}".strip()
+            return UserError(f"{said:.{MOST_LETTERS}} can't be read; wanted is {_wanted(argument)}")
+        case RepeatArgumentError():
+            return UserError(f"{error.token.keyword}: is given twice; give it once")
+        case UnusedCliTokensError():
+            words = " ".join(error.unused_tokens or [])
+            return UserError(f"{name} has no use for {words!r:.{MOST_LETTERS}}; {all_flags}")
+        case UnknownCommandError():
+            return UserError(_no_command(name))
+        case _:
+            return UserError(f"{name}: {' '.join(str(error).split())}")
+
+
+def _no_command(name: str) -> str:
+    near = _nearest(name, COMMANDS)
+    return f"there is no command {name!r:.{MOST_LETTERS}}{near} `{command('--help')}` lists all"
+
+
+def _nearest(name: str, known: "list[str] | tuple[str, ...]") -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ";"
+
+
+def _missing(name: str, argument: Argument, keyword: str | None) -> str:
+    if keyword:
+        return f"{keyword} lacks its value: {_wanted(argument)}"
+    return f"{name} lacks {_called(argument)}: {_wanted(argument)}"
+
+
+def _called(argument: Argument) -> str:
+    """Give a flag as it is typed; what stands by its place by what is wanted there."""
+    if argument.index is None:
+        return max(argument.names, key=len)
+    return shown(argument).name
+
+
+def _wanted(argument: Argument) -> str:
+    does = shown(argument).does
+    return f"{does[:1].lower()}{does[1:]}".partition(" [default")[0].rstrip(".")

@@ -62,7 +62,7 @@ def _list_stacks(catalogue: "Catalogue") -> None:
 
 def _with_versions(stack: "Stack") -> str:
     """Give a stack's title, and what the lock files of its programs pin."""
-    from webdyno.stack.lock_files import locked_versions
+    from webdyno.stack.versions import locked_versions
 
     locked = [
         version

@@ -1,7 +1,9 @@
 """Lines of logs as requests, whichever program wrote them."""
 
+import json
 import re
 from functools import lru_cache
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from webdyno.workload.access import (
@@ -14,14 +16,143 @@ from webdyno.workload.access import (
     client,
     common_time,
     forwarded,
+    moment,
     moment_of,
     request_line,
     stamp,
     took_after_line,
     took_in_bounds,
+    took_of_caddy,
+    took_of_json,
     took_of_number,
 )
-from webdyno.workload.json_lines import read_json
+
+_ENVELOPES = {"log": "time", "MESSAGE": "", "message": "@timestamp", "line": "timestamp"}
+"""Keys under which docker, journald, Filebeat and Loki keep a line, and the key of its time."""
+_METHOD = ("request_method", "method", "http_method", "RequestMethod", "requestMethod")
+_METHOD_AND_TARGET = "request"
+_TARGET = ("request_uri", "uri", "path", "url", "RequestPath", "requestUrl", "ClientRequestURI")
+_STATUS = ("status", "status_code", "DownstreamStatus", "response_code", "EdgeResponseStatus")
+_TIME = (
+    *("StartUTC", "StartLocal", "start_time", "EdgeStartTimestamp"),
+    *("msec", "time_iso8601", "time_local", "@timestamp", "timestamp", "time", "ts"),
+)
+_BYTES = (
+    *("body_bytes_sent", "bytes_sent", "DownstreamContentSize", "responseSize", "bytes", "size"),
+    "EdgeResponseBytes",
+)
+_ADDRESS = (
+    *("remote_addr", "remote_ip", "client_ip", "clientip", "client", "ip", "ClientHost"),
+    *("remoteIp", "ClientIP", "downstream_remote_address"),
+)
+_AGENT = ("http_user_agent", "user_agent", "agent", "userAgent", "request_User-Agent")
+_FORWARDED = ("http_x_forwarded_for", "x_forwarded_for", "request_X-Forwarded-For", "xff")
+
+
+def read_json(text: bytes, before: bytes) -> Access:
+    """Read an object, before which something else may stand; raise NoRequest.
+
+    It is a request of nginx, Caddy, Traefik, Envoy, Google or Cloudflare, or the envelope of a line
+    in any format.
+    """
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NoRequest("is no JSON") from None
+    if not isinstance(fields, dict):
+        raise NoRequest("is no JSON object")
+    for key, time in _ENVELOPES.items():
+        if isinstance(line := fields.get(key), str) and "status" not in fields:
+            begins = f"{fields.get(time)} " if time in fields else ""
+            return read_line(f"{begins}{line}".encode(errors="replace"))
+    try:
+        if isinstance(fields.get("request"), dict):
+            return _caddy(fields, before)
+        nested = fields.get("httpRequest")
+        return _named(fields | nested if isinstance(nested, dict) else fields, before)
+    except (KeyError, ValueError, TypeError, OverflowError):
+        raise NoRequest("lacks time, method, path or status, or has a wrong one") from None
+
+
+def _caddy(fields: dict[str, Any], before: bytes) -> Access:
+    """Read Caddy's JSON, or its console format, whose time and logger stand before the object."""
+    if str(fields.get("logger", "")).startswith("http.log.error") or b"http.log.error" in before:
+        raise NoRequest("reports an error, whose request has a line of its own")
+    request = fields["request"]
+    headers = request.get("headers")
+    address = request.get("client_ip") or request.get("remote_ip") or request.get("remote_addr")
+    behind = request.get("client_ip") not in {None, request.get("remote_ip")}
+    who, remarks = client(
+        _plain(address), b"" if behind else _plain(_header(headers, "X-Forwarded-For"))
+    )
+    return Access(
+        moment(fields["ts"]) if "ts" in fields else _stamped(before),
+        who,
+        _plain(_header(headers, "User-Agent")),
+        _text(request["method"]),
+        _text(request["uri"]),
+        int(fields["status"]),
+        _length(fields.get("size")),
+        took_s=took_of_caddy(fields.get("duration")),
+        remarks=remarks,
+    )
+
+
+def _named(fields: dict[str, Any], before: bytes) -> Access:
+    """Read the names that nginx, Traefik, Envoy and others have for the same things."""
+    method, target = _first(fields, _METHOD), _first(fields, _TARGET)
+    if method is None:
+        request_words = request_line(_text(fields[_METHOD_AND_TARGET]))
+    else:
+        request_words = _text(method), _text(target)
+    address, remarks = client(_plain(_first(fields, _ADDRESS)), _plain(_first(fields, _FORWARDED)))
+    nth = fields.get("connection_requests")
+    time = _first(fields, _TIME)
+    return Access(
+        _stamped(before) if time is None else moment(time),
+        address,
+        _plain(_first(fields, _AGENT)),
+        *request_words,
+        int(_first(fields, _STATUS)),
+        _length(_first(fields, _BYTES)),
+        None if nth in {None, ""} else int(nth) == 1,
+        took_of_json(fields),
+        remarks,
+    )
+
+
+def _first(fields: dict[str, Any], names: tuple[str, ...]) -> Any:  # noqa: ANN401 (what JSON has)
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _header(headers: object, name: str) -> object:
+    values = headers.get(name) if isinstance(headers, dict) else None
+    return values[0] if isinstance(values, list) and values else values
+
+
+def _stamped(before: bytes) -> float:
+    time_s = stamp(before)
+    if time_s is None:
+        raise ValueError
+    return time_s
+
+
+def _plain(value: object) -> bytes:
+    return b"" if value in (None, "-") else str(value).encode(errors="replace")
+
+
+def _text(value: object) -> bytes:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value.encode(errors="replace")
+
+
+def _length(value: object) -> int:
+    number = int(str(value)) if value not in {None, "", "-"} else 0
+    if not 0 <= number < 2**62:
+        raise ValueError
+    return number
+
 
 _COMMON = re.compile(
     rb"\[(\d\d/[^\]]{15,36}|\d{4}-\d\d-\d\d[T ][^\]]{8,24})\] " + QUOTED + rb" (\d{3}) (\d{1,18}|-)"
@@ -194,36 +325,35 @@ class W3c:
         values = text.split("\t" if self._tabs else " ")
         if len(values) != len(self.fields):
             raise NoRequest(f"has {len(values)} values, and #Fields: names {len(self.fields)}")
-        found = dict(zip(self.fields, values, strict=True))
         try:
-            return self._access(found)
+            return self._access(dict(zip(self.fields, values, strict=True)))
         except (ValueError, OverflowError):
             raise NoRequest("has a wrong time, status or length") from None
 
-    def _access(self, found: dict[str, str]) -> Access:
-        query = found.get("cs-uri-query", "-")
-        target = found["cs-uri-stem"] + ("" if query == "-" else f"?{query}")
-        remarks = [AT_EDGE] * (found.get("x-edge-result-type") == _HIT) + [CASE_BLIND] * self._iis
-        listed = _bytes(found.get("x-forwarded-for", found.get("X-Forwarded-For", "")))
+    def _access(self, values: dict[str, str]) -> Access:
+        query = values.get("cs-uri-query", "-")
+        target = values["cs-uri-stem"] + ("" if query == "-" else f"?{query}")
+        remarks = [AT_EDGE] * (values.get("x-edge-result-type") == _HIT) + [CASE_BLIND] * self._iis
+        listed = _bytes(values.get("x-forwarded-for", values.get("X-Forwarded-For", "")))
         address, by_proxy = client(
-            _bytes(found.get("c-ip", "")), unquote_to_bytes(listed.replace(b"+", b" "))
+            _bytes(values.get("c-ip", "")), unquote_to_bytes(listed.replace(b"+", b" "))
         )
         return Access(
-            moment_of(f"{found['date']}T{found['time']}"),
+            moment_of(f"{values['date']}T{values['time']}"),
             address,
-            _bytes(found.get("cs(User-Agent)", "")),
-            _bytes(found["cs-method"]),
+            _bytes(values.get("cs(User-Agent)", "")),
+            _bytes(values["cs-method"]),
             _bytes(target),
-            int(found["sc-status"]),
-            int(found.get("sc-bytes", "0").replace("-", "0")),
-            took_s=self._took_s(found),
+            int(values["sc-status"]),
+            int(values.get("sc-bytes", "0").replace("-", "0")),
+            took_s=self._took_s(values),
             remarks=(*remarks, *by_proxy),
         )
 
-    def _took_s(self, found: dict[str, str]) -> float | None:
+    def _took_s(self, values: dict[str, str]) -> float | None:
         """CloudFront has seconds, of which the first byte's are nearest to the server's; IIS ms."""
-        told = found.get("time-to-first-byte") or found.get("time-taken")
-        return took_of_number(told, 1.0 if self._tabs else _MS)
+        written = values.get("time-to-first-byte") or values.get("time-taken")
+        return took_of_number(written, 1.0 if self._tabs else _MS)
 
 
 def _bytes(text: str) -> bytes:
@@ -247,11 +377,11 @@ class Lines:
 def read_line(line: bytes) -> Access:
     """Read a line of a format that names no fields; raise NoRequest."""
     if line.startswith(b"{"):
-        return read_json(line, b"", read_line)
+        return read_json(line, b"")
     for read in (read_common, read_haproxy, read_load_balancer, read_uvicorn):
         if access := read(line):
             return access
     begins = line.find(b"{")
     if begins > 0 and line.rstrip().endswith(b"}"):
-        return read_json(line[begins:], line[:begins], read_line)
+        return read_json(line[begins:], line[:begins])
     raise NoRequest("is in none of the formats that are read")

@@ -6,7 +6,7 @@ import pytest
 
 from webdyno.definitions import Catalogue
 from webdyno.model.errors import UserError
-from webdyno.stack.lock_files import locked_versions
+from webdyno.stack.versions import locked_versions
 
 FILES = {
     "requirements.txt": ("uvicorn[standard]==0.38.0 \\\n    --hash=sha256:00\n", "uvicorn"),
