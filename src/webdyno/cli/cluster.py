@@ -129,19 +129,19 @@ def _down(hosts: Sequence["SshHost"]) -> Exit:
     """Stop a cluster; tell of each host what was there."""
     from webdyno.cluster.launch import addresses_of, stop_cluster
 
-    ended = list(map(_told_of_end, stop_cluster(addresses_of(hosts))))
+    ended = list(map(_report_end, stop_cluster(addresses_of(hosts))))
     return Exit.OK if all(ended) else Exit.FAILED
 
 
-def _told_of_end(it: "LaunchResult") -> bool:
+def _report_end(result: "LaunchResult") -> bool:
     """Tell how a host's node ended; give whether it surely did."""
-    if it.answer is None:
-        tell(str(it.failure))
+    if result.answer is None:
+        tell(str(result.failure))
         return False
-    by_force = f", {it.answer.killed} of them by SIGKILL" if it.answer.killed else ""
-    stopped = f"down; all {it.answer.ended} processes ended{by_force}"
+    by_force = f", {result.answer.killed} of them by SIGKILL" if result.answer.killed else ""
+    stopped = f"down; all {result.answer.ended} processes ended{by_force}"
     nothing = "nothing that `webdyno cluster up` started was there"
-    tell(f"{it.host.name}: {stopped if it.answer.ended else nothing}")
+    tell(f"{result.host.name}: {stopped if result.answer.ended else nothing}")
     return True
 
 

@@ -98,10 +98,10 @@ def _all_built(known: "Catalogue", served: "Site", caller: "Caller") -> list[str
     built = [stack.name for stack in able if stack.name not in missing]
     if missing:
         install = command("doctor", "--install", *missing)
-        told = f"excluded, because they aren't built: {', '.join(missing)}; {install} builds them"
+        note = f"excluded, because they aren't built: {', '.join(missing)}; {install} builds them"
         if len(built) < 2:
-            raise UserError(f"--all: {told}")
-        caller.tell(told)
+            raise UserError(f"--all: {note}")
+        caller.tell(note)
     return built
 
 

@@ -125,13 +125,13 @@ def _show_limits(judged: "Iterable[Judgement | None]") -> Exit:
     from webdyno.judge.questions.interventions import what_limits
     from webdyno.judge.time_spent import where_time_goes
 
-    told, waits = [], []
+    elasticities, waits = [], []
     for judgement in judged:
         if judgement is None:
             return Exit.INTERRUPTED
-        told += judgement.elasticities
+        elasticities += judgement.elasticities
         waits += judgement.waiting[:1]  # that of the variant as it is
-    _print([*what_limits(told), *where_time_goes(waits)])
+    _print([*what_limits(elasticities), *where_time_goes(waits)])
     return Exit.OK
 
 
@@ -140,12 +140,12 @@ def _show_gains(
 ) -> Exit:
     from webdyno.judge.questions.interventions import what_settings_are_worth
 
-    told = []
+    gains = []
     for judgement in judged:
         if judgement is None:
             return Exit.INTERRUPTED
-        told += judgement.gains
-    _print(what_settings_are_worth(told))
+        gains += judgement.gains
+    _print(what_settings_are_worth(gains))
     return _tell({name: advice for name, advice in suspected.items() if not advice})
 
 
@@ -156,7 +156,7 @@ def _tell(suspected: "Mapping[str, Sequence[Advice]]") -> Exit:
     return Exit.OK
 
 
-def _tells_without_samples(found: "RunFolder") -> bool:
+def _tells_without_samples(run: "RunFolder") -> bool:
     """Tell what the run's counters say, where no samples can be had; False where they can."""
     from webdyno.judge import judge
     from webdyno.judge.time_spent import explanation_sentence
@@ -170,7 +170,7 @@ def _tells_without_samples(found: "RunFolder") -> bool:
     _print(
         explanation_sentence(explanation)
         or f"{explanation.a} and {explanation.b}: no difference is sure"
-        for explanation in judge(found.data().points[0]).explanations
+        for explanation in judge(run.data().points[0]).explanations
     )
     return True
 

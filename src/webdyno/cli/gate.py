@@ -116,17 +116,17 @@ def gate(
             raise UserError(f"{HISTORY} {history}: takes one gate, and --bisect asks many; omit it")
         return _bisect(bisect, asked, Catalogue.load(catalog), caller, output)
     catalogue = Catalogue.load(catalog)
-    found = asked_gate(asked, catalogue, caller)
-    if isinstance(found, GateJudgement):
-        leave_behind(found, output)
-        print_document(plain_console(), gate_document(found))
-        return exit_of_gate(found.answer)
+    arranged = asked_gate(asked, catalogue, caller)
+    if isinstance(arranged, GateJudgement):
+        leave_behind(arranged, output)
+        print_document(plain_console(), gate_document(arranged))
+        return exit_of_gate(arranged.answer)
 
     def show(folder: "RunFolder") -> Exit:
         from webdyno.lab.growth import measure_growth
         from webdyno.report.view import see
 
-        measure_growth(folder, found.catalogue, caller)
+        measure_growth(folder, arranged.catalogue, caller)
         seen = see(folder.data())
         if run.report:
             draw_profiles(folder.path)
@@ -137,7 +137,7 @@ def gate(
                 _add_to_history(history, answer)
         return code
 
-    first = measure_anew(*found, output, caller)
+    first = measure_anew(*arranged, output, caller)
     return show_measured(measure_confirmation(first, asked, catalogue, caller), show)
 
 
@@ -160,9 +160,9 @@ def _bisect(
         one = replace(asked, base=good, head=head)
         return measured_gate(one, catalogue, below / head[:10], caller)
 
-    found = bisect(between, Repository.around(Path.cwd(), FLAG), ask, caller)
-    print_document(plain_console(), bisection_document(found), [("Runs", str(below))])
-    return exit_of_gate(found.answer)
+    bisection = bisect(between, Repository.around(Path.cwd(), FLAG), ask, caller)
+    print_document(plain_console(), bisection_document(bisection), [("Runs", str(below))])
+    return exit_of_gate(bisection.answer)
 
 
 def _add_to_history(file: Path, answer: "GateJudgement") -> None:

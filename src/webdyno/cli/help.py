@@ -144,8 +144,8 @@ def _command_page(app: App, name: str, *, everything: bool) -> Iterator[str]:
             yield f"webdyno {name} {ALL} shows all {len(flags)} flags."
 
 
-def _lines_of(it: Argument) -> list[str]:
-    line = shown(it)
+def _lines_of(argument: Argument) -> list[str]:
+    line = shown(argument)
     return _filled(f"  {line.name:<{FLAG_COLUMNS}}", line.does)
 
 
@@ -186,46 +186,51 @@ def _is_first(flag: Argument) -> bool:
     return name in FIRST_PAGE or (_group_of(flag) == OPTIONS and name not in RARE)
 
 
-def _flag(it: Argument) -> str:
+def _flag(argument: Argument) -> str:
     """Give a flag's long name; of what stands by its place that one's."""
-    long = next((name for name in it.names if name.startswith("--")), None)
-    return long or next(iter(it.names), str(it.field_info.name))
+    long = next((name for name in argument.names if name.startswith("--")), None)
+    return long or next(iter(argument.names), str(argument.field_info.name))
 
 
-def shown(it: Argument) -> HelpLine:
+def shown(argument: Argument) -> HelpLine:
     """Give how a flag or argument stands in a page."""
-    found = WANTED.fullmatch(it.parameter.help or "")
-    wanted, does = (found["wanted"], found["does"]) if found else ("", it.parameter.help or "")
+    text = argument.parameter.help or ""
+    match = WANTED.fullmatch(text)
+    wanted, does = (match["wanted"], match["does"]) if match else ("", text)
     if does.partition(" ")[0].isalpha():
         does = does[:1].upper() + does[1:]
-    name = _flag(it)
-    if it.index is not None:
-        return HelpLine(wanted or name.upper(), f"{does}{_default(it)}")
-    short = next((each for each in it.names if len(each) == 2), "")
-    negative = it.parameter.negative
+    name = _flag(argument)
+    if argument.index is not None:
+        return HelpLine(wanted or name.upper(), f"{does}{_default(argument)}")
+    short = next((each for each in argument.names if len(each) == 2), "")
+    negative = argument.parameter.negative
     if any(negative or ()):
         name = "--[no-]" + name.removeprefix("--")
     words = f"{short}, {name}" if short else name
-    again = AGAIN if "Sequence" in str(it.hint) else ""
-    return HelpLine(f"{words} {wanted}{again}".rstrip(), f"{does}{_default(it)}")
+    again = AGAIN if "Sequence" in str(argument.hint) else ""
+    return HelpLine(f"{words} {wanted}{again}".rstrip(), f"{does}{_default(argument)}")
 
 
-def _default(it: Argument) -> str:
+def _default(argument: Argument) -> str:
     """Say what counts where a flag isn't given, as a person writes it."""
-    value = it.field_info.default
-    if "[default:" in (it.parameter.help or "") or not value or isinstance(value, bool | type):
+    value = argument.field_info.default
+    if (
+        "[default:" in (argument.parameter.help or "")
+        or not value
+        or isinstance(value, bool | type)
+    ):
         return ""
     if isinstance(value, tuple | list):
         return f" [default: {', '.join(map(str, value))}]"
     return f" [default: {value:g}]" if isinstance(value, float) else f" [default: {value}]"
 
 
-def _usage(it: Argument) -> str:
-    name = shown(it).name
-    kind = it.field_info.kind
+def _usage(argument: Argument) -> str:
+    name = shown(argument).name
+    kind = argument.field_info.kind
     if kind == kind.VAR_POSITIONAL:
         return f"[{name}…]"
-    return name if it.required else f"[{name}]"
+    return name if argument.required else f"[{name}]"
 
 
 def _filled(first: str, text: str, rest: str | None = None) -> list[str]:

@@ -85,12 +85,12 @@ def init(
         raise UserError(f"{folder}: there is no such folder")
     if target.exists() and not force:
         raise UserError(f"{target} is there already; --force writes over it")
-    told = _told(start, image)
-    found = find_app(folder)
-    if not told and (folder / "nginx.conf").is_file() and not (found and found.conf):
+    way = _given_way(start, image)
+    detected = find_app(folder)
+    if not way and (folder / "nginx.conf").is_file() and not (detected and detected.conf):
         compare = command("compare", "conf:nginx.conf", "conf:OTHER.conf")
         tell(f"nginx.conf is compared without a file: {compare}")
-    app = _as_told(found, *told) if told else _asked(folder, found, yes)
+    app = _started_by(detected, *way) if way else _asked(folder, detected, yes)
     app = replace(app, environment={**app.environment, **given_variables(env)})
     repository = repository_of(folder)
     if build is not None:
@@ -198,30 +198,30 @@ def _seen(trial: "FirstTry") -> Iterator[str]:
         yield f"excluded ({why}): {listed_to(MOST_SHOWN, what)}"
 
 
-def _told(start: str | None, image: str | None) -> tuple[str, str, str] | None:
+def _given_way(start: str | None, image: str | None) -> tuple[str, str, str] | None:
     """Give what a flag says: the key in the file, its value, and the flag."""
     given = {"start": start, "image": image}
-    told = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
-    if len(told) > 1:
+    ways = [(key, value, f"--{key}") for key, value in given.items() if value is not None]
+    if len(ways) > 1:
         raise UserError("--start and --image: it starts in one way; omit one of them")
-    for _, value, flag in told:
+    for _, value, flag in ways:
         if not value.strip():
             raise UserError(f"{flag} '': nothing stands there; say how it starts, or omit it")
-    return told[0] if told else None
+    return ways[0] if ways else None
 
 
-def _as_told(found: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
+def _started_by(app: "FoundApp | None", key: str, value: str, by: str) -> "FoundApp":
     """Keep of what was found how it is built and asked."""
     from webdyno.own.layouts.app import FoundApp
 
-    kept = found or FoundApp(by)
+    kept = app or FoundApp(by)
     if key == "start":
         others: dict[str, Any] = {"image": None, "conf": None, "root": None, "choices": {}}
         return replace(kept, by=by, start=value, notes=(), doubts=(), **others)
     return FoundApp(by, image=value, paths=kept.paths)
 
 
-def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
+def _asked(folder: Path, app: "FoundApp | None", yes: bool) -> "FoundApp":
     """Have the user say what only he can.
 
     Raise UserError where that is needed and he isn't there.
@@ -230,20 +230,20 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
     from webdyno.own.project import LEAST
 
     is_there = sys.stdin.isatty() and not yes
-    if found and found.is_whole:
-        return found
-    if found and found.choices and is_there:
-        return _chosen(found)
-    if found and found.choices and yes:
-        name, first = next(iter(found.choices.items()))
-        note = f"{found.several}: {', '.join(found.choices)}; {name} was taken"
+    if app and app.is_whole:
+        return app
+    if app and app.choices and is_there:
+        return _chosen(app)
+    if app and app.choices and yes:
+        name, first = next(iter(app.choices.items()))
+        note = f"{app.several}: {', '.join(app.choices)}; {name} was taken"
         return replace(first, notes=(note, *first.notes))
-    if found and found.choices:
-        raise UserError(_which(found))
-    why = f"{found.by} doesn't say" if found else f"nothing in {folder.resolve()} says"
-    reasons = "".join(f"\n{doubt}" for doubt in found.doubts) if found else ""
+    if app and app.choices:
+        raise UserError(_which(app))
+    why = f"{app.by} doesn't say" if app else f"nothing in {folder.resolve()} says"
+    reasons = "".join(f"\n{doubt}" for doubt in app.doubts) if app else ""
     if not is_there:
-        looked = "" if found else f" (looked for: {looked_for()})"
+        looked = "" if app else f" (looked for: {looked_for()})"
         raise UserError(
             f"{why} how the application starts{looked}; say it with --start, such as "
             f"--start './server --port $PORT' --build make, or write {folder / FILE}:\n\n"
@@ -253,14 +253,14 @@ def _asked(folder: Path, found: "FoundApp | None", yes: bool) -> "FoundApp":
     answer = input("> ").strip()
     if not answer:
         raise UserError("without a command there is nothing to start; nothing was written")
-    return _as_told(found, "start", answer, "your answer")
+    return _started_by(app, "start", answer, "your answer")
 
 
-def _which(found: "FoundApp") -> str:
+def _which(app: "FoundApp") -> str:
     """Name what there is to choose from, and how to choose without a terminal."""
     from webdyno.model.format import listed_to
 
-    names, example = list(found.choices), next(iter(found.choices.values()))
+    names, example = list(app.choices), next(iter(app.choices.values()))
     if example.dir != ".":
         how = command("init", example.dir)
     elif example.image:
@@ -268,14 +268,14 @@ def _which(found: "FoundApp") -> str:
     else:
         build = ("--build", example.build) if example.build else ()
         how = command("init", "--start", example.start or "", *build)
-    return f"{found.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
+    return f"{app.several}: {listed_to(MOST_NAMED, names)}; say which, such as {how}"
 
 
-def _chosen(found: "FoundApp") -> "FoundApp":
+def _chosen(app: "FoundApp") -> "FoundApp":
     """Ask which of several it is, until one of them is named."""
-    tell(f"{found.several}: {', '.join(found.choices)}. Which?")
-    while (answer := input("> ").strip()) not in found.choices:
+    tell(f"{app.several}: {', '.join(app.choices)}. Which?")
+    while (answer := input("> ").strip()) not in app.choices:
         if not answer:
             raise UserError("none was chosen; nothing was written")
         tell(f"none of them is called {answer}")
-    return replace(found.choices[answer], by=f"{found.by} and your answer")
+    return replace(app.choices[answer], by=f"{app.by} and your answer")

@@ -91,10 +91,10 @@ def _list_sites(catalogue: "Catalogue") -> None:
 def _list_experiments(catalogue: "Catalogue") -> None:
     from webdyno.report.console import print_table
 
-    found = [catalogue.experiment(name) for name in catalogue.experiments]
+    experiments = [catalogue.experiment(name) for name in catalogue.experiments]
     rows = [
         (name, experiment.title, ", ".join(experiment.variants))
-        for name, experiment in zip(catalogue.experiments, found, strict=True)
+        for name, experiment in zip(catalogue.experiments, experiments, strict=True)
     ]
     print_table(("experiment", "what it is", "variants"), rows)
 

@@ -257,11 +257,11 @@ def load(
 
 def _limit(flag: str, text: str) -> str:
     """Give a limit as the load generator has it; raise UserError where it is none."""
-    found = LIMIT.fullmatch(text)
-    if found is None or (found[4] and found[1] not in SHARES):
+    match = LIMIT.fullmatch(text)
+    if match is None or (match[4] and match[1] not in SHARES):
         relative = ": there is no baseline here" if "%" in text else ""
         raise UserError(f"{flag} '{text}'{relative}; write 'p99 > 50ms' or 'failures > 0.1%'")
-    metric, sign, amount, percent = found.groups()
+    metric, sign, amount, percent = match.groups()
     return f"{METRICS.get(metric, metric)}{sign}{amount}{percent}"
 
 

@@ -61,24 +61,24 @@ def show_fleet(
     from webdyno.report.terminal import print_document
 
     machines = judged_machines(runs)
-    found = judge_fleet(machines)
-    console, head = plain_console(), machines[found.machines[0]].head
+    fleet = judge_fleet(machines)
+    console, head = plain_console(), machines[fleet.machines[0]].head
     if json_file is not None:
         with writing(json_file):
-            json_file.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            json_file.write_text(fleet.model_dump_json(indent=2) + "\n", encoding="utf-8")
     elif json:
-        console.out(found.model_dump_json(indent=2), highlight=False)
+        console.out(fleet.model_dump_json(indent=2), highlight=False)
     else:
-        print_document(console, fleet_document(head, found))
+        print_document(console, fleet_document(head, fleet))
     if page is not None:
         reports = {
             name: relpath(run / PAGE_FILE, page.parent)
             for name, run in runs.items()
             if (run / PAGE_FILE).exists()
         }
-        write_whole(page, fleet_page(head, found, reports, again), make_again(again))
+        write_whole(page, fleet_page(head, fleet, reports, again), make_again(again))
         console.print(f"Page: {page}", highlight=False)
-    return exit_of_difference(found.verdict)
+    return exit_of_difference(fleet.verdict)
 
 
 def _named(runs: Sequence[Path]) -> dict[str, Path]:
@@ -134,8 +134,8 @@ def show_spread(folder: Path) -> Exit:
     for work, plan in zip(works, plan_points(experiment), strict=True):
         for run in finished_runs(folder, work.part)[:1]:
             [alone] = judge_sweep(run.data()).points
-            at = alone.replace(point=plan.point)
-            judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), at))
+            point = alone.replace(point=plan.point)
+            judged.append(MachinePoint(run.path.parent.name, run.path.relative_to(folder), point))
     if not judged:
         raise OperationError(f"{folder}: no point was measured to its end")
     print_document(plain_console(), spread_document(experiment, judged, len(works)))

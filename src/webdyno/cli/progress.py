@@ -177,10 +177,11 @@ class LiveView:
             self.left, self.scale = f"{count(len(data.rounds), 'round')} so far", None
             return
         self.left = f"of about {foreseen.rounds} · {duration(round(foreseen.left_s))} left"
-        found, wanted = foreseen.found, foreseen.wanted
-        self.scale = interval_scale(found.low - found.centre, found.high - found.centre, wanted)
+        interval, wanted = foreseen.found, foreseen.wanted
+        low, high = interval.low - interval.centre, interval.high - interval.centre
+        self.scale = interval_scale(low, high, wanted)
         self.scale.append(
-            f"  {foreseen.variant}: precision ±{percent(expm1(found.half_width))}, "
+            f"  {foreseen.variant}: precision ±{percent(expm1(interval.half_width))}, "
             f"target ±{percent(expm1(wanted))}"
         )
 
@@ -236,13 +237,13 @@ def interval_scale(low: float, high: float, wanted: float) -> Text:
     middle = SCALE // 2
     widest = min(max(-low, high, 3 * wanted), WIDEST)
 
-    def place(at: float) -> int:
-        return middle + round(max(-1.0, min(1.0, at / widest)) * middle)
+    def place(value: float) -> int:
+        return middle + round(max(-1.0, min(1.0, value / widest)) * middle)
 
     signs = [" "] * SCALE
-    for at in range(place(-wanted), place(wanted) + 1):
-        signs[at] = "░"
-    for at in range(place(low), place(high) + 1):
-        signs[at] = "━" if signs[at] == "░" else "─"
+    for column in range(place(-wanted), place(wanted) + 1):
+        signs[column] = "░"
+    for column in range(place(low), place(high) + 1):
+        signs[column] = "━" if signs[column] == "░" else "─"
     signs[place(low)], signs[place(high)], signs[middle] = "├", "┤", "●"
     return Text(f"{exp(-widest):4.2f}× {''.join(signs)} {exp(widest):.2f}×")

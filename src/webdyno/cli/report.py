@@ -139,12 +139,12 @@ def _of_history(files: Sequence[Path], formats: Sequence[str], output: Path | No
     if unable := [name for name in formats if name not in OF_HISTORY]:
         raise UserError(f"--format {unable[0]}: a history is written as {' or '.join(OF_HISTORY)}")
     history = read_history(file)
-    found = curves_of(history)
-    print_document(plain_console(), history_document(history, found))
+    curves = curves_of(history)
+    print_document(plain_console(), history_document(history, curves))
     if formats:
         page = output or file.with_suffix(".html")
         again = command("report", file, "--format", "html", "-o", page)
-        write_whole(page, history_page(history, found, again))
+        write_whole(page, history_page(history, curves, again))
         tell(f"written: {page}")
     return Exit.OK
 

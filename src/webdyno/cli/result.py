@@ -150,7 +150,7 @@ def show_result(
     if view.gate:
         code = exit_of_gate(view.gate.answer)
     else:
-        code = _exit(fail_if, [at.judgement for at in judged.points])
+        code = _exit(fail_if, [point.judgement for point in judged.points])
     if view.gate or code:
         below.append(("Exit code", f"{code:d}: {MEANINGS[code]}"))
     print_document(plain_console(), in_full(view) if verbose else brief(view), below)
@@ -166,15 +166,15 @@ def show_result(
 def _exit(fail_if: Sequence[Limit], judged: Sequence[Judgement]) -> Exit:
     if any(judgement.verdict is Verdict.INVALID for judgement in judged):
         return Exit.INVALID
-    found = limit_answers(fail_if, judged)
-    for answer in found:
+    answers = limit_answers(fail_if, judged)
+    for answer in answers:
         words = {"yes": "is true", "no": "is not so", "inconclusive": "is inconclusive"}[
             answer.holds
         ]
         tell(
             f"--fail-if '{answer.limit.text}' {words}{f': {answer.ratio}' if answer.ratio else ''}"
         )
-    held = {answer.holds for answer in found}
+    held = {answer.holds for answer in answers}
     return Exit.WORSE if "yes" in held else Exit.INCONCLUSIVE if "inconclusive" in held else Exit.OK
 
 

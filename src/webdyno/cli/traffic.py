@@ -91,7 +91,7 @@ def traffic(
     from webdyno.cli.traffic_found import (
         FASTEST,
         SLOWEST,
-        print_found,
+        print_log,
         reading_progress,
         tell_few,
     )
@@ -135,7 +135,7 @@ def traffic(
         served = ["--catalog", str(twin), "--site", NAME]
     for bad in read.bad:
         tell(f"{bad.file}:{bad.line}: {bad.why}")
-    print_found(made.workload)
+    print_log(made.workload)
     for note in read.notes:
         tell(f"note: {note}")
     if loop == "open":
@@ -162,14 +162,14 @@ def _flow(recordings: Sequence[Path], output: Path) -> Exit:
 
     if len(recordings) != 1 or recordings[0].suffix != ".har":
         raise UserError("--flow: takes one HAR file, which a browser saves with its responses")
-    found = read_recording(recordings[0])
-    login = {"login": found.login} if found.login else {}
-    _write(output, [tomli_w.dumps({**login, "requests": found.requests})])
-    for told in found.told:
-        tell(told)
+    recording = read_recording(recordings[0])
+    login = {"login": recording.login} if recording.login else {}
+    _write(output, [tomli_w.dumps({**login, "requests": recording.requests})])
+    for note in recording.notes:
+        tell(note)
     tell(
-        f"{output} has {count(len(found.login), 'login step')} and "
-        f"{count(len(found.requests), 'request')} of a flow; look it over, then "
+        f"{output} has {count(len(recording.login), 'login step')} and "
+        f"{count(len(recording.requests), 'request')} of a flow; look it over, then "
         f"{command('compare', 'A', 'B', '--traffic', str(output))}"
     )
     return Exit.OK

@@ -32,15 +32,15 @@ def tell_few(rate_rps: float, speed: float) -> None:
         )
 
 
-def print_found(found: Workload) -> None:
+def print_log(log: Workload) -> None:
     """Print what a log has, and how well the load agrees with it."""
     facts = Table.grid(padding=(0, 2))
-    for name, said in _facts(found):
-        facts.add_row(name, said)
+    for name, value in _facts(log):
+        facts.add_row(name, value)
     agrees = {True: "agree", False: "differ", None: "inconclusive"}
     rows = [
         (agreement.what, _value(agreement.log), _value(agreement.load), agrees[agreement.agrees])
-        for agreement in found.fidelity
+        for agreement in log.fidelity
     ]
     console = plain_console()
     console.print(facts)
@@ -52,13 +52,13 @@ def _value(value: float | None) -> str:
     return text.MISSING if value is None else text.significant(value)
 
 
-def _facts(found: Workload) -> Iterator[tuple[str, str]]:
-    popularity, sessions, arrivals = found.popularity, found.sessions, found.arrivals
-    yield "requests", f"{text.number(found.requests)} in {text.duration(arrivals.span_s)}"
+def _facts(log: Workload) -> Iterator[tuple[str, str]]:
+    popularity, sessions, arrivals = log.popularity, log.sessions, log.arrivals
+    yield "requests", f"{text.number(log.requests)} in {text.duration(arrivals.span_s)}"
     yield "rate", f"{text.significant(arrivals.rate_per_s)} per second"
     yield (
         "methods",
-        ", ".join(f"{name} {text.percent(share)}" for name, share in found.methods.items()),
+        ", ".join(f"{name} {text.percent(share)}" for name, share in log.methods.items()),
     )
     law = (
         f"Zipf's law, exponent {popularity.zipf:.3f} ± {popularity.zipf_error:.3f}"
@@ -67,7 +67,7 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         f"{popularity.zipf_loss_nats:.2f} nats per request"
     )
     yield "paths", f"{text.number(popularity.paths)}, by {law}"
-    size = found.response_bytes
+    size = log.response_bytes
     yield "responses", f"{text.size(size.mean)} on average, 9 of 10 within {text.size(size.p90)}"
     yield (
         "sessions",
@@ -75,20 +75,18 @@ def _facts(found: Workload) -> Iterator[tuple[str, str]]:
         f"{text.significant(sessions.requests.mean)} requests each"
         + (f", {text.duration(sessions.pause_s.mean)} between" if sessions.pause_s else ""),
     )
-    if made := found.pages:
+    if made := log.pages:
         yield "pages", _pages(made)
-    kept = found.connections
+    kept = log.connections
     yield (
         "connections",
         f"{text.percent(kept.kept_share)} of requests on one that was kept"
         if kept
         else "the log doesn't say whether they were kept",
     )
-    yield from (
-        ("excluded", f"{text.number(value)} {why}") for why, value in found.excluded.items()
-    )
+    yield from (("excluded", f"{text.number(value)} {why}") for why, value in log.excluded.items())
     yield "hidden", "addresses and agents hashed; users, referers, other headers dropped"
-    yield from (("hidden", f"{text.number(value)} {what}") for what, value in found.hidden.items())
+    yield from (("hidden", f"{text.number(value)} {what}") for what, value in log.hidden.items())
 
 
 def _pages(made: Pages) -> str:

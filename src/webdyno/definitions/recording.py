@@ -35,7 +35,7 @@ class Recording:
 
     login: list[Entry] = field(default_factory=list)
     requests: list[Entry] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     """What was found, a sentence each."""
     variables: list[str] = field(default_factory=list)
     """Names of what is to be in the environment."""
@@ -50,16 +50,16 @@ def read_recording(path: Path) -> Recording:
     ]
     if not pages:
         raise UserError(f"{flag}: there are pictures, styles and scripts in it, and no pages")
-    found = Recording(told=[own.excluded] if own.excluded else [])
+    recording = Recording(notes=[own.excluded] if own.excluded else [])
     steps: list[Entry] = []
     for number, recorded in enumerate(pages):
-        steps.append(_Step(recorded, pages[:number], steps, found, flag).entry())
+        steps.append(_Step(recorded, pages[:number], steps, recording, flag).entry())
     last = max((index for index, page in enumerate(pages) if _has_password(page, flag)), default=-1)
-    found.login = steps[: last + 1]
-    found.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
-    if not found.requests:
+    recording.login = steps[: last + 1]
+    recording.requests = [{"flow": FLOW, **step} for step in steps[last + 1 :]]
+    if not recording.requests:
         raise UserError(f"{flag}: nothing follows the login; record a page behind it, too")
-    return found
+    return recording
 
 
 def _has_password(recorded: HarEntry, flag: str) -> bool:
@@ -76,7 +76,7 @@ class _Step:
     before: Sequence[HarEntry]
     steps: list[Entry]
     """Of those before."""
-    found: Recording
+    recording: Recording
     flag: str
 
     def entry(self) -> Entry:
@@ -144,9 +144,9 @@ class _Step:
 
     def _variable(self, name: str) -> str:
         variable = re.sub(r"\W+", "_", name).upper()
-        if variable not in self.found.variables:
-            self.found.variables.append(variable)
-            self.found.told.append(f"{name} is personal: export {variable}=… before a run")
+        if variable not in self.recording.variables:
+            self.recording.variables.append(variable)
+            self.recording.notes.append(f"{name} is personal: export {variable}=… before a run")
         return f"${{env:{variable}}}"
 
     def _captured(self, name: str, value: str) -> str | None:
@@ -162,9 +162,9 @@ class _Step:
                 own = _free_name(re.sub(r"\W+", "_", name).strip("_") or "token", self.steps)
                 captures[own] = source
                 earlier = self.steps[number]
-                told = ", ".join(f"{key} {text}" for key, text in source.items())
-                self.found.told.append(
-                    f"{name} comes from {earlier['method']} {earlier['path']}: {told}"
+                sources = ", ".join(f"{key} {text}" for key, text in source.items())
+                self.recording.notes.append(
+                    f"{name} comes from {earlier['method']} {earlier['path']}: {sources}"
                 )
                 return f"{{{{{own}}}}}"
         return None

@@ -167,7 +167,7 @@ class Measuring:
 async def _followed(process: Process, context: Context) -> list[str]:
     """Report what a process tells until it ends; give what it printed."""
     printed: list[str] = []
-    told: list[str] = []
+    messages: list[str] = []
     step = count(1)
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 (both are pipes)
 
@@ -181,10 +181,10 @@ async def _followed(process: Process, context: Context) -> list[str]:
         async for part in TextReceiveStream(process.stderr, errors="replace"):
             *lines, rest = (rest + part).split("\n")
             for line in filter(None, lines):
-                told.append(line)
+                messages.append(line)
                 await context.report_progress(next(step), message=line)
     if await process.wait():
-        raise ToolError("\n".join(told[-LINES_OF_FAULT:]) or "webdyno failed and said nothing")
+        raise ToolError("\n".join(messages[-LINES_OF_FAULT:]) or "webdyno failed and said nothing")
     return printed
 
 

@@ -45,7 +45,7 @@ class CpuReading:
 
 def server_cpu(running: RunningStack) -> CpuReading:
     """Read the CPU time that a running stack has used since its start."""
-    started, found = _started_cpu(running), tree_cpu([], running.found())
+    started, found = _started_cpu(running), tree_cpu([], running.found_pids())
     return CpuReading(started.user_s + found.user_s, started.sys_s + found.sys_s, started.means)
 
 

@@ -19,7 +19,7 @@ from webdyno.model.stack import Site
 from webdyno.model.text import with_secrets
 from webdyno.stack.certificates import certificate
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
-from webdyno.stack.needs import found, needs_of
+from webdyno.stack.needs import needs_of, paths_of_needs
 from webdyno.stack.programs import folder_of_program
 from webdyno.stack.ready import Address
 from webdyno.stack.render import Job, RenderedJob, fill_in, service_job, without_empty
@@ -128,7 +128,7 @@ def lay_out(
                 "settings": role.settings,
                 "links": {link: views.get(role.links.get(link, "")) for link in role.service.links},
                 "needs": dict.fromkeys(role.service.needs)
-                | found(role.service.title, needs_of(role)),
+                | paths_of_needs(role.service.title, needs_of(role)),
                 "build": views[role.name]["build"],
             },
         )

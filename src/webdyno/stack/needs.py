@@ -60,7 +60,7 @@ def missing(needs: Mapping[str, Need]) -> list[Need]:
     return _missing(needs, _looked_for(needs))
 
 
-def found(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
+def paths_of_needs(title: str, needs: Mapping[str, Need]) -> dict[str, str | None]:
     """Give the path of everything that is needed; raise OperationError that names what is missing.
 
     What is optional and isn't there is None, and so is what doesn't count.

@@ -29,7 +29,7 @@ from webdyno.model.format import duration
 from webdyno.model.service import BuildSteps, Service
 from webdyno.model.stack import Stack
 from webdyno.stack.commands import PLAIN_ENVIRONMENT
-from webdyno.stack.needs import find, found
+from webdyno.stack.needs import find, paths_of_needs
 from webdyno.stack.render import Job, fill_in, without_empty
 
 FORMAT = 1
@@ -183,7 +183,7 @@ def _key(service: Service) -> str:
 
 def _needs(service: Service) -> dict[str, str | None]:
     always = {name: need for name, need in service.needs.items() if not need.when}
-    return {name: find(need) for name, need in always.items() if need.optional} | found(
+    return {name: find(need) for name, need in always.items() if need.optional} | paths_of_needs(
         service.title, {name: need for name, need in always.items() if not need.optional}
     )
 

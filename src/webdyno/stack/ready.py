@@ -225,8 +225,8 @@ def connect(
 def _user_behind(connection: socket.socket) -> int:
     """Give the user who listens: the second of struct ucred's three numbers, unix(7)."""
     size = 3 * struct.calcsize("i")
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    return int(struct.unpack("3i", found)[1])
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return int(struct.unpack("3i", credentials)[1])
 
 
 def _accepts(address: Address, new_socket: NewSocket) -> bool:
@@ -263,8 +263,8 @@ def _ask(
     except UntrustedServer:
         raise
     except NoResponse as none:
-        told = none.refused or none.unfinished
-        return _Response(time.monotonic(), unfinished=none.unfinished) if told else None
+        answered = none.refused or none.unfinished
+        return _Response(time.monotonic(), unfinished=none.unfinished) if answered else None
     return _Response(time.monotonic(), said.status, said.body)
 
 

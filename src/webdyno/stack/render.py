@@ -130,17 +130,17 @@ def fill_in(jobs: Sequence[Job], user: ServerUser | None) -> list[RenderedJob]:
     os.close(write)
     try:
         with os.fdopen(read, "rb") as responses:
-            told = responses.read(MOST_FILLED_BYTES).splitlines()
+            messages = responses.read(MOST_FILLED_BYTES).splitlines()
     finally:
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    last = json.loads(told[-1]) if told else {}
+    last = json.loads(messages[-1]) if messages else {}
     if "error" in last:
         raise UserError(last["error"])
     if "filled" not in last:
-        at = last.get("at", jobs[0].where)
-        raise UserError(f"{at}: this template takes too much time or memory; make it simpler")
+        where = last.get("where", jobs[0].where)
+        raise UserError(f"{where}: this template takes too much time or memory; make it simpler")
     for job, available in zip(jobs, sources, strict=True):
         _Filler(job, available).compile_all()
     return [RenderedJob(texts=texts, files=files) for texts, files in last["filled"]]
@@ -267,7 +267,7 @@ class _Filler:
         text, path = self._sources.get(name, ("{{", f"{self._job.folder}/{name}"))
         if _is_plain(text):
             return text
-        self._tell({"at": path})
+        self._tell({"where": path})
         try:
             return self._jinja.get_template(name).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (a template can raise whatever Python can)
@@ -297,7 +297,7 @@ class _Filler:
         if _is_plain(template):
             return template
         where = self._job.where
-        self._tell({"at": f"{where}: {template!r}"})
+        self._tell({"where": f"{where}: {template!r}"})
         try:
             text = self._short(template).render(self._job.context)
         except Exception as error:  # noqa: BLE001 (as above)

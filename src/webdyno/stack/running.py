@@ -244,7 +244,7 @@ class RunningStack:
         processes = [service.process for service in self._started]
         return [process.warden_pid for process in processes if isinstance(process, ServerProcess)]
 
-    def found(self) -> list[int]:
+    def found_pids(self) -> list[int]:
         """Processes that ran before; with their descendants they are services of this stack."""
         processes = [service.process for service in self._started]
         return [

@@ -262,13 +262,13 @@ class RunningService:
 
     def elsewhere(self) -> str | None:
         """Say where it listens instead of its own address; None where it doesn't."""
-        found, port = self._listening_at(), self.address.port
-        if not found or self._is_among(found):
+        listeners, port = self._listening_at(), self.address.port
+        if not listeners or self._is_among(listeners):
             return None
-        where = " and ".join(found)
+        where, fix = " and ".join(listeners), self._where_to_listen(listeners)
         if self.is_container:
             return f"listens on {where} and not on port {port}; --env PORT=N says where it is asked"
-        return f"listens on {where} and not on {self.address.text}: {self._where_to_listen(found)}"
+        return f"listens on {where} and not on {self.address.text}: {fix}"
 
     def _listening_at(self) -> list[str]:
         """Give where it listens: of containers those in the network of the one that is asked."""
@@ -286,19 +286,19 @@ class RunningService:
 
     def is_elsewhere(self) -> bool:
         """Whether it surely listens at another address: at its port, or at another for long."""
-        found = addresses(self.pids())
-        if not found or self._is_among(found) or self.is_container or self.address.socket:
+        listeners = addresses(self.pids())
+        if not listeners or self._is_among(listeners) or self.is_container or self.address.socket:
             return False
-        same_port = any(listener.endswith(f":{self.address.port}") for listener in found)
+        same_port = any(listener.endswith(f":{self.address.port}") for listener in listeners)
         return same_port or time.monotonic() - self._started_at > LATE_PORT_S
 
-    def _is_among(self, found: Sequence[str]) -> bool:
+    def _is_among(self, listeners: Sequence[str]) -> bool:
         """Whether its address is one of those, or in one; of containers only the port is known."""
         port = self.address.port
         hosts = [
             host
-            for host, _, at in (listener.rpartition(":") for listener in found)
-            if int(at) == port
+            for host, _, own_port in (listener.rpartition(":") for listener in listeners)
+            if int(own_port) == port
         ]
         return bool(hosts) and (self.is_container or not {*ANY, self._host}.isdisjoint(hosts))
 
@@ -306,12 +306,12 @@ class RunningService:
     def _host(self) -> str:
         return self.address.text.rpartition(":")[0]
 
-    def _where_to_listen(self, found: Sequence[str]) -> str:
+    def _where_to_listen(self, listeners: Sequence[str]) -> str:
         """Say what to do for it to be found."""
         address = self.address
-        at_port = [listener for listener in found if listener.endswith(f":{address.port}")]
+        at_port = [listener for listener in listeners if listener.endswith(f":{address.port}")]
         if self.role.service.runs_already:
-            return f"give url:http://{at_port[0] if at_port else found[0]}"
+            return f"give url:http://{at_port[0] if at_port else listeners[0]}"
         if address.socket:
             return "have it listen at the path $SOCKET"
         if at_port:

@@ -24,7 +24,7 @@ from webdyno.model.files import checked_files, digest_of, everything_below
 from webdyno.model.stack import MadeFile, Site
 from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
-from webdyno.stack.needs import find, found
+from webdyno.stack.needs import find, paths_of_needs
 from webdyno.stack.ready import Address, connect
 from webdyno.stack.service_graph import resolve_services
 from webdyno.stack.sockets import NewSocket
@@ -136,7 +136,7 @@ def _make(site: Site, kept: Path, testbed: Testbed) -> None:
         make_private(made.private)
         for folder in (made.state, made.private / "data"):
             folder.mkdir()
-        needs = found(f"site {site.name}", site.requires)
+        needs = paths_of_needs(f"site {site.name}", site.requires)
         _fill(site, made, needs, testbed)
         if site.setup:
             _set_up(site, made, needs, testbed, workspace)

@@ -43,7 +43,7 @@ def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> M
         for path in checked_files(folder).values()
         if path.name in LOCK_FILES
     ]
-    found = {}
+    versions = {}
     for package in _packages(service.build, service, settings):
         matches = (_match(package, pattern, text) for pattern, text in locks)
         version = next(filter(None, matches), None)
@@ -52,8 +52,8 @@ def locked_versions(service: Service, settings: Mapping[str, SettingValue]) -> M
                 f"{service.where}: build.packages: no lock file in {folder} has {package}; lock "
                 f"files are {', '.join(LOCK_FILES)}"
             )
-        found[package] = version
-    return found
+        versions[package] = version
+    return versions
 
 
 def _packages(
@@ -101,7 +101,7 @@ def told_version(
         name: _ask(service, how, filled["modules"][name], testbed, workspace)
         for name, how in service.modules.items()
     }
-    inside = {name: told for name, told in modules.items() if told[1]}
+    inside = {name: answer for name, answer in modules.items() if answer[1]}
     versions = {**locked, **{name: version for name, (version, _) in inside.items()}}
     texts = filter(None, [said, *(text for _, text in inside.values())])
     named = [f"{name} {version}" for name, version in versions.items()]

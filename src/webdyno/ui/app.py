@@ -198,8 +198,8 @@ class _Pages:
 
     async def list(self, _: Request) -> Response:
         """Show all runs."""
-        found = await run_in_threadpool(self._runs.list)
-        return self._page("runs.html", found=found, starter=self._starter)
+        runs = await run_in_threadpool(self._runs.list)
+        return self._page("runs.html", runs=runs, starter=self._starter)
 
     async def new(self, _: Request) -> Response:
         """Ask what is to be compared."""
@@ -259,9 +259,9 @@ class _Pages:
         if len(names) != 2:
             raise UserError("choose two runs of the same experiment to compare them")
         folders = sorted(map(self._runs.open, names), key=lambda name: name.head.started_at)
-        found = await run_in_threadpool(_compared, folders)
-        blocks = draw_blocks(found.blocks)
-        return self._page("compare.html", folders=folders, found=found, drawn=blocks)
+        comparison = await run_in_threadpool(_compared, folders)
+        drawn = draw_blocks(comparison.blocks)
+        return self._page("compare.html", folders=folders, title=comparison.title, drawn=drawn)
 
     async def style(self, _: Request) -> Response:
         """Give the reports' style sheet, which our pages have as well."""
@@ -271,7 +271,7 @@ class _Pages:
         """Give a run's verdict and headline."""
         folder = self._runs.open(request.path_params["name"])
         judged, _ = await run_in_threadpool(seen, folder)
-        verdicts = list(dict.fromkeys(at.judgement.verdict for at in judged.points))
+        verdicts = list(dict.fromkeys(point.judgement.verdict for point in judged.points))
         return JSONResponse(
             {
                 "verdicts": [

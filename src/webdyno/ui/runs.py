@@ -50,13 +50,13 @@ class Runs:
 
     def list(self) -> RunList:
         """List the runs, the newest first, and why others can't be shown."""
-        found, unread = [], []
+        rows, unread = [], []
         for path in self._paths():
             try:
-                found.append(self._row(path))
+                rows.append(self._row(path))
             except UserError as why:
                 unread.append(str(why))
-        return RunList(sorted(found, key=lambda run: run.started_at, reverse=True), sorted(unread))
+        return RunList(sorted(rows, key=lambda run: run.started_at, reverse=True), sorted(unread))
 
     def _row(self, path: Path) -> RunRow:
         name = str(path.relative_to(self.root))
@@ -103,12 +103,12 @@ def seen(folder: RunFolder) -> JudgedRun:
 
 def _version(path: Path) -> Version:
     """Give what changes with the files that a run is judged by."""
-    found = []
+    version = []
     for file in (HEAD_FILE, RECORDS_FILE):
         with suppress(OSError):
             status = (path / file).lstat()
-            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
-    return tuple(found)
+            version.append((status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(version)
 
 
 @lru_cache(maxsize=64)

@@ -55,14 +55,14 @@ class Starter:
         name = f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S}-{call}"
         log = self._root / f".{name}.log"
         try:
-            with log.open("xb") as told:  # never into what somebody else has put there
+            with log.open("xb") as output:  # never into what somebody else has put there
                 process = subprocess.Popen(
                     [
                         *ending_with_us("TERM"),
                         *words_of(call, {**arguments, "output": self._root / name, "report": True}),
                     ],
                     stdin=subprocess.DEVNULL,
-                    stdout=told,
+                    stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
