@@ -1,7 +1,7 @@
 """Does a bisection find the commit? Repositories of eight commits, one of which is slower.
 
 webdyno runs as a user runs it, `webdyno gate --bisect good..HEAD`, with its defaults. Each commit
-changes the program that starts a server of dialled cost; one of them makes each request cost 10%
+changes the program that starts a server of dialed cost; one of them makes each request cost 10%
 more CPU time, in another place each time. Each bisection adds a line to the file of results; the
 table is made of all lines.
 """

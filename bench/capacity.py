@@ -21,7 +21,7 @@ from rig import lab, machine
 from rig.lab import Call, Outcome, settings_in
 from rig.queues import capacity_of_md1, capacity_of_mm1
 from rig.script import Script
-from truth import dialled, run_cases
+from truth import dialed, run_cases
 
 EXAMPLES = """\
   each case once (half an hour)
@@ -107,7 +107,7 @@ def asked(name: str, budget: str) -> Call:
     """Give what webdyno is asked."""
     objective = f"p{100 * (1 - ALLOWED):g}<{WITHIN_S * 1e3:g}ms"
     settings = {"capacity.slo": [objective], **settings_in(CASES[name].settings)}
-    return dialled(settings).having(time=budget)
+    return dialed(settings).having(time=budget)
 
 
 def errors(found: Outcome) -> list[float]:

@@ -39,7 +39,7 @@ EXAMPLES = """\
 """
 
 RESULTS = Path("bench/results/causes.jsonl")
-CATALOGUE = Path(__file__).parent / "rig" / "dialled"
+CATALOGUE = Path(__file__).parent / "rig" / "dialed"
 SLOW, GOOD = "slow", "good"
 """Of the run that advice is asked about: it only has to show what the slow one is like."""
 

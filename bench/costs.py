@@ -1,4 +1,4 @@
-"""Are costs at a given rate right? Servers of dialled cost, and one that looks cheap by queueing.
+"""Are costs at a given rate right? Servers of dialed cost, and one that looks cheap by queueing.
 
 webdyno runs as a user runs `webdyno compare A B --rate`, on real processes and sockets. Each
 request of a server costs a known CPU time, whatever the rate; a thousand times that per second are
@@ -21,7 +21,7 @@ from rich.table import Table
 from rig import lab, machine
 from rig.lab import Call, Outcome, settings_in
 from rig.script import Script
-from truth import CPU_METRIC, dialled, run_cases
+from truth import CPU_METRIC, dialed, run_cases
 
 EXAMPLES = """\
   each case once (3 minutes)
@@ -57,10 +57,10 @@ class Case:
             f"variants.baseline.settings.cost_us={self.baseline_us}",
             f"variants.other.settings.cost_us={self.other_us}",
         )
-        return dialled(settings_in([*at_rate, *self.settings])).having(time=BUDGET)
+        return dialed(settings_in([*at_rate, *self.settings])).having(time=BUDGET)
 
     @property
-    def dialled_us(self) -> Mapping[str, float]:
+    def dialed_us(self) -> Mapping[str, float]:
         """CPU time of a request, by variant."""
         return {"baseline": self.baseline_us, "other": self.other_us}
 
@@ -92,8 +92,8 @@ def work(options: Namespace, console: Console) -> None:
 
 def off(found: Outcome) -> dict[str, float]:
     """Give by what share the costs that were found are off, by variant."""
-    dialled_us = CASES[found.case].dialled_us
-    return {name: its.estimate / dialled_us[name] - 1 for name, its in found.values.items()}
+    dialed_us = CASES[found.case].dialed_us
+    return {name: its.estimate / dialed_us[name] - 1 for name, its in found.values.items()}
 
 
 def told(found: Outcome) -> list[str]:

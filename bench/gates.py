@@ -1,4 +1,4 @@
-"""How often a gate is right on a real machine: gates between servers of dialled cost.
+"""How often a gate is right on a real machine: gates between servers of dialed cost.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults: baseline and head cost 100 µs of
 CPU per request, or head 3%, 7% or 10% more; and no change beside a neighbour that works in bursts
@@ -61,7 +61,7 @@ class Case:
     def asked(self) -> Call:
         """What webdyno is asked."""
         costs = {BASELINE: BASE_US, BASELINE_AGAIN: BASE_US, HEAD: BASE_US * (1 + self.change)}
-        return dialled_gate(
+        return dialed_gate(
             [f'variants."{variant}".settings.cost_us={it:.6g}' for variant, it in costs.items()]
         )
 
@@ -118,10 +118,10 @@ def run(case: Case, programs: Path, budget: str | None) -> Answered:
         return run_gate(case.name, case.asked.having(time=budget), programs)
 
 
-def dialled_gate(dials: Iterable[str]) -> Call:
-    """Ask whether one dialled server is worse than another, with their dials."""
+def dialed_gate(dials: Iterable[str]) -> Call:
+    """Ask whether one dialed server is worse than another, with their dials."""
     settings = {"load.connections": 16, **settings_in(dials)}
-    asked = {"base": "dialled", "head": "dialled", "catalog": [str(CATALOGUE)], "yes": True}
+    asked = {"base": "dialed", "head": "dialed", "catalog": [str(CATALOGUE)], "yes": True}
     return Call("gate", {**asked, "settings": settings})
 
 
@@ -154,7 +154,7 @@ def _count(outcomes: Sequence[Answered], case: Case) -> int:
 def table(outcomes: Sequence[Answered]) -> Table:
     """Show what came of all gates, case by case."""
     made = Table(
-        title="gates between servers of dialled cost, tolerances 5, 5 and 25%",
+        title="gates between servers of dialed cost, tolerances 5, 5 and 25%",
         caption=machine.describe(),
         width=lab.TABLE_WIDTH,
     )

@@ -1,4 +1,4 @@
-"""Does a league find the ranks? Servers of dialled cost, whose order is known.
+"""Does a league find the ranks? Servers of dialed cost, whose order is known.
 
 Two of four cost the same, one costs 10% more CPU time per request, one 50%; or all cost the same.
 A saturated closed loop has throughputs in that order. Two that cost the same share their ranks. A
@@ -113,14 +113,14 @@ def run_league(name: str, programs: Path) -> League:
 def experiment(costs: Mapping[str, float]) -> dict[str, object]:
     """Give the experiment, as its file would have it."""
     return {
-        "title": "A league of servers of dialled cost",
+        "title": "A league of servers of dialed cost",
         "question": "Does each get its rank?",
-        "site": "dialled",
+        "site": "dialed",
         "race": "ranking",
         "load": {"connections": 16},
         "measure": {"budget_s": TIME},
         "variants": {
-            name: {"stack": "dialled", "settings": {"cost_us": PLAIN_US * cost}}
+            name: {"stack": "dialed", "settings": {"cost_us": PLAIN_US * cost}}
             for name, cost in costs.items()
         },
     }

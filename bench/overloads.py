@@ -135,8 +135,8 @@ def asked(name: str, budget: str) -> Call:
     experiment = {
         "title": f"A server that {name}",
         "question": "What does it do beyond its capacity?",
-        "site": "dialled",
-        "variants": {VARIANT: {"stack": "dialled", "settings": settings}},
+        "site": "dialed",
+        "variants": {VARIANT: {"stack": "dialed", "settings": settings}},
         "capacity": {
             "slo": [f"p99<{WITHIN_S * 1e3:g}ms"],
             "arrivals": "constant",

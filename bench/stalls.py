@@ -22,7 +22,7 @@ from rich.table import Table
 from rig import lab, machine
 from rig.lab import Call, Outcome, settings_in
 from rig.script import Script
-from truth import dialled, run_cases
+from truth import dialed, run_cases
 from webdyno.model.base import Interval
 from webdyno.model.judgement import Verdict
 
@@ -138,7 +138,7 @@ def asked(name: str) -> Call:
     """Give what webdyno is asked."""
     case = CASES[name]
     soak = {"measure.soak_s": case.soak} if case.soak else {}
-    return dialled({**settings_in(case.settings), **soak}).having(time=case.budget)
+    return dialed({**settings_in(case.settings), **soak}).having(time=case.budget)
 
 
 def seen(found: Outcome) -> list[str]:

@@ -1,7 +1,7 @@
 """Gates of equal revisions each of whose starts is in one of two states.
 
 webdyno runs as a user runs it, `webdyno gate` with its defaults, on real processes and sockets:
-baseline and head are one server of dialled cost, and each start draws whether all its requests cost
+baseline and head are one server of dialed cost, and each start draws whether all its requests cost
 5, 12 or 20 per cent more. Such a gate must never fail, and has to say why it takes long. Each gate
 adds a line to the file of results; the table is made of all lines.
 """
@@ -16,7 +16,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from gates import BASE_US, Answered, dialled_gate, run_gate
+from gates import BASE_US, Answered, dialed_gate, run_gate
 from rig import lab, machine
 from rig.lab import Call
 from rig.script import Script
@@ -47,7 +47,7 @@ class Case:
     def asked(self) -> Call:
         """What webdyno is asked."""
         settings = {"cost_us": BASE_US, "dear_times": self.times, "dear_share": self.share}
-        return dialled_gate(
+        return dialed_gate(
             f'variants."{variant}".settings.{setting}={value:g}'
             for variant in (BASELINE, BASELINE_AGAIN, HEAD)
             for setting, value in settings.items()

@@ -1,4 +1,4 @@
-"""Does the whole lab find the truth? Servers of dialled cost, whose true ratio is known.
+"""Does the whole lab find the truth? Servers of dialed cost, whose true ratio is known.
 
 webdyno runs as a user runs it, on real processes and sockets. Each request of the second server
 costs a known multiple of the CPU time that one of the first costs, so a saturated closed loop has
@@ -47,8 +47,8 @@ EXAMPLES = """\
 
 K = TypeVar("K", bound=lab.Kept)
 
-CATALOGUE = Path(__file__).parent / "rig/dialled"
-SERVER = "dialled_server"
+CATALOGUE = Path(__file__).parent / "rig/dialed"
+SERVER = "dialed_server"
 RESULTS = Path("bench/results/truth.jsonl")
 CPU_METRIC = "server_cpu_us"
 RATIOS = ("1", "1.02", "1.05", "1.5", "4")
@@ -120,7 +120,7 @@ class Case:
     def asked(self) -> Call:
         """What webdyno is asked."""
         slow = SLOW_START if self.neighbour == "slow-start" else {}
-        return dialled({**WORLDS[self.world].settings_at(float(self.ratio)), **slow})
+        return dialed({**WORLDS[self.world].settings_at(float(self.ratio)), **slow})
 
     def holds(self, interval: Interval | None) -> bool:
         """Whether an interval of the deciding metric holds the truth."""
@@ -174,17 +174,17 @@ def work(options: Namespace, console: Console) -> None:
     console.print(table(lab.read(options.results)))
 
 
-def dialled(settings: Mapping[str, object]) -> Call:
-    """Ask for the comparison of two dialled servers, with these settings of its experiment."""
+def dialed(settings: Mapping[str, object]) -> Call:
+    """Ask for the comparison of two dialed servers, with these settings of its experiment."""
     of_ours = {"catalog": [str(CATALOGUE)], "yes": True}
-    return Call("run_experiment", {"experiment": "dialled", "settings": settings, **of_ours})
+    return Call("run_experiment", {"experiment": "dialed", "settings": settings, **of_ours})
 
 
 @contextmanager
 def own_program() -> Iterator[Path]:
     """Build the server and put it where every user may run it."""
     built = programs.build(SERVER)[SERVER]
-    with tempfile.TemporaryDirectory(prefix="bench-dialled-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bench-dialed-") as folder:
         Path(folder).chmod(0o755)
         yield Path(shutil.copy(built, folder))
 
@@ -192,7 +192,7 @@ def own_program() -> Iterator[Path]:
 def run_cases(options: Namespace, run: Callable[[str, Path], K], line: Callable[[K], str]) -> None:
     """Run each case so many times as was requested; keep and tell what came of each at once.
 
-    `run` gets a case's name, and the folder with the server of dialled cost.
+    `run` gets a case's name, and the folder with the server of dialed cost.
     """
     if not options.rounds:
         return
@@ -228,7 +228,7 @@ def line(case: Case, found: Outcome) -> str:
 def table(outcomes: Sequence[Outcome]) -> Table:
     """Show what came of all runs, case by case and together."""
     made = Table(
-        title="servers of dialled cost",
+        title="servers of dialed cost",
         caption=machine.describe(),
         width=lab.TABLE_WIDTH,
         padding=0,

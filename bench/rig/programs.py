@@ -19,7 +19,7 @@ OWN = {
     "loadgen": "--bin",
     "floor": "--example",
     "delay_server": "--example",
-    "dialled_server": "--example",
+    "dialed_server": "--example",
 }
 
 

@@ -13,7 +13,7 @@ from truth import own_program
 
 
 def test_one_commit_of_eight_costs_more(tmp_path: Path) -> None:
-    commits = bisections.repository_of(tmp_path / "repository", 3, Path("/srv/dialled"))
+    commits = bisections.repository_of(tmp_path / "repository", 3, Path("/srv/dialed"))
     assert len(commits) == bisections.COMMITS
     shown = [
         bisections.git(tmp_path / "repository", "show", f"{commit}:serve.sh") for commit in commits

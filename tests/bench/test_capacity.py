@@ -42,9 +42,9 @@ def one_round(
     told = {
         "title": "t",
         "question": "q?",
-        "site": "dialled",
+        "site": "dialed",
         "variants": {
-            name: {"stack": "dialled", "settings": fixed | settings}
+            name: {"stack": "dialed", "settings": fixed | settings}
             for name, settings in variants.items()
         },
         "capacity": {

@@ -138,7 +138,7 @@ def test_a_call_that_fails_says_why() -> None:
     assert "did you mean nginx" in told
 
 
-def test_the_catalogue_of_dialled_servers_can_be_read() -> None:
+def test_the_catalogue_of_dialed_servers_can_be_read() -> None:
     catalogue = Catalogue.load([truth.CATALOGUE])
-    assert set(catalogue.stack("dialled").services) == {"dialled"}
-    assert list(catalogue.experiment("dialled", ()).variants) == ["baseline", "other"]
+    assert set(catalogue.stack("dialed").services) == {"dialed"}
+    assert list(catalogue.experiment("dialed", ()).variants) == ["baseline", "other"]

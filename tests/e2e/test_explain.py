@@ -41,7 +41,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Slow).serve_forever()
 """
-RIG = Path(__file__).parents[2] / "bench/rig/dialled"
+RIG = Path(__file__).parents[2] / "bench/rig/dialed"
 CMD = f"cmd:{sys.executable} server.py $PORT"
 FEW = (
     "--set=load.connections=4",

@@ -6,7 +6,7 @@ from typing import Any
 
 from webdyno.own.backends import BackendAddress, Backends
 
-_DIALLED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
+_DIALED = re.compile(r"(?:(?:tcp|udp)[46]?/)?(\[[^\]]*\]|[^:]*)(?::[^:]*)?")
 _URL = re.compile(r"[a-z0-9+]+://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)")
 _UNIX = re.compile(r"unix\+?\w*/(/[^|]*)(?:\|\d+)?")
 _TCP = re.compile(r"(?:tcp[46]?/)?(\[[^\]]*\]|[^:/{}]+)(?::([0-9]{1,5}))?")
@@ -22,9 +22,9 @@ def passed_on(node: Any) -> Iterator[str]:  # noqa: ANN401 (JSON)
 
 
 def _of(node: dict[str, Any]) -> Iterator[str]:
-    dialled = node.get("dial", [])
-    for address in [dialled] if isinstance(dialled, str) else dialled:
-        if host := _dialled(address):
+    dialed = node.get("dial", [])
+    for address in [dialed] if isinstance(dialed, str) else dialed:
+        if host := _dialed(address):
             yield host
     if source := node.get("dynamic_upstreams"):
         yield from _dynamic(source)
@@ -33,11 +33,11 @@ def _of(node: dict[str, Any]) -> Iterator[str]:
             yield match[1]
 
 
-def _dialled(address: str) -> str:
+def _dialed(address: str) -> str:
     """Give the host of an address; empty where that is this machine's own."""
     if address.startswith(("unix/", "unix+", "fd/", "fdgram/")):
         return ""
-    match = _DIALLED.fullmatch(address)
+    match = _DIALED.fullmatch(address)
     return match[1] if match else address
 
 
@@ -72,8 +72,8 @@ def _exchange(backends: Backends, handler: dict[str, Any]) -> None:
             handler["upstreams"] = [{"dial": address.text}]
 
 
-def _instead(backends: Backends, dialled: str) -> BackendAddress | None:
-    if socket := _UNIX.fullmatch(dialled):
+def _instead(backends: Backends, dialed: str) -> BackendAddress | None:
+    if socket := _UNIX.fullmatch(dialed):
         return backends.of_socket(socket[1])
-    match = _TCP.fullmatch(dialled)
+    match = _TCP.fullmatch(dialed)
     return backends.of_host(match[1], int(match[2]) if match[2] else None) if match else None

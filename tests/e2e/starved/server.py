@@ -1,4 +1,4 @@
-"""Answers with "Hello" at a dialled cost, which falls when a compiler of its own has had CPU time.
+"""Answers with "Hello" at a dialed cost, which falls when a compiler of its own has had CPU time.
 
 The compiler gets what a thread of the lowest priority gets beside busy workers: CPU time only where
 nothing was asked for a while, in slices, since a response doesn't wait for it.

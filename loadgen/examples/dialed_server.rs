@@ -1,4 +1,4 @@
-//! A server of dialled cost, so that the true ratio of two of them is known.
+//! A server of dialed cost, so that the true ratio of two of them is known.
 //!
 //! Each request costs exactly `--cost-us` of CPU time: before it answers, a worker spins until its
 //! thread's CPU clock has advanced by that since the request before. Network, parsing and waking up
@@ -15,11 +15,9 @@
 //! that waits at once. With `--shed-rps` it refuses what is more than that, at once and by a 503.
 //! With `--stall-every-s` all workers stand still for `--stall-ms` at the end of each such period,
 //! counted from the start. `--leak-bytes` keeps so much memory for each request, for ever, and
-//! `--leak-bytes-per-s` so much in each second, whatever is asked.
-//! With `--dear-times` each start draws, with the chance `--dear-share`, whether all its requests
-//! cost that many times as much.
-//! One request at a time per connection, without a body. `bench/truth.py`, `bench/capacity.py` and
-//! `bench/overloads.py` use it.
+//! `--leak-bytes-per-s` so much in each second, whatever is asked. With `--dear-times` each start
+//! draws, with the chance `--dear-share`, whether all its requests cost that many times as much.
+//! One request at a time per connection, without a body. Scripts in `bench/` use it.
 
 use std::collections::{HashMap, VecDeque};
 use std::error::Error;
@@ -124,6 +122,12 @@ fn clock_ns(clock: ClockId) -> f64 {
     now.tv_sec as f64 * NS_PER_S + now.tv_nsec as f64
 }
 
+/// How many requests came per second in the last tenth of one; forgets those before.
+fn recent_rps(came_ns: &mut VecDeque<f64>, now_ns: f64) -> f64 {
+    came_ns.drain(..came_ns.partition_point(|each_ns| *each_ns < now_ns - SEEN_NS));
+    came_ns.len() as f64 * NS_PER_S / SEEN_NS
+}
+
 struct Connection {
     socket: TcpStream,
     head: Vec<u8>,
@@ -225,11 +229,8 @@ impl Worker {
         let mut events = Vec::with_capacity(1024);
         loop {
             let rest = self.rest_of_next();
-            match epoll::wait(
-                &self.desk.epoll,
-                rustix::buffer::spare_capacity(&mut events),
-                rest.as_ref(),
-            ) {
+            let room = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.desk.epoll, room, rest.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
@@ -241,10 +242,10 @@ impl Worker {
                 if self.desk.read(name) {
                     if self.sheds(now_ns) {
                         self.desk.answer(name, REFUSAL);
-                        continue;
+                    } else {
+                        let ready_ns = self.ready_ns(now_ns);
+                        self.resting.push_back((ready_ns, name));
                     }
-                    let ready_ns = self.ready_ns(now_ns);
-                    self.resting.push_back((ready_ns, name));
                 }
             }
             // One at a time, so that others begin to rest while it is worked on.
@@ -292,10 +293,7 @@ impl Worker {
             return;
         }
         self.arrivals.push_back(now_ns);
-        while self.arrivals.front().is_some_and(|came_ns| *came_ns < now_ns - SEEN_NS) {
-            self.arrivals.pop_front();
-        }
-        if self.arrivals.len() as f64 * NS_PER_S / SEEN_NS > self.options.collapse_rps {
+        if recent_rps(&mut self.arrivals, now_ns) > self.options.collapse_rps {
             self.collapsed_ns = Some(now_ns);
         }
     }
@@ -315,14 +313,11 @@ impl Worker {
 
     /// Whether it refuses a request that has just come: it took enough in the last tenth of a second.
     fn sheds(&mut self, now_ns: f64) -> bool {
-        let most = self.options.shed_rps * SEEN_NS / NS_PER_S;
-        if most == 0.0 {
+        if self.options.shed_rps == 0.0 {
             return false;
         }
-        while self.taken.front().is_some_and(|came_ns| *came_ns < now_ns - SEEN_NS) {
-            self.taken.pop_front();
-        }
-        let is_full = (self.taken.len() + 1) as f64 > most;
+        let with_it_rps = recent_rps(&mut self.taken, now_ns) + NS_PER_S / SEEN_NS;
+        let is_full = with_it_rps > self.options.shed_rps;
         if !is_full {
             self.taken.push_back(now_ns);
         }
@@ -392,7 +387,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         desks.push(Arc::clone(&desk));
         thread::spawn(move || {
             if let Err(error) = Worker::new(options, desk).serve() {
-                eprintln!("dialled_server: {error}");
+                eprintln!("dialed_server: {error}");
                 std::process::exit(1);
             }
         });

@@ -1,4 +1,4 @@
-"""The server of dialled cost: what a request costs is what was dialled."""
+"""The server of dialed cost: what a request costs is what was dialed."""
 
 import os
 import socket
@@ -63,7 +63,7 @@ def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_memory_leaks_by_time_as_fast_as_was_dialled() -> None:
+def test_memory_leaks_by_time_as_fast_as_was_dialed() -> None:
     with serving("--cost-us=0", "--leak-bytes-per-s=10e6") as (pid, connection):
         ask(connection, 1)
         before_bytes, began_s = resident_bytes(pid), time.monotonic()
@@ -74,7 +74,7 @@ def test_memory_leaks_by_time_as_fast_as_was_dialled() -> None:
 
 @pytest.mark.parametrize("options", [[], ["--sleep-ms=1"], ["--workers=2"]])
 @pytest.mark.parametrize("cost_us", [500, 1_000])
-def test_requests_cost_what_was_dialled(cost_us: int, options: list[str]) -> None:
+def test_requests_cost_what_was_dialed(cost_us: int, options: list[str]) -> None:
     with serving(f"--cost-us={cost_us}", *options) as (pid, connection):
         ask(connection, 1)
         before_s = cpu_s(pid)
