@@ -102,19 +102,19 @@ class Audit(Model):
 
 def audit_lines(lines: Iterable[NumberedLine]) -> Audit:
     """Read a text in one pass and judge it."""
-    document, found = AuditedText(), _Warnings()
+    document, warnings = AuditedText(), _Warnings()
     for item in read_items(lines):
         if isinstance(item, Output):
             for rule in OUTPUT_RULES:
                 for seen in rule.check(item):
-                    found.add(rule, seen, item.tool)
+                    warnings.add(rule, seen, item.tool)
         document.keep(item)
     for text_rule in DOCUMENT_RULES:
         for seen in text_rule.check(document):
-            found.add(text_rule, seen, seen.tool)
+            warnings.add(text_rule, seen, seen.tool)
     return Audit(
-        warnings=sorted(found.listed, key=lambda each: (each.severity == "note", each.line)),
-        more=dict(found.more),
+        warnings=sorted(warnings.listed, key=lambda each: (each.severity == "note", each.line)),
+        more=dict(warnings.more),
         read=_read(document),
         unread=document.excluded,
         not_read=_not_read(document),
@@ -152,8 +152,8 @@ def _read(document: AuditedText) -> list[Read]:
         *(table for table in document.of(TextTable) if not table.is_list),
         *document.of(Command),
     ]
-    found = [_part(item) for item in items]
-    return sorted(found, key=lambda part: part.first_line)
+    parts = [_part(item) for item in items]
+    return sorted(parts, key=lambda part: part.first_line)
 
 
 def _not_read(document: AuditedText) -> list[Read]:

@@ -129,28 +129,28 @@ def find_command(line: NumberedLine) -> Command | None:
 
 
 def _options(words: list[str], known: dict[str, str]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
         bare = name.lstrip("-")
         if word.startswith("-") and len(bare) > 1 and bare in known:
-            found.append((bare, value if equals else following))
+            options.append((bare, value if equals else following))
         elif word.startswith("-") and not word.startswith("--"):
-            found += _cluster(word[1:], following, known)
-    return found
+            options += _cluster(word[1:], following, known)
+    return options
 
 
 def _cluster(letters: str, following: str, known: dict[str, str]) -> list[tuple[str, str]]:
     """Read `-kc` followed by 100, or `-c100`."""
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
     for place, letter in enumerate(letters):
         if letter in known and known[letter] != "keepalive":
-            return [*found, (letter, letters[place + 1 :].lstrip("=") or following)]
+            return [*options, (letter, letters[place + 1 :].lstrip("=") or following)]
         if letter in known:
-            found.append((letter, ""))
+            options.append((letter, ""))
         elif letter not in _FLAGS:
             break
-    return found
+    return options
 
 
 def _attribute(name: str, option: str, value: str) -> dict[str, Any]:
@@ -245,14 +245,14 @@ def hints(line: NumberedLine) -> Iterator[CountedLoop | PageCache | ClientCpu | 
     small = line.text.lower()
     if not any(word in small for word in _WORDS):
         return
-    for found in _LOOP.finditer(line.text):
-        yield CountedLoop(line.number, found[1].lower(), int(found[2]))
+    for match in _LOOP.finditer(line.text):
+        yield CountedLoop(line.number, match[1].lower(), int(match[2]))
     if (depth := _PIPELINED.match(line.text)) and int(depth[1]) > 1:
         yield PipelineDepth(line.number, int(depth[1]))
     if cache := _cache_in_use(line.text):
         yield PageCache(line.number, cache)
-    for found in _CLIENT_CPU.finditer(line.text):
-        yield ClientCpu(line.number, found[2], int(found[1]))
+    for match in _CLIENT_CPU.finditer(line.text):
+        yield ClientCpu(line.number, match[2], int(match[1]))
 
 
 def _cache_in_use(text: str) -> str | None:

@@ -191,18 +191,18 @@ class _Reader:
             return self.tables.take(line)
         return self._other(line)
 
-    def _json(self, found: JsonObject | None) -> Iterator[Item]:
+    def _json(self, parsed: JsonObject | None) -> Iterator[Item]:
         """Give the output that an object is; braces that hold something else are text."""
-        if found is None:
+        if parsed is None:
             return
-        first, last = found.lines[0].number, found.lines[-1].number
-        if found.output:
+        first, last = parsed.lines[0].number, parsed.lines[-1].number
+        if parsed.output:
             yield from self._end_output()
-            yield from self._of_sheet([found.output])
+            yield from self._of_sheet([parsed.output])
             return
-        if found.unread_result:
+        if parsed.unread_result:
             yield UnreadPart(FIGURES, first, last, rates=1)
-        for line in found.lines:
+        for line in parsed.lines:
             yield from self._text(line)
 
     def _other(self, line: NumberedLine) -> Iterator[Item]:
@@ -246,21 +246,21 @@ class _Reader:
 
     def _continues(self, tool: Tool, line: NumberedLine) -> bool:
         """Add a line to the output under way, unless it begins the same tool's next output."""
-        found = tool.read(line.text)
-        if found is None:
+        texts = tool.read(line.text)
+        if texts is None:
             tool = after_all(tool, line.text)
             if tool is self.tool:
                 return False
-            self.tool, found = tool, tool.read(line.text) or {}
+            self.tool, texts = tool, tool.read(line.text) or {}
             self._claim_command(tool.name, self.facts.first_line)
-        said_before = bool(self.facts.texts.keys() & found.keys())
+        said_before = bool(self.facts.texts.keys() & texts.keys())
         if said_before or tool.only_first:
             opener = opened_by(line.text)
-            if opener is tool and tool.begins_next(self.facts, line.text, found):
+            if opener is tool and tool.begins_next(self.facts, line.text, texts):
                 return False
             if said_before and opener and opener is not tool:
                 return False
-        self.facts.add(line, found, replace=tool.repeats)
+        self.facts.add(line, texts, replace=tool.repeats)
         return True
 
     def _end_output(self) -> Iterator[Item]:
@@ -321,10 +321,10 @@ class _Reader:
 
     def _command_in(self, line: NumberedLine) -> Iterator[Item]:
         """Keep a command for the output that follows; give the one that none followed."""
-        if found := find_command(line):
+        if command := find_command(line):
             if self.command:
                 yield self.command
-            self.command = found
+            self.command = command
 
 
 def _repaired(lines: Iterable[NumberedLine]) -> Iterator[NumberedLine]:

@@ -71,18 +71,18 @@ class ClusterBackend:
         for name in names:
             self._begin(name)
         looks = at_once([self._agents[name].look for name in names])
-        found = dict(zip(names, looks, strict=True))
+        looked = dict(zip(names, looks, strict=True))
         return Surroundings(
-            machine=found[servers].machine,
+            machine=looked[servers].machine,
             versions={
                 variant: {
-                    role: found[testbed.host_of(role)].versions[variant][role]
-                    for role in found[servers].versions[variant]
+                    role: looked[testbed.host_of(role)].versions[variant][role]
+                    for role in looked[servers].versions[variant]
                 }
-                for variant in found[servers].versions
+                for variant in looked[servers].versions
             },
-            load_generator=found[self._clients[0]].load_generator,
-            hosts={name: host.machine for name, host in found.items()},
+            load_generator=looked[self._clients[0]].load_generator,
+            hosts={name: host.machine for name, host in looked.items()},
         )
 
     def open(

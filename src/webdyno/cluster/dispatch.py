@@ -139,12 +139,12 @@ class HostRun:
 
     def follow(self, says: Iterator[Piece | AgentExit], news: News) -> None:
         try:
-            for told in says:
-                if isinstance(told, AgentExit):
-                    self.ended = told
+            for message in says:
+                if isinstance(message, AgentExit):
+                    self.ended = message
                     return
-                _write(self.folder, told)
-                if told.file.name == RECORDS_FILE:
+                _write(self.folder, message)
+                if message.file.name == RECORDS_FILE:
                     news(self.label, self.folder)
         except HostLost as lost:
             self.lost = str(lost)

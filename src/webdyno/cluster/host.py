@@ -188,12 +188,12 @@ def _look(host: Host) -> CheckedHost:
         return CheckedHost(host, why_not=str(failure))
 
 
-def _same_machine(it: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
+def _same_machine(host: CheckedHost, others: Sequence[CheckedHost]) -> str | None:
     """Say which other host is this one's machine, which counts once."""
-    identity = it.machine and it.machine.identity
+    identity = host.machine and host.machine.identity
     for other in others:
         if identity and other.machine and other.machine.identity == identity:
-            return f"{it.host.name} is the same machine as {other.host.name}"
+            return f"{host.host.name} is the same machine as {other.host.name}"
     return None
 
 
@@ -208,7 +208,7 @@ def _differences(first: Machine, other: Machine) -> list[Difference]:
 def _link(one: Host, other: Host) -> LinkFacts:
     answering = one.answer_link()
     address, port = next(answering)
-    found = other.measure_link(address, port)
+    facts = other.measure_link(address, port)
     for _ in answering:
         pass
-    return found
+    return facts

@@ -38,8 +38,8 @@ class SshHost:
 
     def address(self) -> str:
         """Give the private IPv4 address by which `ssh` reaches it. Raises UserError for another."""
-        told = dict(line.partition(" ")[::2] for line in self._ssh("-G").stdout.splitlines())
-        name = told.get("hostname", self.name)
+        settings = dict(line.partition(" ")[::2] for line in self._ssh("-G").stdout.splitlines())
+        name = settings.get("hostname", self.name)
         try:
             address = socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
         except OSError as error:

@@ -235,8 +235,8 @@ def _words(order: StartNode) -> Iterator[str]:
 
 def follow_order(order: bytes) -> NodeAnswer:
     try:
-        told = NODE_ORDER.validate_json(order)
-        return stop_node(told.address) if isinstance(told, StopNode) else start_node(told)
+        command = NODE_ORDER.validate_json(order)
+        return stop_node(command.address) if isinstance(command, StopNode) else start_node(command)
     except ValidationError:
         return NodeAnswer(wrong="it has another webdyno, which doesn't know this order")
     except (UserError, OperationError) as failure:

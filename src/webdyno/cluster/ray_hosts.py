@@ -59,8 +59,8 @@ class RayHost:
         running = self._order(agent.replicate)(parcel, yes=yes)
         self._running = running
         try:
-            for told in running:
-                yield ray.get(told)
+            for piece in running:
+                yield ray.get(piece)
         except RayError as error:
             if self._running is running:  # else it was interrupted
                 raise HostLost(self._what_happened(error)) from error
@@ -116,12 +116,12 @@ class RayHost:
 
     def _ask(self, function: Callable[P, T], *values: P.args, **more: P.kwargs) -> T:
         try:
-            told: T = ray.get(self._order(function)(*values, **more))
+            answer: T = ray.get(self._order(function)(*values, **more))
         except RayTaskError as failure:
             raise UserError(self._what_happened(failure)) from failure
         except RayError as error:
             raise HostLost(self._what_happened(error)) from error
-        return told
+        return answer
 
     def _what_happened(self, error: RayError) -> str:
         """Say what an order failed of, without the traceback that Ray makes of it."""

@@ -105,11 +105,11 @@ def _profiles(profiles: Sequence[Profile]) -> Profile | None:
 
 def _summed(parts: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
     """Add figures up by their names."""
-    found: dict[str, Number] = {}
+    sums: dict[str, Number] = {}
     for part in parts:
         for name, number in part.items():
-            found[name] = found.get(name, 0) + number
-    return found
+            sums[name] = sums.get(name, 0) + number
+    return sums
 
 
 def at_once(orders: Sequence[Callable[[], T]]) -> list[T]:
@@ -247,12 +247,12 @@ class RemoteServers(ServersHost):
     def _roles_by_host(self, variant: PlannedVariant) -> dict[str, list[str]]:
         """Give the services of each host, in the order in which they start; the front's last."""
         resolved = resolve_stack(variant.stack, variant.site, variant.settings, server_cpus=1)
-        found: dict[str, list[str]] = {}
+        roles: dict[str, list[str]] = {}
         for role in resolved.roles:
-            found.setdefault(self._testbed.host_of(role.name), []).append(role.name)
+            roles.setdefault(self._testbed.host_of(role.name), []).append(role.name)
         front = self._testbed.host_of(variant.stack.front)
-        found[front] = found.pop(front)
-        return found
+        roles[front] = roles.pop(front)
+        return roles
 
     def _placement(
         self, variant: str, by_host: Mapping[str, Sequence[str]]

@@ -97,10 +97,13 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._end.is_set():
-            with suppress(OSError), socket.create_connection(self._where, CONNECTED_WITHIN_S) as it:
-                it.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                it.settimeout(EVERY_S)
-                self._ask(it)
+            with (
+                suppress(OSError),
+                socket.create_connection(self._where, CONNECTED_WITHIN_S) as connection,
+            ):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.settimeout(EVERY_S)
+                self._ask(connection)
             self._end.wait(EVERY_S)
 
     def _ask(self, connection: socket.socket) -> None:

@@ -180,10 +180,16 @@ def _run(words: Sequence[str], patience_s: float) -> Done:
 def printed_times(output: Output) -> Times:
     """Give the distribution as printed, in microseconds."""
 
-    def at(percent: float) -> float | None:
+    def time_at(percent: float) -> float | None:
         return us(output.percentiles_ms.get(percent))
 
-    return Times(mean=us(output.mean_ms), p50=at(50), p90=at(90), p99=at(99), max=us(output.max_ms))
+    return Times(
+        mean=us(output.mean_ms),
+        p50=time_at(50),
+        p90=time_at(90),
+        p99=time_at(99),
+        max=us(output.max_ms),
+    )
 
 
 def us(ms: float | None) -> float | None:

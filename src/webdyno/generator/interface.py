@@ -168,17 +168,17 @@ class LoadOrder:
 
     def flows(self) -> list[tuple[int, float]]:
         """Give what is chosen among, by the number of requests and the weight."""
-        found: list[tuple[int, float]] = []
+        flows: list[tuple[int, float]] = []
         before = None
         for request in self.requests:
             flow = request.step.flow if request.step else None
             if flow is not None and flow == before:
-                many, weight = found[-1]
-                found[-1] = (many + 1, weight)
+                many, weight = flows[-1]
+                flows[-1] = (many + 1, weight)
             else:
-                found.append((1, request.weight))
+                flows.append((1, request.weight))
             before = flow
-        return found
+        return flows
 
     def _mean_of_flows(self) -> float:
         """Give how many requests follow from what is due, on average."""
@@ -280,9 +280,9 @@ def _found_in(folders: tuple[str, ...]) -> Mapping[str, Program]:
     modules = (
         import_module(f"{__package__}.{each.name}") for each in pkgutil.iter_modules(folders)
     )
-    found = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
-    found.sort(key=lambda known: (known.name != OWN_GENERATOR, known.name))
-    return {known.name: known for known in found}
+    programs = [module.PROGRAM for module in modules if hasattr(module, "PROGRAM")]
+    programs.sort(key=lambda known: (known.name != OWN_GENERATOR, known.name))
+    return {known.name: known for known in programs}
 
 
 def program(name: str) -> Program:

@@ -58,8 +58,8 @@ def find_loadgen() -> Path:
     for built in (package.parents[1] / "loadgen/target/release/loadgen", package / "bin/loadgen"):
         if built.exists():
             return built
-    if found := shutil.which("loadgen"):
-        return Path(found)
+    if path := shutil.which("loadgen"):
+        return Path(path)
     raise UserError(
         "the load engine is not built; in a checkout './dyno doctor' builds it, "
         "else set WEBDYNO_LOADGEN to the program"
@@ -118,9 +118,9 @@ class Loadgen:
     def slot(self, order: LoadOrder) -> LoadResult:
         """Load a server for one slot."""
         patience_s = order.load_s + order.load.timeout_s + PATIENCE_S
-        found = self._answer(order, self._order(order), patience_s)
+        answer = self._answer(order, self._order(order), patience_s)
         try:
-            return LoadResult.model_validate(found | _offered(order))
+            return LoadResult.model_validate(answer | _offered(order))
         except ValidationError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
@@ -138,7 +138,7 @@ class Loadgen:
         """Have one user log in and go through all once."""
         asked = self._order(order)
         asked.setdefault("session", {})["trace"] = True
-        found = self._answer(order, asked, LOGIN_PATIENCE_S)
+        answer = self._answer(order, asked, LOGIN_PATIENCE_S)
         return [
             TracedResponse(
                 response["login"],
@@ -149,7 +149,7 @@ class Loadgen:
                 response["captured"],
                 response.get("failure"),
             )
-            for response in found["trace"]
+            for response in answer["trace"]
         ]
 
     def _answer(self, order: LoadOrder, asked: dict[str, Any], patience_s: float) -> dict[str, Any]:
@@ -162,15 +162,15 @@ class Loadgen:
         except BrokenPipeError:
             raise self._died(process) from None
         try:
-            found: dict[str, Any] = json.loads(self._read_line(process, patience_s))
+            answer: dict[str, Any] = json.loads(self._read_line(process, patience_s))
         except json.JSONDecodeError as error:
             raise GeneratorError(
                 f"the load engine's answer to slot {order.id} is not of the agreed form: {error}"
             ) from error
-        if "error" in found:
-            refused = "" if str(found["error"]).startswith(LOGIN) else "the load engine refused "
-            raise GeneratorError(f"{refused}{order.id}: {found['error']}")
-        return found
+        if "error" in answer:
+            refused = "" if str(answer["error"]).startswith(LOGIN) else "the load engine refused "
+            raise GeneratorError(f"{refused}{order.id}: {answer['error']}")
+        return answer
 
     def _order(self, order: LoadOrder) -> dict[str, Any]:
         # In a network of our own nobody else can be reached.

@@ -173,8 +173,8 @@ def _of_all(
 ) -> Number | None:
     """Work something out of what all tell; None where one of them doesn't."""
     asked = list(values)
-    told = [value for value in asked if value is not None]
-    return of(told) if len(told) == len(asked) else None
+    known = [value for value in asked if value is not None]
+    return of(known) if len(known) == len(asked) else None
 
 
 def _added(parts: Sequence[Counts]) -> Counts:
@@ -186,8 +186,8 @@ def _added(parts: Sequence[Counts]) -> Counts:
 
 def _added_where_told(parts: Iterable[Counts | None]) -> Counts | None:
     """Give counts of what not all clients had to do, such as holding idle connections."""
-    told = [part for part in parts if part is not None]
-    return _added(told) if told else None
+    known = [part for part in parts if part is not None]
+    return _added(known) if known else None
 
 
 def _statuses(parts: Iterable[dict[str, int]]) -> dict[str, int]:
@@ -219,8 +219,8 @@ def _times(parts: Sequence[Times]) -> Times:
     all_times = Histogram.decode(histogram)
 
     def at_most(permille: int) -> float | None:
-        found = all_times.at_most(permille)
-        return found if found is None or longest is None else min(found, longest)
+        time = all_times.at_most(permille)
+        return time if time is None or longest is None else min(time, longest)
 
     return Times(
         min=shortest,

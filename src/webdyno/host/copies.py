@@ -98,7 +98,7 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
     Raise TarError for a member that would lie outside or is no file, folder or, where there may be
     some, symbolic link.
     """
-    found: list[tuple[Path, str]] = []
+    symbolic: list[tuple[Path, str]] = []
     with tarfile.open(fileobj=archive, mode="r|") as members:
         for member in members:
             path = target / _inside(member.name)
@@ -112,12 +112,12 @@ def unpack(archive: IO[bytes], target: Path, *, links: bool) -> None:
                 # Compiled code knows what it was made of by the time of its last change.
                 os.utime(path, (member.mtime, member.mtime))
             elif member.issym() and links:
-                found.append((path, member.linkname))
+                symbolic.append((path, member.linkname))
             else:
                 raise tarfile.ExtractError(f"{member.name} is no file, folder or link")
         while archive.read(CHUNK_BYTES):  # the padding behind the end
             pass
-    for path, goal in found:
+    for path, goal in symbolic:
         path.symlink_to(goal)
 
 

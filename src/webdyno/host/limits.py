@@ -100,18 +100,18 @@ class CpuLimit(GroupLimit):
         """
         period_us = max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus))  # the shortest that takes the quota
         quota_us = round(cpus * period_us)
-        found = cls._by_version_2(
+        limit = cls._by_version_2(
             group, "cpu", {"cpu.max": f"{quota_us} {period_us}"}
         ) or cls._by_version_1(
             name, "cpu", {"cpu.cfs_period_us": f"{period_us}", "cpu.cfs_quota_us": f"{quota_us}"}
         )
-        if found is None:
+        if limit is None:
             raise OperationError(
                 "a share of a CPU was requested and can't be kept here: that takes root and the "
                 "kernel's control groups with the cpu controller; run as root, or ask for whole "
                 "CPUs"
             )
-        return found
+        return limit
 
     @classmethod
     def possible(cls) -> bool:
@@ -158,20 +158,20 @@ class MemoryLimit(GroupLimit):
         Raise OperationError where this machine has no means to do it.
         """
         most = f"{limit_bytes}"
-        found = cls._by_version_2(
+        limit = cls._by_version_2(
             group, "memory", {"memory.max": most, "memory.swap.max": "0"}
         ) or cls._by_version_1(
             name,
             "memory",
             {"memory.limit_in_bytes": most, "memory.memsw.limit_in_bytes": most},
         )
-        if found is None:
+        if limit is None:
             raise OperationError(
                 "a memory limit was requested and can't be kept here: that takes root and the "
                 "kernel's control groups with the memory controller; run as root, or exclude the "
                 "limit"
             )
-        return found
+        return limit
 
     def reading(self) -> MemoryReading:
         """Read the limit's counters; raise OSError when the group is gone."""

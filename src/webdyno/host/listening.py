@@ -32,22 +32,22 @@ def holders(pids: Collection[int], port: int, path: Path | None, near: int) -> l
 def who_listens(port: int) -> list[int]:
     """Give the processes of this machine that listen on a port: those that we may look into."""
     listening = set(_tcp("self", port))
-    found = []
+    pids = []
     for pid in psutil.pids() if listening else []:
         with suppress(PermissionError):
             if listening & _sockets_of(pid):
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def addresses(pids: Collection[int]) -> list[str]:
     """Give the TCP addresses that some processes listen at: `127.0.0.1:8000`."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for pid in pids:  # psutil would look into our own network namespace for all of them
         with suppress(OSError):
             sockets = _sockets_of(pid)
-            found |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
-    return sorted(found)
+            texts |= {_written(local) for local, inode in _listening(pid) if inode in sockets}
+    return sorted(texts)
 
 
 def _written(local: str) -> str:
@@ -57,7 +57,8 @@ def _written(local: str) -> str:
     """
     words, _, port = local.partition(":")
     swapped = b"".join(
-        int(words[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(words), 8)
+        int(words[start : start + 8], 16).to_bytes(4, sys.byteorder)
+        for start in range(0, len(words), 8)
     )
     host = ip_address(swapped.removeprefix(MAPPED))
     return f"{host if host.version == IPV4 else f'[{host}]'}:{int(port, 16)}"
@@ -91,12 +92,12 @@ def _unix(near: int, path: Path) -> Iterator[str]:
 
 def _sockets_of(pid: int) -> set[str]:
     """Give the inodes of a process's open sockets; none when it has ended."""
-    found = set()
+    inodes = set()
     with suppress(FileNotFoundError, ProcessLookupError):
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(FileNotFoundError):
-                found.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
-    return found
+                inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+    return inodes
 
 
 class FoundProcess:
@@ -123,10 +124,10 @@ class FoundProcess:
 
     def pids(self) -> list[int]:
         """Its processes, with all that they have started."""
-        found: dict[int, None] = {}
+        known: dict[int, None] = {}
         for pid in self.roots():
-            found |= dict.fromkeys([pid, *_children(pid)])
-        return list(found)
+            known |= dict.fromkeys([pid, *_children(pid)])
+        return list(known)
 
     def poll(self) -> int | None:
         """None: its end is seen by those who ask it."""

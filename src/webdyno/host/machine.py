@@ -137,8 +137,8 @@ def _identity() -> str | None:
 
 
 def _sysctls() -> dict[str, str]:
-    found = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
-    return {name: " ".join(value.split()) for name, value in found.items() if value is not None}
+    values = {name: _read(f"/proc/sys/{name.replace('.', '/')}") for name in SYSCTLS}
+    return {name: " ".join(value.split()) for name, value in values.items() if value is not None}
 
 
 def _cpu_model() -> str:

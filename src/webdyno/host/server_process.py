@@ -159,10 +159,10 @@ class ServerProcess:
         So that a response isn't somebody else's, nor that of a server which goes into the
         background: it may answer before its first process has ended, at which it is killed.
         """
-        found = holders(self.pids(), port, path, near=self.pid)
-        if found == []:
+        listening = holders(self.pids(), port, path, near=self.pid)
+        if listening == []:
             return False
-        if self._stays_in_front(found or []):
+        if self._stays_in_front(listening or []):
             return True
         self._warden.wait(warden.KILL_WITHIN_S + 2)
         return False

@@ -61,21 +61,21 @@ class ServerUser:
     def _may(self, others_bit: int, path: Path) -> bool:
         return self._has(others_bit, path.stat())
 
-    def _has(self, others_bit: int, found: os.stat_result) -> bool:
+    def _has(self, others_bit: int, status: os.stat_result) -> bool:
         """Whether a permission is his: the owner's bit lies six above that of others."""
-        if found.st_uid == self.uid:
-            return bool(found.st_mode & others_bit << 6)
-        is_member = found.st_gid in (self.gid, *self.groups)
-        return bool(found.st_mode & (others_bit << 3 if is_member else others_bit))
+        if status.st_uid == self.uid:
+            return bool(status.st_mode & others_bit << 6)
+        is_member = status.st_gid in (self.gid, *self.groups)
+        return bool(status.st_mode & (others_bit << 3 if is_member else others_bit))
 
     def _may_write(self, folder: Path) -> bool:
         try:
-            found = folder.stat()
+            status = folder.stat()
         except FileNotFoundError:  # we are to make it
             return False
-        by_group = found.st_gid == self.gid and found.st_mode & stat.S_IWGRP
-        by_others = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
-        return found.st_uid == self.uid or bool(by_group or by_others)
+        by_group = status.st_gid == self.gid and status.st_mode & stat.S_IWGRP
+        by_others = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+        return status.st_uid == self.uid or bool(by_group or by_others)
 
 
 def server_user() -> ServerUser | None:
@@ -174,9 +174,9 @@ def open_log(path: Path, user: ServerUser | None) -> BinaryIO:
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     log = os.fdopen(os.open(path, flags, 0o644), "ab")
-    found = os.fstat(log.fileno())
-    theirs = found.st_uid == uid_of(user) or not found.st_size
-    if not (stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and theirs):
+    status = os.fstat(log.fileno())
+    theirs = status.st_uid == uid_of(user) or not status.st_size
+    if not (stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and theirs):
         log.close()
         raise OperationError(f"{path} is in the way of a server's log; remove it")
     if user is not None:

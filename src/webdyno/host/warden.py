@@ -267,13 +267,13 @@ def descendants(root: int) -> list[int]:
                     # The command's name may hold spaces and brackets: read on after its end.
                     parent = int(stat.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(name))
-    found: list[int] = []
+    below_root: list[int] = []
     todo = [root]
     while todo:
         below = children.get(todo.pop(), [])
-        found += below
+        below_root += below
         todo += below
-    return found
+    return below_root
 
 
 def read_exactly(count: int) -> bytes:

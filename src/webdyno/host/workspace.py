@@ -133,8 +133,8 @@ def home_folder() -> Path:
 def open_folder(path: Path) -> Path:
     """Make a folder that is ours to write and everybody's to enter, whatever the umask is."""
     path.mkdir(exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise OperationError(f"{path} belongs to somebody else; remove it or set TMPDIR")
     path.chmod(OPEN)
     return path
@@ -173,10 +173,10 @@ def _fault(place: Path, home: Path) -> str | None:
 
 def _is_ours_or_free(home: Path) -> bool:
     try:
-        found = home.lstat()
+        status = home.lstat()
     except FileNotFoundError:
         return True
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 @contextmanager

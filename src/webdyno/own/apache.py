@@ -239,7 +239,7 @@ def _from_here(lines: list[Line], reader: ApacheLines, changes: list[str]) -> It
         if module in NOT_HERE:
             changes.append(f"excluded: {line.text.strip()} ({NOT_HERE[module]})")
             continue
-        file = reader.found(path)
+        file = reader.existing(path)
         if file and _is_of_this_machine(file):
             yield Line(f"{indent}LoadModule {name} {file}", line.origin)
         elif file:

@@ -125,9 +125,9 @@ def moved_directive(
     if lower in CACHES:
         return f"{name} " + re.sub(r"(:|^)/[^\"(\s]+", rf"\1{FOLDER}/{lower}", words)
     if lower == "typesconfig":
-        return _with_file(name, words, reader.found(words.strip('"')) or TYPES)
+        return _with_file(name, words, reader.existing(words.strip('"')) or TYPES)
     if lower == "mimemagicfile":
-        file = reader.found(words.strip('"')) or (MAGIC if MAGIC.is_file() else Path(os.devnull))
+        file = reader.existing(words.strip('"')) or (MAGIC if MAGIC.is_file() else Path(os.devnull))
         return _with_file(name, words, file)
     if lower in PATH_AT:
         return f"{name} {_with_path(words, PATH_AT[lower], reader)}"
@@ -168,7 +168,7 @@ def _with_path(words: str, index: int, reader: ApacheLines) -> str:
 def _whole(path: str, reader: ApacheLines) -> Path:
     """Give what a relative path means: what is there, else beside where webdyno is called."""
     begin = reader.request.folder or reader.request.file.parent
-    return reader.found(path) or begin / path
+    return reader.existing(path) or begin / path
 
 
 def passed_on(line: Line) -> Iterator[PassedOn]:

@@ -88,9 +88,9 @@ class ApacheLines:
         self._variables.demand_all()
         return lines
 
-    def found(self, path: str) -> Path | None:
+    def existing(self, path: str) -> Path | None:
         """Give the file or folder that a path means; None where there is none."""
-        return next((it for root in self.roots if _is_there(it := root / path)), None)
+        return next((file for root in self.roots if _is_there(file := root / path)), None)
 
     def _lines(self, file: Path, named: Origin | None = None, depth: int = 0) -> Iterator[Line]:
         for text, origin in _joined(self.request.files.lines(file, named, depth)):
@@ -164,7 +164,7 @@ class ApacheLines:
         """Give the files that an include means, a folder's below it included."""
         if "${" in pattern:
             return []  # its variables are demanded in the end
-        if is_optional and not glob.has_magic(pattern) and not self.found(pattern):
+        if is_optional and not glob.has_magic(pattern) and not self.existing(pattern):
             return []
         paths = self.request.files.included(pattern, self.roots, origin)
         if not paths and not is_optional:

@@ -62,9 +62,9 @@ class NamedBackend:
         """Give the templates that become of its address."""
         if not self.system:
             return {}
-        it = f"services['{self.role}']"
-        host = f"{{{{ '[' ~ {it}.host ~ ']' if ':' in {it}.host else {it}.host }}}}"
-        port = f"{{{{ {it}.port }}}}"
+        service = f"services['{self.role}']"
+        host = f"{{{{ '[' ~ {service}.host ~ ']' if ':' in {service}.host else {service}.host }}}}"
+        port = f"{{{{ {service}.port }}}}"
         address = self.address
         return {address.text: f"{host}:{port}", address.host: host, address.port: port}
 

@@ -182,7 +182,7 @@ def _service(
 def _passes_on(relocated: RelocatedConfig, request: RelocationRequest) -> dict[str, object]:
     """Give what a run keeps of whom it passes requests on to: nothing where that is itself."""
     targets = [
-        {"host": target.host, "at": str(target.at or request.file)}
+        {"host": target.host, "at": str(target.origin or request.file)}
         for target in passing.not_loopback(relocated.passed_on)
     ]
     return {"passes_on": targets} if targets else {}

@@ -245,7 +245,7 @@ def _groups(lines: list[str]) -> Iterator[list[str]]:
 def _passed_to(backends: Backends, lines: list[str]) -> Iterator[str]:
     """Give the lines of servers, those that a backend answers for with its address."""
     for group in _groups(lines):
-        places = {it["key"]: it for line in group if (it := _PLACE.match(line))}
+        places = {match["key"]: match for line in group if (match := _PLACE.match(line))}
         place = places.get("socket") or places.get("host")
         started_here = any(map(_BIN_PATH.match, group))
         address = _backend(backends, places) if place and not started_here else None

@@ -32,7 +32,7 @@ class PassedOn(NamedTuple):
 
     host: str
     """A name or an address; as it is written where only a request tells which."""
-    at: Origin | None
+    origin: Origin | None
     """None where the line isn't known."""
 
 
@@ -43,7 +43,7 @@ def demand_known(passed_on: Iterable[PassedOn], file: Path) -> None:
     """
     first: dict[str, Origin | None] = {}
     for target in passed_on:
-        first.setdefault(target.host, target.at)
+        first.setdefault(target.host, target.origin)
     unknown = [host for host, addresses in _looked_up(first).items() if addresses == []]
     if not unknown:
         return
@@ -99,9 +99,9 @@ def is_here(address: str) -> bool:
 
 def _is_loopback(address: str) -> bool:
     """Whether an address is loopback on any machine; the unspecified one leads there as well."""
-    it = ip_address(address)
-    it = (it.ipv4_mapped if isinstance(it, IPv6Address) else None) or it
-    return it.is_loopback or it.is_unspecified
+    ip = ip_address(address)
+    ip = (ip.ipv4_mapped if isinstance(ip, IPv6Address) else None) or ip
+    return ip.is_loopback or ip.is_unspecified
 
 
 def _looked_up(hosts: Iterable[str]) -> dict[str, list[str] | None]:
@@ -131,7 +131,7 @@ def _addresses(host: str) -> list[str]:
 
 
 class _Place(NamedTuple):
-    at: Origin
+    origin: Origin
     is_likely: bool
 
 
@@ -163,8 +163,8 @@ def placed(
 
 def _best(places: list[_Place]) -> list[Origin | None]:
     return (
-        [place.at for place in places if place.is_likely]
-        or [place.at for place in places]
+        [place.origin for place in places if place.is_likely]
+        or [place.origin for place in places]
         or [None]
     )
 

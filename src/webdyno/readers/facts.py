@@ -66,27 +66,27 @@ class Facts:
     contradicted: set[str] = field(default_factory=set)
     """Figures that were printed again with another value."""
 
-    def add(self, line: NumberedLine, found: dict[str, str], *, replace: bool = False) -> None:
+    def add(self, line: NumberedLine, texts: dict[str, str], *, replace: bool = False) -> None:
         """Note what a line says; the first to say something is believed, or with replace the last.
 
         A tool that prints the same table again and again means the last one.
         """
         self.last_line = line.number
         if replace:
-            self.texts |= found
-            self.lines |= dict.fromkeys(found, line.number)
+            self.texts |= texts
+            self.lines |= dict.fromkeys(texts, line.number)
             return
-        if "percent" in found:
+        if "percent" in texts:
             self.lines.setdefault("percentiles_ms", line.number)
-            _add_row(self.percentiles_ms, as_float(found["percent"]) or 0.0, in_ms(found["at"]))
-        elif "status" in found:
+            _add_row(self.percentiles_ms, as_float(texts["percent"]) or 0.0, in_ms(texts["at"]))
+        elif "status" in texts:
             self.lines.setdefault("by_status", line.number)
-            _add_row(self.by_status, found["status"], as_count(found["count"]))
-        elif "error" in found:
+            _add_row(self.by_status, texts["status"], as_count(texts["count"]))
+        elif "error" in texts:
             self.lines.setdefault("failed", line.number)
-            _add_row(self.errors, found["error"], as_count(found["count"]))
+            _add_row(self.errors, texts["error"], as_count(texts["count"]))
         else:
-            for name, text in found.items():
+            for name, text in texts.items():
                 first = self.texts.setdefault(name, text)
                 if first is text:
                     self.lines.setdefault(name, line.number)
@@ -102,8 +102,8 @@ class Facts:
 
     def time_s(self, name: str) -> float | None:
         """A time in seconds, or None when it was not printed."""
-        found = in_ms(self.texts.get(name))
-        return None if found is None else found / 1000
+        time_ms = in_ms(self.texts.get(name))
+        return None if time_ms is None else time_ms / 1000
 
     def times_ms(self, names: Mapping[float, str]) -> dict[float, float]:
         """Give the times that were printed under some names, such as percentiles."""
@@ -136,7 +136,8 @@ class Facts:
         return said | {
             "first_line": self.first_line,
             "last_line": self.last_line,
-            "lines": self.lines | {_MADE_OF.get(name, name): at for name, at in self.lines.items()},
+            "lines": self.lines
+            | {_MADE_OF.get(name, name): line for name, line in self.lines.items()},
             "percentiles_ms": self.percentiles_ms,
             "by_status": self.by_status,
         }
@@ -207,14 +208,14 @@ class Tool:
         usual: Figures = {"tool": self.name, "loop": self.loop}
         return Output(**usual | figures)
 
-    def begins_next(self, facts: Facts, text: str, found: dict[str, str]) -> bool:
+    def begins_next(self, facts: Facts, text: str, texts: dict[str, str]) -> bool:
         """Whether a line of the tool begins its next output, as it can't be of the present one."""
         if self.repeats:
-            requests = as_count(found.get("requests"))
+            requests = as_count(texts.get("requests"))
             return requests is not None and requests < (facts.integer("requests") or 0)
         if self.only_first and "requests" in facts.texts and re.match(self.only_first, text):
             return True
-        if self.parts_after in facts.texts or not facts.texts.keys() & found.keys():
+        if self.parts_after in facts.texts or not facts.texts.keys() & texts.keys():
             return False
         return re.match(self.restart or self.opening, text) is not None
 

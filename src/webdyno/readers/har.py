@@ -125,14 +125,14 @@ def own_requests(entries: Sequence[HarEntry], place: str) -> OwnRequests:
         else:
             excluded[why] += 1
     why_each = "; ".join(f"{many} {why}" for why, many in excluded.items())
-    told = f"{place}: {count(excluded.total(), 'request')} excluded: {why_each}"
+    note = f"{place}: {count(excluded.total(), 'request')} excluded: {why_each}"
     if not kept:
         said = f" ({why_each})" if excluded else ""
         raise UserError(
             f"{place}: there is no request in it that a server answered{said}; save it while the "
             "page loads"
         )
-    return OwnRequests(kept, told if excluded else None)
+    return OwnRequests(kept, note if excluded else None)
 
 
 def _excluded(entry: HarEntry) -> str | None:

@@ -76,7 +76,7 @@ def plain(raw: str) -> str:
 
 
 def _blanks(text: str) -> str:
-    grouped = _GROUPS.sub(lambda found: re.sub(r"\D", ",", found[0]), text)
+    grouped = _GROUPS.sub(lambda match: re.sub(r"\D", ",", match[0]), text)
     return grouped.translate(_CONTROL)
 
 

@@ -33,8 +33,8 @@ def read_run(tool: Tool, text: str, needed: Iterable[str] = ()) -> Run:
     lines = [NumberedLine(number, plain(raw)) for number, raw in enumerate(text.splitlines(), 1)]
     facts = Facts(first_line=1, last_line=len(lines))
     for line in lines:
-        if found := tool.read(line.text):
-            facts.add(line, found)
+        if texts := tool.read(line.text):
+            facts.add(line, texts)
     if facts.contradicted:
         raise Unreadable(f"it says different things about {', '.join(sorted(facts.contradicted))}")
     output = tool.output(facts)

@@ -68,13 +68,13 @@ def _of_autobench(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
 def _of_redis(line: NumberedLine, row: dict[str, str]) -> Iterator[Output]:
     if (throughput_rps := as_float(row.get("rps"))) is None:
         return
-    found = {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
+    percentiles = {percent: as_float(row.get(name)) for percent, name in REDIS_PERCENTILES.items()}
     yield _output(
         line,
         tool="redis-benchmark",
         path=row["test"],
         throughput_rps=throughput_rps,
-        percentiles_ms={percent: ms for percent, ms in found.items() if ms is not None},
+        percentiles_ms={percent: ms for percent, ms in percentiles.items() if ms is not None},
         max_ms=as_float(row.get("max_latency_ms")),
     )
 
@@ -171,9 +171,9 @@ class TotalSheet:
             if column in row
         }
         percentiles = {
-            float(match[1]): at
+            float(match[1]): time_ms
             for column, cell in row.items()
-            if (match := _PERCENT_COLUMN.match(column)) and (at := as_float(cell)) is not None
+            if (match := _PERCENT_COLUMN.match(column)) and (time_ms := as_float(cell)) is not None
         }
         if requests is None:
             return None

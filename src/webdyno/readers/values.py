@@ -64,26 +64,26 @@ def whole_amount(value: object) -> int | None:
     return None if number is None else int(number)
 
 
-def by_status_group(found: Mapping[str, object], key: str) -> dict[str, int]:
+def by_status_group(fields: Mapping[str, object], key: str) -> dict[str, int]:
     """Give the responses of each group of statuses, such as `2xx`, that has any.
 
-    `key`: what `found` calls a group, whose digit is in the place of `{}`.
+    `key`: what `fields` call a group, whose digit is in the place of `{}`.
     """
-    groups = ((f"{digit}xx", whole_amount(found.get(key.format(digit)))) for digit in "12345")
+    groups = ((f"{digit}xx", whole_amount(fields.get(key.format(digit)))) for digit in "12345")
     return {group: responses for group, responses in groups if responses}
 
 
-def whole_amounts(found: object) -> dict[str, int]:
+def whole_amounts(given: object) -> dict[str, int]:
     """Give name → count, of an object in JSON."""
-    rows = found if isinstance(found, dict) else {}
+    rows = given if isinstance(given, dict) else {}
     return {
-        name: number for name, value in rows.items() if (number := whole_amount(value)) is not None
+        name: number for name, given in rows.items() if (number := whole_amount(given)) is not None
     }
 
 
-def amounts_at(found: object, names: Mapping[float, str], scale: float = 1) -> dict[float, float]:
+def amounts_at(given: object, names: Mapping[float, str], scale: float = 1) -> dict[float, float]:
     """Give the measurements that an object in JSON has under some names, such as percentiles."""
-    rows = found if isinstance(found, dict) else {}
+    rows = given if isinstance(given, dict) else {}
     return {
         key: number
         for key, name in names.items()

@@ -6,11 +6,9 @@ Made by and for this process, one for all variants.
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from webdyno.host.children import must, run_program
-
-KeyKind = Literal["ec", "rsa"]
 
 SECURE = frozenset({"https", "h2"})
 """Protocols that are spoken over TLS."""

@@ -133,8 +133,8 @@ def common_time(text: bytes) -> float:
     ahead = timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
     try:
         zone = timezone(-ahead if match[8] == b"-" else ahead)
-        at = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
-        return at.timestamp() + float(match[7] or 0)
+        second_begins = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone)
+        return second_begins.timestamp() + float(match[7] or 0)
     except (ValueError, OverflowError):
         raise NoRequest("has a time that there never was") from None
 
@@ -173,8 +173,8 @@ def moment_of(text: str) -> float:
 
     Raise ValueError where it is none.
     """
-    at = datetime.fromisoformat(text.replace("/", "-"))
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    instant = datetime.fromisoformat(text.replace("/", "-"))
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
 
 
 def took_after_line(rest: bytes) -> float | None:
@@ -194,27 +194,27 @@ def took_after_line(rest: bytes) -> float | None:
     if match := _INGRESS.search(rest):
         return 0.0 if match[1] == b"-" else _sum_of(match[1].decode())
     if named := _NAMED.findall(rest):
-        told = next((times for request, times in named if not request), named[0][1])
-        return 0.0 if told == b"-" else _sum_of(told.decode())
+        behind = next((times for request, times in named if not request), named[0][1])
+        return 0.0 if behind == b"-" else _sum_of(behind.decode())
     alone = (_sum_of(times.decode()) for times in _SECONDS.findall(rest))
     return min((entry for entry in alone if entry is not None), default=None)
 
 
-def took_of_json(found: dict[str, Any]) -> float | None:
+def took_of_json(fields: dict[str, Any]) -> float | None:
     """Read nginx's variables, or what Traefik, Envoy and Google call them.
 
     The time of the server behind counts before that of the request, which goes on until the
     client has it all. What no server behind had to answer took none.
     """
-    behind = found.get(UPSTREAM)
+    behind = fields.get(UPSTREAM)
     if behind is not None:
         return _sum_of(str(behind))
-    if REQUEST in found:
-        return took_of_number(found[REQUEST])
+    if REQUEST in fields:
+        return took_of_number(fields[REQUEST])
     for key, unit in _OTHER_KEYS.items():
-        if key in found:
-            told = found[key]
-            return _took_of_go(told) if str(told).endswith("s") else took_of_number(told, unit)
+        if key in fields:
+            took = fields[key]
+            return _took_of_go(took) if str(took).endswith("s") else took_of_number(took, unit)
     return None
 
 

@@ -59,11 +59,11 @@ def zipf_exponent(counts: Whole) -> Exponent:
 
     if len(ranked) < 2:
         return Exponent(0.0, 0.0)
-    found = float(minimize_scalar(loss, bounds=(0.0, MOST_EXPONENT), method="bounded").x)
-    shares = zipf_shares(len(ranked), found)
+    best = float(minimize_scalar(loss, bounds=(0.0, MOST_EXPONENT), method="bounded").x)
+    shares = zipf_shares(len(ranked), best)
     mean = float(shares @ logs)
     variance = float(shares @ (logs - mean) ** 2)
-    return Exponent(found, (total * variance) ** -0.5 if variance > 0 else 0.0)
+    return Exponent(best, (total * variance) ** -0.5 if variance > 0 else 0.0)
 
 
 def zipf_shares(paths: int, exponent: float) -> Floats:
@@ -172,13 +172,13 @@ def sessions(time_s: Floats, client_id: Whole) -> tuple[Sessions, Whole]:
     within = (clients[1:] == clients[:-1]) & (pauses <= SESSION_ENDS_S)
     begins = np.flatnonzero(np.concatenate(([True], ~within)))
     lengths = np.diff(np.concatenate((begins, [len(times)])))
-    found = Sessions(
+    facts = Sessions(
         clients=len(np.unique(clients)),
         sessions=len(lengths),
         requests=spread_of(lengths),
         pause_s=spread_of(pauses[within]) if within.any() else None,
     )
-    return found, lengths
+    return facts, lengths
 
 
 def fidelity(
@@ -286,9 +286,9 @@ def reuse_distances(asked_id: Whole) -> list[int]:
     distances = []
     for now, asked in enumerate(asked_id.tolist()):
         if asked in last:
-            at = bisect_left(latest, last[asked])
-            distances.append(len(latest) - at - 1)
-            del latest[at]
+            place = bisect_left(latest, last[asked])
+            distances.append(len(latest) - place - 1)
+            del latest[place]
         latest.append(now)
         last[asked] = now
     return distances

@@ -220,12 +220,12 @@ def _client(head: bytes) -> bytes:
     words = head.replace(b"\0", b"").split()[-MOST_WORDS:]
     if len(words) == 3 and (known := address_of(words[0])):
         return known
-    for at in range(len(words) - 1, -1, -1):
-        if known := address_of(words[at]):
-            begins = at
+    for place in range(len(words) - 1, -1, -1):
+        if known := address_of(words[place]):
+            begins = place
             while begins and words[begins - 1].endswith(b","):
                 begins -= 1
-            return forwarded(b" ".join(words[begins : at + 1])) or known
+            return forwarded(b" ".join(words[begins : place + 1])) or known
     if len(words) > 3 and words[-2] == b"-":
         return words[-3]
     return words[0] if len(words) == 3 or words[1:2] == [b"-"] else b""

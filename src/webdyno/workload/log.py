@@ -184,10 +184,10 @@ class LogBuilder:
         target = self.privacy.asked(access.target)
         logged = access.method, target, access.body, access.content_type
         if logged in self._as_logged:
-            found = self._as_logged[logged]
-            if found is None:
+            number = self._as_logged[logged]
+            if number is None:
                 self.excluded[NO_PATH] += 1
-            return found
+            return number
         if len(self._as_logged) >= MOST_PATHS:
             self.excluded[TOO_MANY] += 1
             return None
@@ -201,8 +201,8 @@ class LogBuilder:
             self._as_logged[logged] = None
             self.excluded[NO_PATH] += 1
             return None
-        found = self._as_logged[logged] = self._asked.setdefault(asked, len(self._asked))
-        return found
+        number = self._as_logged[logged] = self._asked.setdefault(asked, len(self._asked))
+        return number
 
     def log(self, name: str, found_out: Sequence[str]) -> Log:
         """Give what was read, of which there has to be something.

@@ -95,7 +95,7 @@ _NOT_READ = (
     ),
 )
 """What a line of a log looks like that can't be read, and what makes the log readable."""
-_NOT_READ_COMPILED = [(re.compile(pattern), told) for pattern, told in _NOT_READ]
+_NOT_READ_COMPILED = [(re.compile(pattern), guess) for pattern, guess in _NOT_READ]
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def read_logs(
     paths: Sequence[Path], wanted: LogSelection, privacy: Privacy, progress: Progress | None = None
 ) -> Log:
     """Read logs as one; raise UserError where there is no request in them."""
-    builder, told, hints = LogBuilder(wanted, privacy), list[str](), list[str]()
+    builder, notes, hints = LogBuilder(wanted, privacy), list[str](), list[str]()
     for path in paths:
         name = _name(path)
         one = _OneLog(name, builder, progress)
@@ -145,20 +145,20 @@ def read_logs(
                 begins = file.peek(512)[:512].removeprefix(_BYTE_ORDER_MARK)
                 if _HAR.match(begins):
                     accesses, of_it = _har_requests(file, name)
-                    told += of_it
+                    notes += of_it
                     for access in accesses:
                         builder.take(access)
                 else:
                     one.read(file)
         except TORN:
-            told.append(f"{name} ends too early or is damaged; what was read before that is used")
+            notes.append(f"{name} ends too early or is damaged; what was read before that is used")
         except OSError as error:
             raise unreadable(name, error) from None
         hints += one.hints
     names = " ".join(map(_name, paths))
     if not len(builder):
-        raise _nothing(names, builder, [*hints, *told])
-    return builder.log(names if len(paths) == 1 else f"{len(paths)} logs", told)
+        raise _nothing(names, builder, [*hints, *notes])
+    return builder.log(names if len(paths) == 1 else f"{len(paths)} logs", notes)
 
 
 def _name(path: Path) -> str:
@@ -183,7 +183,7 @@ class _OneLog:
             self._builder.lines += 1
             self._check(index)
 
-    def _take(self, at: int, line: bytes) -> None:
+    def _take(self, line_number: int, line: bytes) -> None:
         if self._useless_bytes is not None:
             self._useless_bytes += len(line)
         if not line.strip():
@@ -195,24 +195,24 @@ class _OneLog:
                 self._useless_bytes = None
                 self._builder.take(access)
         except NoRequest as why:
-            self._builder.note_bad(self.name, at, str(why))
+            self._builder.note_bad(self.name, line_number, str(why))
             if not self.hints and (hint := _guess(line[:LONGEST_LINE])):
                 self.hints.append(hint)
 
-    def _check(self, at: int) -> None:
+    def _check(self, lines: int) -> None:
         if self._useless_bytes is not None and (
-            at >= MOST_USELESS_LINES or self._useless_bytes >= MOST_USELESS_BYTES
+            lines >= MOST_USELESS_LINES or self._useless_bytes >= MOST_USELESS_BYTES
         ):
             raise UserError(
-                f"{self.name}: its first {number(at)} lines hold no request{_hint(self.hints)}"
+                f"{self.name}: its first {number(lines)} lines hold no request{_hint(self.hints)}"
             )
         if len(self._builder) >= MOST_REQUESTS:
             raise UserError(
-                f"{self.name}:{at}: {MOST_REQUESTS:,} requests are the most; choose some hours "
+                f"{self.name}:{lines}: {MOST_REQUESTS:,} requests are the most; choose some hours "
                 "with --from and --to"
             )
-        if self._progress and at % LINES_BETWEEN == 0:
-            self._progress(self.name, at, len(self._builder))
+        if self._progress and lines % LINES_BETWEEN == 0:
+            self._progress(self.name, lines, len(self._builder))
 
 
 def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -256,19 +256,19 @@ def _accesses(entries: list[tuple[int, HarEntry]], place: str) -> Iterator[Acces
     waits_s = [_waited_s(entry) for _, entry in entries]
     # The shortest has little but the way there and back, which all have.
     way_s = min((wait_s for wait_s in waits_s if wait_s is not None), default=0.0)
-    for (at, entry), wait_s in zip(entries, waits_s, strict=True):
+    for (index, entry), wait_s in zip(entries, waits_s, strict=True):
         first = entry.connection not in seen if entry.connection else None
         seen.add(entry.connection or "")
-        told = entry.response.body_bytes
+        body_bytes = entry.response.body_bytes
         body = body_of(entry, place)
         yield Access(
-            _started_s(entry, f"log.entries.{at}.startedDateTime", place),
+            _started_s(entry, f"log.entries.{index}.startedDateTime", place),
             b"",
             b"",
             entry.request.method.upper().encode(errors="replace"),
             entry.request.url.encode(errors="replace"),
             entry.response.status,
-            max(told if told >= 0 else entry.response.content.size, 0),
+            max(body_bytes if body_bytes >= 0 else entry.response.content.size, 0),
             first,
             None if wait_s is None else wait_s - way_s,
             body=body,
@@ -304,4 +304,4 @@ def _waited_s(entry: HarEntry) -> float | None:
 
 def _guess(line: bytes) -> str | None:
     """Say what a log is by a line that couldn't be read; None where that isn't known."""
-    return next((told for pattern, told in _NOT_READ_COMPILED if pattern.search(line)), None)
+    return next((guess for pattern, guess in _NOT_READ_COMPILED if pattern.search(line)), None)

@@ -78,9 +78,9 @@ def request_entries(log: Log, chosen: Mix) -> list[dict[str, Any]]:
 
 def _usual_statuses(log: Log) -> dict[int, int]:
     """Give what each was answered with most often, responses apart that a condition requested."""
-    told = (log.status != PARTIAL) & (log.status != NOT_MODIFIED)
+    is_whole = (log.status != PARTIAL) & (log.status != NOT_MODIFIED)
     pairs, counts = np.unique(
-        np.stack((log.asked_id[told], log.status[told])), axis=1, return_counts=True
+        np.stack((log.asked_id[is_whole], log.status[is_whole])), axis=1, return_counts=True
     )
     rare_first = np.argsort(counts, kind="stable")
     return dict(pairs[:, rare_first].T.tolist())
@@ -90,12 +90,12 @@ def traffic_toml(
     workload: Workload, load: dict[str, Any], requests: list[dict[str, Any]], speed: float
 ) -> str:
     """Give `traffic.toml`: a part of an experiment, and what it was made from."""
-    told = workload.model_dump(exclude_none=True)
+    fitted = workload.model_dump(exclude_none=True)
     as_fast = "" if speed == 1 else f", {speed:g} times as fast"
     return (
         f"# Traffic as in a log of {workload.requests} requests{as_fast}, by `webdyno traffic`.\n"
         "# webdyno compare A B --traffic THIS-FILE, or as a part of an experiment's file.\n\n"
-        + tomli_w.dumps({"load": load, "workload": told})
+        + tomli_w.dumps({"load": load, "workload": fitted})
         + "".join(f"\n\n[[requests]]\n{tomli_w.dumps(entry).rstrip()}" for entry in requests)
         + "\n"
     )

@@ -60,7 +60,7 @@ def _named(variant: str | None, other: str | None) -> str:
 
 
 def _different_documents(document: AuditedText) -> Iterator[Violation]:
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for outputs in _subjects(document):
         sized = [each for each in outputs if each.document_bytes is not None and _variant(each)]
         for before, after in pairwise(sized):
@@ -68,9 +68,9 @@ def _different_documents(document: AuditedText) -> Iterator[Violation]:
             if _variant(before) == _variant(after):
                 continue  # one server whose page was changed in between
             key = (*sorted((a, b)), *sorted((_variant(before) or "", _variant(after) or "")))
-            if key in told or abs(a - b) <= SAME_SIZE * max(a, b):
+            if key in reported or abs(a - b) <= SAME_SIZE * max(a, b):
                 continue
-            told.add(key)
+            reported.add(key)
             one, other = _variant(before), _variant(after)
             what = f"{_named(one, other)} (line {before.where('document_bytes')}) served "
             what += f"{numeral(a)} bytes and {_named(other, one)} {numeral(b)}, a factor of "
@@ -88,15 +88,15 @@ def _response(output: Output) -> float | None:
 
 
 def _different_responses(document: AuditedText) -> Iterator[Violation]:
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for outputs in _subjects(document):
         sized = [(each, size) for each in outputs if (size := _response(each)) and _variant(each)]
         for (before, a), (after, b) in pairwise(sized):
             one, other = _variant(before) or "", _variant(after) or ""
             apart = abs(a - b) > HEADS_DIFFER and max(a, b) > RESPONSES_DIFFER * min(a, b)
-            if not apart or before.tool != after.tool or (one, other) in told:
+            if not apart or before.tool != after.tool or (one, other) in reported:
                 continue
-            told |= {(one, other), (other, one)}
+            reported |= {(one, other), (other, one)}
             what = f"{_named(one, other) or one} (line {before.first_line}) answered with "
             what += f"{numeral(a)} bytes, heads included, and {_named(other, one) or other} with "
             yield Violation(

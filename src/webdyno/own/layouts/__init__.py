@@ -72,7 +72,7 @@ def find_app(folder: Path) -> FoundApp | None:
 
 
 def _best_in(folder: Path) -> FoundApp | None:
-    apps = [it for layout in LAYOUTS if (it := layout.find_in(folder))]
+    apps = list(filter(None, (layout.find_in(folder) for layout in LAYOUTS)))
     telling = [app for app in apps if app.is_whole or app.choices]
     first = next(iter(telling or apps), None)
     return first and _completed(first, folder)

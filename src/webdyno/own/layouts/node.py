@@ -46,7 +46,7 @@ def find_in(folder: Path) -> FoundApp | None:
     members = list(members_of(folder, package))
     gets = f"{manager.name} isn't installed here: {manager.call.split()[0]} gets it"
     notes = (gets,) if manager.call != manager.name else ()
-    fills = [manager.run(it) for names in FILLS if (it := _named(package, names))]
+    fills = [manager.run(script) for names in FILLS if (script := _named(package, names))]
     build, setup = _build(package, manager, members), " && ".join(fills) or None
     app = FoundApp(PACKAGE, build=build, setup=setup, notes=notes)
     if (own := start_of(package)) is None:

@@ -163,9 +163,9 @@ def _best(objects: list[_Object]) -> _Object | None:
     return min(objects, key=_likeliness, default=None)
 
 
-def _likeliness(it: _Object) -> tuple[bool, int, int]:
-    usual = USUAL.index(it.path.stem) if it.path.stem in USUAL else len(USUAL)
-    return it.is_factory, len(it.path.parts), usual
+def _likeliness(app: _Object) -> tuple[bool, int, int]:
+    usual = USUAL.index(app.path.stem) if app.path.stem in USUAL else len(USUAL)
+    return app.is_factory, len(app.path.parts), usual
 
 
 def _script(folder: Path) -> str | None:

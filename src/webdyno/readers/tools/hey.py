@@ -53,9 +53,9 @@ def _oha_json(parsed: Mapping[str, Any]) -> Figures | None:
     return {
         **{name: amount(summary.get(key), scale) for name, key, scale in _OHA_KEYS},
         "percentiles_ms": {
-            float(name[1:]): at
+            float(name[1:]): time_ms
             for name, value in (percentiles if isinstance(percentiles, dict) else {}).items()
-            if _PERCENTILE.match(name) and (at := amount(value, 1000)) is not None
+            if _PERCENTILE.match(name) and (time_ms := amount(value, 1000)) is not None
         },
         "by_status": by_status,
         **_counts(by_status, whole_amounts(parsed.get("errorDistribution"))),
@@ -79,11 +79,11 @@ def _ghz_json(parsed: Mapping[str, Any]) -> Figures | None:
         "max_ms": amount(parsed.get("slowest"), 1e-6),
         "concurrency": whole_amount(inside(parsed, "options", "concurrency")),
         "percentiles_ms": {
-            percent: at
+            percent: time_ms
             for row in (rows if isinstance(rows, list) else ())
             if isinstance(row, dict)
             and (percent := amount(row.get("percentage"))) is not None
-            and (at := amount(row.get("latency"), 1e-6)) is not None
+            and (time_ms := amount(row.get("latency"), 1e-6)) is not None
         },
         **_ghz_counted(whole_amounts(parsed.get("statusCodeDistribution"))),
     }

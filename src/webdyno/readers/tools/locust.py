@@ -11,9 +11,9 @@ def _more(facts: Facts, _: Figures) -> Figures:
     cells = facts.texts.get("cells", "").split()
     return {
         "percentiles_ms": {
-            percent: at
+            percent: time_ms
             for head, cell in zip(heads, cells, strict=False)
-            if (percent := as_float(head)) is not None and (at := as_float(cell)) is not None
+            if (percent := as_float(head)) is not None and (time_ms := as_float(cell)) is not None
         }
     }
 

@@ -24,9 +24,9 @@ def _more(facts: Facts, _: Figures) -> Figures:
 
 def _percentiles(rows: Iterable[tuple[str, object]]) -> dict[float, float]:
     return {
-        float(match[1]): at
+        float(match[1]): time_ms
         for name, time in rows
-        if (match := _PERCENTILE.match(name)) and (at := _ms(time)) is not None
+        if (match := _PERCENTILE.match(name)) and (time_ms := _ms(time)) is not None
     }
 
 

@@ -30,7 +30,9 @@ def _by_name(heads: str, times: str) -> Figures:
         "mean_ms": named.get("mean"),
         "max_ms": named.get("max"),
         "percentiles_ms": {
-            float(name): at for name, at in named.items() if name.isdecimal() and at is not None
+            float(name): time_ms
+            for name, time_ms in named.items()
+            if name.isdecimal() and time_ms is not None
         },
     }
 
