@@ -121,6 +121,14 @@ def test_links_of_pages_outside_of_the_site_lead_somewhere(page: Path) -> None:
     assert dead == []
 
 
+def test_files_that_are_named_for_contributors_exist() -> None:
+    text = (HOME / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.]+/[\w./]+\.(?:py|md|toml|rs))`", text))
+    assert len(named) > 20
+    tops = (HOME, HOME / "src/webdyno")
+    assert [name for name in sorted(named) if not any((top / name).exists() for top in tops)] == []
+
+
 def test_pages_that_the_source_cites_exist() -> None:
     dead = {
         f"{file.relative_to(HOME)}: {cited}"
