@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from webdyno.generator.instrument import (
     Done,
     Instrument,
+    header_flags,
     only_closed,
     printed_times,
     us,
@@ -66,11 +67,7 @@ class ApacheBench(Instrument):
         return [
             *("ab", "-q", "-r", "-s", str(whole_seconds(load.timeout_s))),
             *("-t", str(seconds), "-n", str(requests), "-c", str(load.connections)),
-            *(
-                word
-                for name, value in order.headers_of(request).items()
-                for word in ("-H", f"{name}: {value}")
-            ),
+            *header_flags(order, request),
             *(["-k"] if load.keepalive == "always" else []),
             *(["-l"] if request.expect.body_bytes is None else []),
             request.url,

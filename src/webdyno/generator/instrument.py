@@ -13,7 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from webdyno.generator.interface import Generator, GeneratorError, LoadOrder, TracedResponse
+from webdyno.generator.interface import (
+    Generator,
+    GeneratorError,
+    LoadOrder,
+    SentRequest,
+    TracedResponse,
+)
 from webdyno.host.children import ending_with_us, run_program
 from webdyno.model.load import Load
 from webdyno.model.load_result import Client, LoadResult, Times
@@ -194,6 +200,12 @@ def printed_times(output: Output) -> Times:
 
 def us(ms: float | None) -> float | None:
     return None if ms is None else ms * 1000
+
+
+def header_flags(order: LoadOrder, request: SentRequest) -> list[str]:
+    """Give the headers of a request as ab and wrk take them."""
+    headers = order.headers_of(request)
+    return [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
 
 
 def whole_seconds(duration_s: float) -> int:

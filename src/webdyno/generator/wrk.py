@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from webdyno.generator.instrument import (
     Done,
     Instrument,
+    header_flags,
     only_closed,
     printed_times,
     whole_seconds,
@@ -47,11 +48,7 @@ class Wrk(Instrument):
             *("wrk", "--latency", "-t", str(_threads(load.connections, cpus))),
             *("-c", str(load.connections), "-d", f"{whole_seconds(order.duration_s)}s"),
             *("--timeout", f"{whole_seconds(load.timeout_s)}s"),
-            *(
-                word
-                for name, value in order.headers_of(request).items()
-                for word in ("-H", f"{name}: {value}")
-            ),
+            *header_flags(order, request),
             *(["-H", "Connection: close"] if load.keepalive == "never" else []),
             request.url,
         ]

@@ -76,16 +76,21 @@ def style_sheet() -> str:
     return _templates().get_template("style.css").render(marks=[])
 
 
-@cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("webdyno.report"),
+def templates_of(package: str) -> Environment:
+    """Give the templates of pages in a package, in which texts are texts and no markup."""
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         finalize=finished,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@cache
+def _templates() -> Environment:
+    environment = templates_of("webdyno.report")
     environment.globals |= {"light": LIGHT, "dark": DARK, "font": FONT}
     environment.filters["prose"] = prose
     return environment

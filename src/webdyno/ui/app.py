@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -35,12 +34,11 @@ from webdyno.judge.validity import excluded_words
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.format import duration, percent
 from webdyno.model.records import SlotRecord
-from webdyno.model.text import finished
 from webdyno.report.brief import summary
 from webdyno.report.conditions import when
 from webdyno.report.csv_files import summary_csv
 from webdyno.report.document import Document
-from webdyno.report.page import draw_blocks, style_sheet
+from webdyno.report.page import draw_blocks, style_sheet, templates_of
 from webdyno.report.run_comparison import comparison_document
 from webdyno.report.words import SIGNS
 from webdyno.run.folder import RunFolder
@@ -169,14 +167,7 @@ class _Pages:
         self._addresses = addresses
         self._catalogue = catalogue
         self._starter = starter
-        self._templates = Environment(
-            loader=PackageLoader("webdyno.ui"),
-            autoescape=True,
-            finalize=finished,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+        self._templates = templates_of("webdyno.ui")
 
     def _page(self, template: str, status: int = 200, **given: object) -> HTMLResponse:
         made = self._templates.get_template(template).render(
