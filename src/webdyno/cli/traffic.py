@@ -88,7 +88,7 @@ def traffic(
 
         webdyno traffic a.log --from 2026-11-22T18:00 --to 2026-11-22T19:00+01:00 --speed 10
     """
-    from webdyno.cli.traffic_found import (
+    from webdyno.cli.traffic_summary import (
         FASTEST,
         SLOWEST,
         print_log,
