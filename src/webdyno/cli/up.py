@@ -92,8 +92,8 @@ def up(
     known = Catalogue.load(catalog)
     caller = at_terminal(RunFlags(yes, loads_other_machines, target_is_mine))
     load = {**own.load, **({"paths": list(path)} if path else {})}
-    system = one_system(asked_for, own.keys(), known, load, read_overrides(of_load), caller)
-    wanted, catalogue = system.stack, system.catalogue
+    resolved = one_system(asked_for, own.keys(), known, load, read_overrides(of_load), caller)
+    wanted, catalogue = resolved.stack, resolved.catalogue
     front = wanted.services[wanted.front].service.own
     if port and front and front.container_port:
         raise UserError(
@@ -101,8 +101,8 @@ def up(
             f"{front.container_port} there; --env PORT=N gives it another"
         )
     served = catalogue.site(site) if site else _first_site(catalogue, wanted)
-    clients = load_on(wanted, system.load)
-    asked = planned_requests(system.requests, clients, served, os.environ)
+    clients = load_on(wanted, resolved.load)
+    asked = planned_requests(resolved.requests, clients, served, os.environ)
     check_fit(wanted, served, catalogue.stacks.values(), f"--site {served.name}")
     first = first_request(asked, clients)
     spoken = clients.protocol
