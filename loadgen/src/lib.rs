@@ -20,8 +20,7 @@
 //! | place | an entry of the timetable; due: when it is to be sent; backlog: those that wait |
 //! | choice | which of the order's requests is next: by weight, Zipf's law, a sequence |
 //! | flight | a request that a lane has taken on |
-//! | exchange | a request and its answer on a connection of HTTP/1.1 |
-//! | link | a connection of HTTP/2 |
+//! | exchange | a request and its answer on a connection of HTTP/1.1; HTTP/2 has streams |
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
 //! | life | what a thread does in a slot (slot driver) |

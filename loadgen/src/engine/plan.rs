@@ -16,7 +16,7 @@ use crate::engine::users::Sessions;
 use crate::events::EventFormat;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
-use crate::http2::Message;
+use crate::http2::request::Message;
 use crate::order::{Expect, Load, Loop, Order, Protocol, Request, Think, Tls};
 use crate::schedule::length_s;
 use crate::session::script::Script;

@@ -11,7 +11,8 @@ use rustls::ClientConfig;
 
 use super::exchange::Exchange;
 use super::flight::Flight;
-use super::link::Link;
+use super::http2::Http2;
+use super::http2::connection::Http2Connection;
 use super::plan::Origin;
 use super::socket::Got;
 use super::wire::Wire;
@@ -47,21 +48,6 @@ pub enum State {
     Busy,
 }
 
-/// HTTP/2 on a connection.
-#[derive(Default)]
-pub struct Multi {
-    pub link: Option<Link>,
-    /// Requests that wait for the link, or for a stream of it.
-    pub waiting: VecDeque<Flight>,
-}
-
-impl Multi {
-    /// Something waits to be handed over, or to leave.
-    pub fn has_to_send(&self) -> bool {
-        !self.waiting.is_empty() || self.link.as_ref().is_some_and(|link| link.dirty)
-    }
-}
-
 #[derive(Default)]
 pub struct Conn {
     pub state: State,
@@ -77,7 +63,7 @@ pub struct Conn {
     /// HTTP/1.1: what to send, or what is in flight.
     pub flight: Option<Flight>,
     pub exchange: Exchange,
-    pub multi: Option<Box<Multi>>,
+    pub http2: Option<Box<Http2>>,
     /// When connecting began, and when the socket was connected.
     pub began_ns: u64,
     pub connected_ns: u64,
@@ -118,8 +104,8 @@ impl Conn {
     /// Closes the socket; what was in flight must have been accounted for.
     pub fn close(&mut self) {
         self.wire = None;
-        if let Some(multi) = &mut self.multi {
-            multi.link = None;
+        if let Some(http2) = &mut self.http2 {
+            http2.connection = None;
         }
         self.exchange.renew();
         self.state = State::Closed;
@@ -130,15 +116,15 @@ impl Conn {
         self.paused = false;
     }
 
-    pub fn link(&mut self) -> Option<&mut Link> {
-        self.multi.as_mut()?.link.as_mut()
+    pub fn http2_connection(&mut self) -> Option<&mut Http2Connection> {
+        self.http2.as_mut()?.connection.as_mut()
     }
 
     /// Another request could be sent at once, or as soon as it is open.
     pub fn has_room(&mut self) -> bool {
-        match self.multi.as_deref_mut() {
-            Some(Multi { link: Some(link), waiting }) => {
-                link.has_room() && link.in_flight + waiting.len() < link.allowed
+        match self.http2.as_deref_mut() {
+            Some(Http2 { connection: Some(connection), waiting }) => {
+                connection.has_room() && connection.in_flight + waiting.len() < connection.allowed
             }
             _ => true,
         }
@@ -147,20 +133,22 @@ impl Conn {
     /// Requests that count as sent and whose fate isn't known, those included that wait to be asked
     /// again.
     pub fn unresolved(&self) -> impl Iterator<Item = &Flight> {
-        let link = self.multi.as_ref().and_then(|multi| multi.link.as_ref());
-        let streams = link.into_iter().flat_map(Link::flights);
-        let waiting = self.multi.iter().flat_map(|multi| &multi.waiting);
-        self.flight.iter().chain(waiting).filter(|flight| flight.is_counted()).chain(streams)
+        let waiting = self.http2.iter().flat_map(|http2| &http2.waiting);
+        self.flight.iter().chain(waiting).filter(|flight| flight.is_counted()).chain(self.streams())
+    }
+
+    /// HTTP/2: requests on their way.
+    fn streams(&self) -> impl Iterator<Item = &Flight> {
+        let connection = self.http2.as_ref().and_then(|http2| http2.connection.as_ref());
+        connection.into_iter().flat_map(Http2Connection::flights)
     }
 
     /// Since when the oldest request waits for its answer or, on an open connection, for a stream.
     pub fn waits_since_ns(&self) -> Option<u64> {
-        let multi = self.multi.as_deref();
-        let streams =
-            multi.and_then(|multi| multi.link.as_ref()).into_iter().flat_map(Link::flights);
-        let on_their_way = self.flight.iter().filter(|flight| flight.sent_ns > 0).chain(streams);
-        let ready = multi.filter(|_| self.state == State::Idle);
-        let waiting = ready.and_then(|multi| multi.waiting.front());
+        let sent = self.flight.iter().filter(|flight| flight.sent_ns > 0);
+        let on_their_way = sent.chain(self.streams());
+        let ready = self.http2.as_deref().filter(|_| self.state == State::Idle);
+        let waiting = ready.and_then(|http2| http2.waiting.front());
         let waiting_since = waiting.map(|flight| flight.waits_since_ns);
         on_their_way.map(|flight| flight.sent_ns).chain(waiting_since).min()
     }
@@ -169,10 +157,10 @@ impl Conn {
     pub fn take_waiting(&mut self, which: impl Fn(&Flight) -> bool) -> Vec<Flight> {
         let unsent = self.flight.take_if(|flight| flight.sent_ns == 0 && which(flight));
         let mut taken = Vec::from_iter(unsent);
-        if let Some(multi) = &mut self.multi {
-            let waiting = std::mem::take(&mut multi.waiting);
+        if let Some(http2) = &mut self.http2 {
+            let waiting = std::mem::take(&mut http2.waiting);
             let (gone, kept) = waiting.into_iter().partition::<VecDeque<Flight>, _>(which);
-            multi.waiting = kept;
+            http2.waiting = kept;
             taken.extend(gone);
         }
         taken
@@ -182,12 +170,12 @@ impl Conn {
     /// it, or sent what nobody asked for.
     pub fn is_quiet(&mut self, flags: EventFlags) -> bool {
         let hangup = is_hangup(flags);
-        if let Some(link) = self.link() {
-            link.arrived(hangup);
+        if let Some(connection) = self.http2_connection() {
+            connection.arrived(hangup);
             // Once more for what the frames bring about, such as an answer to a PING.
-            link.move_frames();
-            link.move_frames();
-            return link.is_usable();
+            connection.move_frames();
+            connection.move_frames();
+            return connection.is_usable();
         }
         match &mut self.wire {
             Some(wire) if wire.agreed().is_some() => {
@@ -264,7 +252,7 @@ impl Pool {
             if id == self.conns.len() {
                 self.conns.push(Conn::default());
             }
-            self.conns[id].multi = (origin.protocol == Protocol::Http2).then(Box::default);
+            self.conns[id].http2 = (origin.protocol == Protocol::Http2).then(Box::default);
             ids.push(id);
         }
         let roles = roles.iter().flat_map(|(role, count)| std::iter::repeat_n(*role, *count));

@@ -222,7 +222,7 @@ impl Life<'_> {
                 (None, Some((_, why))) => format!("{}: {why}", request.url),
                 _ => reasons::mismatch(failure, request, status, body_bytes),
             };
-            let in_scratch = self.pool[id].multi.is_none();
+            let in_scratch = self.pool[id].http2.is_none();
             let read = if in_scratch { self.scratch.last_read() } else { &[] };
             let text = if (300..400).contains(&status) {
                 reasons::with_redirect(text, read)
@@ -277,7 +277,7 @@ impl Life<'_> {
         if !book.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
             let read: &[u8] = match failure {
-                Failure::Malformed if self.pool[id].multi.is_none() => self.scratch.last_read(),
+                Failure::Malformed if self.pool[id].http2.is_none() => self.scratch.last_read(),
                 _ => &[],
             };
             book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));

@@ -6,8 +6,9 @@ use rustix::event::epoll::{Event, EventFlags};
 
 use super::{Life, Timer};
 use crate::clock::MILLISECOND_NS;
+use crate::engine::http2::Http2;
 use crate::engine::poll::away_until_ns;
-use crate::engine::pool::{ConnId, Multi, Role, State, is_hangup};
+use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::record::Failure;
 
@@ -60,9 +61,11 @@ impl Life<'_> {
     /// A connection is being opened, or some of its request or of its answer is lacking.
     fn is_our_turn(&self, id: ConnId) -> bool {
         let conn = &self.pool[id];
-        match (conn.state, &conn.flight, &conn.wire, conn.multi.as_deref()) {
+        match (conn.state, &conn.flight, &conn.wire, conn.http2.as_deref()) {
             (State::Connecting | State::Opening, ..) => true,
-            (State::Idle, .., Some(Multi { link: Some(link), .. })) => link.is_reading(),
+            (State::Idle, .., Some(Http2 { connection: Some(connection), .. })) => {
+                connection.is_reading()
+            }
             (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
                 let request = &self.plan.requests[flight.ask.request];
                 conn.exchange.response.has_begun() || !conn.exchange.is_sent(wire, request)
@@ -105,8 +108,8 @@ impl Life<'_> {
                 self.on_readable(id, flags, seen_ns);
             }
             State::Idle => {
-                if let Some(link) = conn.link() {
-                    link.arrived(is_hangup(flags));
+                if let Some(connection) = conn.http2_connection() {
+                    connection.arrived(is_hangup(flags));
                     self.move_frames(id, seen_ns);
                 } else if !conn.is_quiet(flags) {
                     // Nobody asked for what came, or the server closed: it is of no use.
@@ -201,25 +204,27 @@ impl Life<'_> {
         if matches!(conn.state, State::Connecting | State::Opening) {
             return self.not_connected(id, &format!("not ready within {seconds} s"));
         }
-        if conn.multi.is_none() {
+        if conn.http2.is_none() {
             let response = &conn.exchange.response;
             let bytes = response.head_bytes + response.body_bytes;
             let why = format!("no full answer within {seconds} s ({bytes} bytes came)");
             return self.lost(id, Failure::Timeout, &why);
         }
         let why = format!("no full answer within {seconds} s");
-        let late = self.pool[id].link().map(|link| link.take_late(sent_ns)).unwrap_or_default();
+        let connection = self.pool[id].http2_connection();
+        let late = connection.map(|connection| connection.take_late(sent_ns)).unwrap_or_default();
         for flight in late {
-            if let Some(link) = self.pool[id].link()
-                && link.answered_ns < flight.sent_ns
+            if let Some(connection) = self.pool[id].http2_connection()
+                && connection.answered_ns < flight.sent_ns
             {
                 // A connection on which nobody was answered meanwhile may be dead.
-                link.retire();
+                connection.retire();
             }
             self.failed(id, &flight, Failure::Timeout, &why);
             self.finish(id, flight.lane, self.sight.now_ns);
         }
-        let allowed = self.pool[id].link().map_or(0, |link| link.allowed);
+        let connection = self.pool[id].http2_connection();
+        let allowed = connection.map_or(0, |connection| connection.allowed);
         let why =
             format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");
         for flight in self.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {

@@ -4,10 +4,10 @@
 
 mod answering;
 mod driving;
+mod http2;
 mod logging;
 mod opening;
 mod sending;
-mod sharing;
 mod using;
 
 use std::cmp::Reverse;

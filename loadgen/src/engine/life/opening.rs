@@ -9,8 +9,8 @@ use super::{Life, Timer, book_of, turned_to};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
+use crate::engine::http2::connection::Http2Connection;
 use crate::engine::limits;
-use crate::engine::link::Link;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::engine::secure::Secure;
@@ -73,7 +73,7 @@ impl Life<'_> {
             let ask = Ask { request: IDLE_ASKS, due_ns: None, ready_ns: 0 };
             conn.flight = Some(Flight::new(conn.number, ask, began_ns));
         }
-        let waiting = conn.multi.iter_mut().flat_map(|multi| &mut multi.waiting);
+        let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
         for flight in waiting.chain(&mut conn.flight) {
             turned_to(flight, began_ns, &self.window_ns, &mut self.recorder);
         }
@@ -192,23 +192,23 @@ impl Life<'_> {
                 conn.handshake = Some((took_ns, resumed));
             }
         }
-        let Some(multi) = &mut conn.multi else {
+        let Some(http2) = &mut conn.http2 else {
             self.established(id);
             return self.send(id);
         };
         if let Some(wire) = conn.wire.take() {
-            multi.link = Some(Link::begin(wire));
+            http2.connection = Some(Http2Connection::begin(wire));
         }
-        let Some(link) = &mut multi.link else { return };
-        link.arrived(is_hangup(flags));
-        let more = link.move_frames();
-        if !link.is_usable() {
-            let end = multi.link.take().and_then(Link::into_end);
+        let Some(connection) = &mut http2.connection else { return };
+        connection.arrived(is_hangup(flags));
+        let more = connection.move_frames();
+        if !connection.is_usable() {
+            let end = http2.connection.take().and_then(Http2Connection::into_end);
             return self.refused(id, reasons::no_http2(origin, end));
         }
-        if link.allowed > 0 {
+        if connection.allowed > 0 {
             // Without a limit the library says the largest number there is.
-            let allowed = u32::try_from(link.allowed).unwrap_or(u32::MAX);
+            let allowed = u32::try_from(connection.allowed).unwrap_or(u32::MAX);
             self.recorder.counts.http2.streams_allowed += Fewest(Some(allowed));
             conn.state = State::Idle;
             self.established(id);

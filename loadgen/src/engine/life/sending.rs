@@ -4,8 +4,9 @@ use super::{Life, Timer, book_of, turned_to};
 use crate::engine::asks::NextOwn;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
-use crate::engine::link::Link;
-use crate::engine::pool::{ConnId, Multi, Role, State};
+use crate::engine::http2::Http2;
+use crate::engine::http2::connection::Http2Connection;
+use crate::engine::pool::{ConnId, Role, State};
 use crate::order::Unit;
 use crate::schedule::Ask;
 
@@ -57,8 +58,10 @@ impl Life<'_> {
         arrivals.is_some_and(|arrivals| arrivals.unit == Unit::Connection)
             && self.conns.iter().any(|ids| {
                 let conn = &self.pool[ids[lane]];
-                let multi = conn.multi.as_ref().and_then(|multi| multi.link.as_ref());
-                conn.state == State::Idle && conn.requests > 0 && multi.is_none_or(Link::is_usable)
+                let http2 = conn.http2.as_ref().and_then(|http2| http2.connection.as_ref());
+                conn.state == State::Idle
+                    && conn.requests > 0
+                    && http2.is_none_or(Http2Connection::is_usable)
             })
     }
 
@@ -77,12 +80,12 @@ impl Life<'_> {
         }
     }
 
-    /// HTTP/2: sends what was handed to connections.
+    /// HTTP/2: sends what was given to connections.
     pub(super) fn send_frames(&mut self) {
         while let Some(id) = self.unsent.pop() {
             self.submit(id);
             // What was handed over while other frames were moved has left with them.
-            if self.pool[id].multi.as_deref().is_some_and(Multi::has_to_send) {
+            if self.pool[id].http2.as_deref().is_some_and(Http2::has_to_send) {
                 self.move_frames(id, self.sight.now_ns);
             }
         }
@@ -131,8 +134,8 @@ impl Life<'_> {
         let id = self.conns[self.plan.requests[ask.request].origin][number];
         let flight = Flight::new(lane, ask, self.sight.now_ns);
         let conn = &mut self.pool[id];
-        match &mut conn.multi {
-            Some(multi) => multi.waiting.push_back(flight),
+        match &mut conn.http2 {
+            Some(http2) => http2.waiting.push_back(flight),
             None => conn.flight = Some(flight),
         }
         match conn.state {
@@ -146,8 +149,8 @@ impl Life<'_> {
     /// Sends a connection's request, if it has one.
     pub(super) fn send(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        if let Some(multi) = &mut conn.multi {
-            if !multi.waiting.is_empty() {
+        if let Some(http2) = &mut conn.http2 {
+            if !http2.waiting.is_empty() {
                 self.unsent.push(id);
             }
             return;

@@ -5,31 +5,34 @@ use rustix::event::epoll::EventFlags;
 use super::answering::READS_AT_ONCE;
 use super::{Life, Timer, turned_to};
 use crate::engine::flight::Flight;
-use crate::engine::link::{Handed, LinkEnd, Outcome};
-use crate::engine::pool::{ConnId, Multi};
+use crate::engine::http2::Http2;
+use crate::engine::http2::connection::{ConnectionEnd, Http2Connection, Submitted};
+use crate::engine::http2::stream::Outcome;
+use crate::engine::pool::ConnId;
 use crate::engine::reasons;
-use crate::http2::Trouble;
+use crate::http2::trouble::Trouble;
 
 impl Life<'_> {
     /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
     pub(super) fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
-            let Some(link) = self.pool[id].link() else { return };
-            let more = link.move_frames();
-            if link.arrived_ns() > 0 {
-                done_ns = link.arrived_ns();
+            let Some(connection) = self.pool[id].http2_connection() else { return };
+            let more = connection.move_frames();
+            if connection.arrived_ns() > 0 {
+                done_ns = connection.arrived_ns();
             }
-            while let Some((flight, outcome)) =
-                self.pool[id].link().and_then(|link| link.next_ended(done_ns))
+            while let Some((flight, outcome)) = self.pool[id]
+                .http2_connection()
+                .and_then(|connection| connection.next_ended(done_ns))
             {
                 self.on_outcome(id, flight, outcome, done_ns);
             }
             self.submit(id);
-            let Some(link) = self.pool[id].link() else { return };
-            if !more && !link.dirty {
+            let Some(connection) = self.pool[id].http2_connection() else { return };
+            if !more && !connection.dirty {
                 self.attend(id);
-                return self.end_link(id);
+                return self.end_connection(id);
             }
             done_ns = self.sight.look();
         }
@@ -38,7 +41,8 @@ impl Life<'_> {
 
     fn on_outcome(&mut self, id: ConnId, flight: Flight, outcome: Outcome, done_ns: u64) {
         // Where nothing is ever answered, asking again could go on for ever.
-        let answers = self.pool[id].link().is_some_and(|link| link.answered_ns > 0);
+        let answers =
+            self.pool[id].http2_connection().is_some_and(|connection| connection.answered_ns > 0);
         let is_idempotent = self.plan.requests[flight.ask.request].is_idempotent;
         match outcome {
             Outcome::Answered(answer) => {
@@ -68,26 +72,26 @@ impl Life<'_> {
         self.recorder.counts.requests.retried += 1;
         self.recorder.counts.http2.asked_again += 1;
         let flight = flight.again(self.sight.now_ns);
-        let waiting = self.pool[id].multi.as_mut().map(|multi| &mut multi.waiting);
+        let waiting = self.pool[id].http2.as_mut().map(|http2| &mut http2.waiting);
         waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
     }
 
     /// HTTP/2: closes a connection that takes no more requests and has none in flight.
-    fn end_link(&mut self, id: ConnId) {
+    fn end_connection(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        let Some(multi) = &mut conn.multi else { return };
-        let Some(link) = multi.link.take_if(|link| !link.is_usable() && link.in_flight == 0) else {
-            return;
-        };
-        let (waits, answers) = (!multi.waiting.is_empty(), link.answered_ns > 0);
-        let end = link.into_end();
+        let Some(http2) = &mut conn.http2 else { return };
+        let is_over =
+            |connection: &mut Http2Connection| !connection.is_usable() && connection.in_flight == 0;
+        let Some(connection) = http2.connection.take_if(is_over) else { return };
+        let (waits, answers) = (!http2.waiting.is_empty(), connection.answered_ns > 0);
+        let end = connection.into_end();
         conn.close();
-        let server_ended = !matches!(end, Some(LinkEnd::Retired));
+        let server_ended = !matches!(end, Some(ConnectionEnd::Retired));
         self.recorder.counts.server_closed += u64::from(server_ended);
-        if matches!(end, Some(LinkEnd::GoAway)) {
+        if matches!(end, Some(ConnectionEnd::GoAway)) {
             self.recorder.counts.http2.go_aways += 1;
         }
-        if server_ended && !answers || matches!(end, Some(LinkEnd::Lost(Some(_)))) {
+        if server_ended && !answers || matches!(end, Some(ConnectionEnd::Lost(Some(_)))) {
             self.strike(id);
         }
         if waits {
@@ -95,11 +99,14 @@ impl Life<'_> {
         }
     }
 
-    /// HTTP/2: hands over what waits, as far as there are streams for it.
+    /// HTTP/2: submits what waits, as far as there are streams for it.
     pub(super) fn submit(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        let Some(Multi { link: Some(link), waiting }) = conn.multi.as_deref_mut() else { return };
-        while !waiting.is_empty() && link.has_room() {
+        let Some(Http2 { connection: Some(connection), waiting }) = conn.http2.as_deref_mut()
+        else {
+            return;
+        };
+        while !waiting.is_empty() && connection.has_room() {
             let sent_ns = self.sight.look();
             let Some(mut flight) = waiting.pop_front() else { return };
             let request = &self.plan.requests[flight.ask.request];
@@ -110,10 +117,10 @@ impl Life<'_> {
             let is_first = !flight.is_counted();
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
             let sent = Flight { sent_ns, first_sent_ns, ..flight };
-            match link.send(number, sent, message, request.asked.head, hash) {
-                Handed::Over => {}
-                Handed::Ended => return waiting.push_front(flight),
-                Handed::Refused(error) => {
+            match connection.send(number, sent, message, request.asked.head, hash) {
+                Submitted::Accepted => {}
+                Submitted::Ended => return waiting.push_front(flight),
+                Submitted::Refused(error) => {
                     let why = format!("can't be sent over HTTP/2: {error}");
                     self.failed(id, &flight, reasons::unsent(&flight), &why);
                     return self.at(sent_ns, Timer::Free(flight.lane));
@@ -124,7 +131,7 @@ impl Life<'_> {
                 u64::from(is_first && conn.requests > 0);
             conn.requests += 1;
             if conn.requests >= self.plan.requests_per_connection {
-                link.retire();
+                connection.retire();
             }
         }
     }

@@ -1,0 +1,27 @@
+//! HTTP/2 on a connection of the pool: several requests on their way at a time.
+
+mod awake;
+pub mod connection;
+mod io;
+pub mod stream;
+
+use std::collections::VecDeque;
+
+use super::flight::Flight;
+use connection::Http2Connection;
+
+#[derive(Default)]
+pub struct Http2 {
+    /// Once the wire is connected.
+    pub connection: Option<Http2Connection>,
+    /// Requests that wait for the connection, or for a stream of it.
+    pub waiting: VecDeque<Flight>,
+}
+
+impl Http2 {
+    /// Something waits to be submitted, or to leave.
+    pub fn has_to_send(&self) -> bool {
+        !self.waiting.is_empty()
+            || self.connection.as_ref().is_some_and(|connection| connection.dirty)
+    }
+}
