@@ -15,11 +15,11 @@
 //! | plan | an order made ready: addresses resolved, requests rendered |
 //! | origin | a server: addresses, protocol, TLS; only connections to one can be shared |
 //! | lane | a user of a slot: one request at a time; with HTTP/2 a stream of a connection |
-//! | ask | a request that somebody is to send (planned request) |
-//! | supply | where asks come from: a stock (closed loop, a budget of requests in a quota), the timetable (open loop), or own timetables |
-//! | place | an entry of the timetable; due: when it is to be sent; backlog: those that wait |
+//! | planned request | which request a lane is to send, and when it is due |
+//! | schedule | where planned requests come from: a budget (closed loop), the timetable (open loop), or own timetables of lanes |
+//! | due | when a request is to be sent; backlog: those that wait |
 //! | choice | which of the order's requests is next: by weight, Zipf's law, a sequence |
-//! | flight | a request that a lane has taken on |
+//! | flight | a planned request that a lane has taken on |
 //! | exchange | a request and its answer on a connection of HTTP/1.1; HTTP/2 has streams |
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
@@ -42,7 +42,6 @@ pub mod http2;
 pub mod order;
 pub mod output;
 pub mod record;
-pub mod schedule;
 pub mod session;
 pub mod target;
 pub mod tls;

@@ -2,13 +2,13 @@
 
 use sha2::Sha256;
 
+use crate::engine::schedule::PlannedRequest;
 use crate::record::Failure;
-use crate::schedule::Ask;
 
 /// A request that a lane has taken on.
 #[derive(Debug, Clone, Copy)]
 pub struct Flight {
-    pub ask: Ask,
+    pub planned: PlannedRequest,
     /// Which user of the slot waits for the answer.
     pub lane: usize,
     /// Since when it waits for a connection, or for a stream of one.
@@ -23,8 +23,15 @@ pub struct Flight {
 }
 
 impl Flight {
-    pub fn new(lane: usize, ask: Ask, now_ns: u64) -> Flight {
-        Flight { ask, lane, waits_since_ns: now_ns, sent_ns: 0, first_sent_ns: 0, retried: false }
+    pub fn new(lane: usize, planned: PlannedRequest, now_ns: u64) -> Flight {
+        Flight {
+            planned,
+            lane,
+            waits_since_ns: now_ns,
+            sent_ns: 0,
+            first_sent_ns: 0,
+            retried: false,
+        }
     }
 
     /// It counts as sent, and what becomes of it isn't known yet.

@@ -76,9 +76,9 @@ impl RequestLog {
         self.passed = 0;
         let after = |at_ns: u64| at_ns.saturating_sub(self.start_ns);
         self.kept.push(Logged {
-            request: flight.ask.request,
+            request: flight.planned.request,
             connection: self.first_connection + connection,
-            due_ns: flight.ask.due_ns.map(after),
+            due_ns: flight.planned.due_ns.map(after),
             sent_ns: flight.is_counted().then(|| after(flight.first_sent_ns)),
             first_byte_ns: fate.first_byte_ns.map(after),
             end_ns: after(fate.end_ns),

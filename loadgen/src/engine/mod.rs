@@ -4,7 +4,6 @@
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
 //! before the slot, and threads share nothing they write to. `life` has the life of a request.
 
-mod asks;
 mod collector;
 mod exchange;
 mod flight;
@@ -17,6 +16,7 @@ mod poll;
 mod pool;
 pub mod reasons;
 pub mod receive_time;
+pub mod schedule;
 mod secure;
 mod sight;
 mod slot;
@@ -44,8 +44,8 @@ pub use windows::EndedBy;
 
 use crate::clock::ns_to_seconds;
 use crate::record::{Beside, Timing};
-use asks::Supplies;
 use collector::{Collector, Sum};
+use schedule::SharedSchedule;
 use start::Start;
 use windows::{Done, Report};
 use worker::{Job, Worker};
@@ -133,7 +133,7 @@ impl Engine {
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));
         }
-        Ok(measured(plan, &begun.supplies, collector, ends))
+        Ok(measured(plan, &begun.schedule, collector, ends))
     }
 
     /// Has users log in, and keeps them for the next slots.
@@ -172,33 +172,38 @@ impl Engine {
             limits::check(load, &addresses, &plan.sources).map_err(io::Error::other)?;
         // A thread without a connection would have nothing to do.
         let threads = self.workers.len().min(load.connections as usize);
-        let supplies = Supplies::new(plan, threads).map_err(io::Error::other)?;
+        let schedule = SharedSchedule::new(plan, threads).map_err(io::Error::other)?;
         let start = Arc::new(Start::of(threads));
         let (reports, inbox) = channel();
         for (thread, worker) in self.workers[..threads].iter().enumerate() {
             worker.begin(Job {
                 plan: Arc::clone(plan),
-                part: supplies.part(plan, thread),
+                share: schedule.share_of(plan, thread),
                 keeps_others,
                 only_login,
                 start: Arc::clone(&start),
                 reports: reports.clone(),
             });
         }
-        Ok(Begun { supplies, inbox, threads, start })
+        Ok(Begun { schedule, inbox, threads, start })
     }
 }
 
 /// A slot that all threads are at.
 struct Begun {
-    supplies: Supplies,
+    schedule: SharedSchedule,
     inbox: Receiver<Report>,
     threads: usize,
     start: Arc<Start>,
 }
 
 /// Puts together what the threads brought back.
-fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Done>) -> Measured {
+fn measured(
+    plan: &Plan,
+    schedule: &SharedSchedule,
+    collector: Collector,
+    ends: Vec<Done>,
+) -> Measured {
     let latest = |of: fn(&Done) -> u64| ends.iter().map(of).max().unwrap_or(0);
     let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
     let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
@@ -223,7 +228,7 @@ fn measured(plan: &Plan, supplies: &Supplies, collector: Collector, ends: Vec<Do
     }
     sum.recorder.counts.requests.drained = sum.whole.requests.drained;
     sum.recorder.counts.requests.unsent = sum.whole.requests.unsent;
-    sum.recorder += supplies.leftover(settled_ns - start_ns);
+    sum.recorder += schedule.leftover(settled_ns - start_ns);
     let window_ns = start_ns.saturating_add(plan.lead_in_ns);
     Measured {
         response_time: sum.recorder.times.response_time(plan.is_open()),

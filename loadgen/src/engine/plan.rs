@@ -17,8 +17,7 @@ use crate::events::EventFormat;
 use crate::http1::head::Asked;
 use crate::http1::request::Rendered;
 use crate::http2::request::Message;
-use crate::order::{Expect, Load, Loop, Order, Protocol, Request, Think, Tls};
-use crate::schedule::length_s;
+use crate::order::{Arrivals, Expect, Load, Loop, Order, Protocol, Request, Think, Tls};
 use crate::session::script::Script;
 use crate::target::{Address, Resolver, Target, host_name};
 use crate::tls;
@@ -316,8 +315,7 @@ fn server_name(request: &Request, target: &Target) -> Result<ServerName<'static>
 
 /// The order's duration, or what the lead-in leaves of its timetable.
 fn duration_s(order: &Order) -> Option<f64> {
-    let stages = order.load.arrivals.as_ref().map_or(&[][..], |arrivals| &arrivals.stages);
-    let stages_s = if stages.is_empty() { None } else { length_s(stages) };
+    let stages_s = order.load.arrivals.as_ref().and_then(Arrivals::stages_s);
     let rest_s = stages_s.map(|stages_s| (stages_s - order.lead_in_s).max(0.0));
     order.duration_s.or(rest_s.filter(|_| order.count.is_none()))
 }

@@ -107,13 +107,13 @@ impl Slot<'_> {
                         start.mark_done(self.thread);
                     }
                 }
-                if self.life.asks.is_over() || self.life.has_resolved_all(window.over_ns) {
+                if self.life.scheduler.is_over() || self.life.has_resolved_all(window.over_ns) {
                     start.mark_done(self.thread);
                 }
                 if start.all_done() {
                     return Ok(ended_by);
                 }
-            } else if self.life.asks.is_over() {
+            } else if self.life.scheduler.is_over() {
                 return Ok(EndedBy::Count);
             }
             if self.life.gave_up() {

@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-use super::asks::Part;
 use super::exchange::Scratch;
 use super::life::Life;
 use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::Pool;
+use super::schedule::ThreadShare;
 use super::slot::Slot;
 use super::start::Start;
 use super::wait_cost::WaitCost;
@@ -23,7 +23,7 @@ use super::windows::Report;
 #[derive(Debug)]
 pub struct Job {
     pub plan: Arc<Plan>,
-    pub part: Part,
+    pub share: ThreadShare,
     /// Connections to other servers than this slot's stay open.
     pub keeps_others: bool,
     /// Users log in, and nothing more is asked.
@@ -121,7 +121,7 @@ fn run(
     spins: Option<WaitCost>,
     interrupt: &AtomicBool,
 ) -> io::Result<()> {
-    let Job { plan, part, start, reports, .. } = job;
+    let Job { plan, share, start, reports, .. } = job;
     let mut events = Poll::events();
     // What servers closed since the last slot.
     pool.begin_slot();
@@ -134,8 +134,8 @@ fn run(
         pool.close_others(&plan.origins);
         start.wait();
     }
-    let thread = part.thread;
-    let life = Life::new(&plan, pool, poll, scratch, part);
+    let thread = share.thread;
+    let life = Life::new(&plan, pool, poll, scratch, share);
     let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread, spins };
     let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
     // The engine listens until it has heard of the end.
@@ -167,9 +167,9 @@ fn begin_and_run(
 mod tests {
     use std::sync::mpsc::channel;
 
-    use super::super::asks::Supplies;
-    use super::super::poll::tests::broken;
     use super::*;
+    use crate::engine::poll::tests::broken;
+    use crate::engine::schedule::SharedSchedule;
 
     #[test]
     fn what_cannot_wait_ends_the_slot() {
@@ -179,10 +179,10 @@ mod tests {
         });
         let order = serde_json::from_value(order).expect("an order");
         let plan = Arc::new(Plan::new(order).expect("a plan"));
-        let part = Supplies::new(&plan, 1).expect("supplies").part(&plan, 0);
+        let share = SharedSchedule::new(&plan, 1).expect("a schedule").share_of(&plan, 0);
         let ((reports, told), (jobs, inbox)) = (channel(), channel());
         let start = Arc::new(Start::of(1));
-        jobs.send(Job { plan, part, keeps_others: true, only_login: false, start, reports })
+        jobs.send(Job { plan, share, keeps_others: true, only_login: false, start, reports })
             .expect("an inbox");
         drop(jobs);
         work(&broken(), &inbox, false, &AtomicBool::new(false));

@@ -38,6 +38,12 @@ impl Arrivals {
     pub fn ends(&self) -> bool {
         !self.times_s.is_empty() || self.stages.iter().all(|stage| stage.for_s.is_some())
     }
+
+    /// Length of all stages together, where there are some and they end.
+    pub fn stages_s(&self) -> Option<f64> {
+        self.stages.first()?;
+        self.stages.iter().map(|stage| stage.for_s).sum()
+    }
 }
 
 /// A log may have millions of times: the order and the timetable share them.
@@ -110,4 +116,22 @@ pub enum ThinkDistribution {
 
 fn hundred_thousand() -> u32 {
     Arrivals::MAX_BACKLOG
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages_s(lengths_s: &[Option<f64>]) -> Option<f64> {
+        let stage =
+            |for_s: &Option<f64>| Stage { rate_per_s: 1.0, to_rate_per_s: None, for_s: *for_s };
+        Arrivals { stages: lengths_s.iter().map(stage).collect(), ..Arrivals::default() }.stages_s()
+    }
+
+    #[test]
+    fn stages_are_as_long_as_all_of_them() {
+        assert_eq!(stages_s(&[Some(1.0), Some(5.0), Some(1.0)]), Some(7.0));
+        assert_eq!(stages_s(&[Some(1.0), None]), None);
+        assert_eq!(stages_s(&[]), None);
+    }
 }

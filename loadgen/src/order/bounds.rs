@@ -18,7 +18,7 @@ pub const STEEPEST_ZIPF: u32 = 10;
 pub const MOST_LAG_MS: u32 = 10;
 pub const STATUSES: RangeInclusive<u16> = 200..=999;
 pub const MOST_STREAMS: u32 = 100_000;
-/// Each goes through the places of all.
+/// Each goes through the entries of all.
 pub const MOST_CLIENTS: u32 = 10_000;
 /// Due at once.
 pub const MOST_AT_ONCE: u32 = 1_000_000;

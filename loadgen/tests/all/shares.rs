@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use loadgen::engine::schedule::{Due, DueTimes, Timetable};
 use loadgen::order::parse::parse;
-use loadgen::schedule::{Due, Places, Timetable};
 use serde_json::{Value, json};
 
 use crate::support::{HELLO, Server, expect, order, run};
@@ -27,8 +27,8 @@ fn taken(arrivals: &Value, share: Option<Value>) -> Vec<Due> {
     let more = json!({"count": null, "seed": seed, "load": load});
     let order = parse(&order("http://127.0.0.1:1/", 1, more).to_string()).expect("a good order");
     let arrivals = order.load.arrivals.expect("an open loop");
-    let places = Places::new(&arrivals, order.count, order.seed);
-    let table = Timetable::new(places, arrivals.max_backlog, 0..u64::MAX);
+    let due_times = DueTimes::new(&arrivals, order.count, order.seed);
+    let table = Timetable::new(due_times, arrivals.max_backlog, 0..u64::MAX);
     std::iter::from_fn(|| table.take(0)).collect()
 }
 

@@ -34,7 +34,7 @@ impl Life<'_> {
             if done_ns < flight.sent_ns {
                 done_ns = self.sight.look();
             }
-            let memory = &mut self.memory[flight.ask.request];
+            let memory = &mut self.memory[flight.planned.request];
             let exchange = &mut conn.exchange;
             let received = if slow {
                 let room = self.slow_read_bytes;
@@ -110,7 +110,7 @@ impl Life<'_> {
         let Some(flight) = conn.flight.as_mut().filter(|flight| may && !flight.retried) else {
             return false;
         };
-        if !self.plan.requests[flight.ask.request].is_idempotent {
+        if !self.plan.requests[flight.planned.request].is_idempotent {
             return false;
         }
         *flight = Flight { retried: true, ..flight.again(self.sight.now_ns) };
@@ -126,13 +126,14 @@ impl Life<'_> {
         }
         let conn = &mut self.pool[id];
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
-        let request = &self.plan.requests[flight.ask.request];
+        let request = &self.plan.requests[flight.planned.request];
         let exchange = &mut conn.exchange;
         let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
             && exchange.is_sent(wire, request);
-        let (hash, missing) = exchange.end(&mut self.memory[flight.ask.request], request, done_ns);
+        let (hash, missing) =
+            exchange.end(&mut self.memory[flight.planned.request], request, done_ns);
         let answer = Answer {
             status: exchange.response.status,
             head_bytes: exchange.response.head_bytes,
@@ -196,7 +197,7 @@ impl Life<'_> {
     ) -> Option<String> {
         self.resolve(flight);
         let role = self.pool[id].role;
-        let request = &self.plan.requests[flight.ask.request];
+        let request = &self.plan.requests[flight.planned.request];
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.take().map(|hash| *hash);
         let judged = request.expect.judge(status, body_bytes, hash);
@@ -266,7 +267,7 @@ impl Life<'_> {
         let role = self.pool[id].role;
         let book = book_of(role, &mut self.recorder, &mut self.beside);
         book.counts.seen.failures.count(failure);
-        if let Some(endpoint) = self.plan.requests[flight.ask.request].endpoint {
+        if let Some(endpoint) = self.plan.requests[flight.planned.request].endpoint {
             book.times.endpoints.at(endpoint).failed += 1;
         }
         if failure == Failure::Timeout
@@ -275,7 +276,7 @@ impl Life<'_> {
             book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
         }
         if !book.counts.seen.failure_samples.is_full() {
-            let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
+            let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
             let read: &[u8] = match failure {
                 Failure::Malformed if self.pool[id].http2.is_none() => self.scratch.last_read(),
                 _ => &[],
@@ -285,7 +286,8 @@ impl Life<'_> {
     }
 
     fn resolve(&mut self, flight: &Flight) {
-        let is_in_window = flight.ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+        let is_in_window =
+            flight.planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
         self.owed -= usize::from(is_in_window);
     }
 
@@ -298,7 +300,7 @@ impl Life<'_> {
             self.strike(id);
         }
         self.failed(id, &flight, failure, why);
-        let text = format!("{}: {why}", self.plan.requests[flight.ask.request].url);
+        let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
         self.step_ended(id, &flight, Some(text), self.sight.now_ns);
         self.finish(id, flight.lane, self.sight.now_ns);
     }
@@ -326,7 +328,7 @@ impl Life<'_> {
         }
         match self.pause_after(id) {
             Some(think) if lane < self.lanes => {
-                let pause_ns = self.asks.pause_ns(&think);
+                let pause_ns = self.scheduler.pause_ns(&think);
                 self.at(done_ns + pause_ns, Timer::Free(lane));
             }
             _ => self.free(lane, done_ns),
@@ -364,6 +366,6 @@ fn counted_from(flight: &Flight, plan: &Plan, window_ns: &Range<u64>) -> Option<
     if !plan.is_open() {
         return Some(flight.first_sent_ns);
     }
-    let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
+    let from_ns = flight.planned.due_ns.unwrap_or(flight.first_sent_ns);
     window_ns.contains(&from_ns).then_some(from_ns)
 }

@@ -25,7 +25,7 @@ impl Life<'_> {
         }
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         // What is due already waits for a lane, and so for an event.
-        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
+        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
         let due_ns = due_ns.unwrap_or(u64::MAX);
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
     }
@@ -44,7 +44,7 @@ impl Life<'_> {
         });
         self.attended = attended;
         // What is due already waits for a lane.
-        let due_ns = self.asks.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
+        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
         let (quantum_ns, unread_ns) = (self.plan.quantum_ns, self.plan.unread_ns);
         let until_ns = away_until_ns(self.woke_ns, due_ns, quantum_ns, unread_ns)?;
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
@@ -67,7 +67,7 @@ impl Life<'_> {
                 connection.is_reading()
             }
             (State::Busy, Some(flight), Some(wire), _) if conn.role != Role::Slow => {
-                let request = &self.plan.requests[flight.ask.request];
+                let request = &self.plan.requests[flight.planned.request];
                 conn.exchange.response.has_begun() || !conn.exchange.is_sent(wire, request)
             }
             _ => false,
@@ -103,7 +103,7 @@ impl Life<'_> {
                 if let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire)
                     && flags.contains(EventFlags::OUT)
                 {
-                    conn.exchange.go_on_sending(wire, &self.plan.requests[flight.ask.request]);
+                    conn.exchange.go_on_sending(wire, &self.plan.requests[flight.planned.request]);
                 }
                 self.on_readable(id, flags, seen_ns);
             }
@@ -237,12 +237,12 @@ impl Life<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::asks::Supplies;
     use crate::engine::exchange::Scratch;
     use crate::engine::life::Life;
     use crate::engine::plan::Plan;
     use crate::engine::poll::Poll;
     use crate::engine::pool::Pool;
+    use crate::engine::schedule::SharedSchedule;
 
     /// Each is looked at in every turn, and an answer may come in thousands of pieces.
     #[test]
@@ -253,10 +253,10 @@ mod tests {
                      "arrivals": {"stages": [{"rate_per_s": 1.0}]}},
         });
         let plan = Plan::new(serde_json::from_value(order).expect("an order")).expect("a plan");
-        let part = Supplies::new(&plan, 1).expect("supplies").part(&plan, 0);
+        let share = SharedSchedule::new(&plan, 1).expect("a schedule").share_of(&plan, 0);
         let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
         let poll = Poll::new().expect("a poll");
-        let mut life = Life::new(&plan, &mut pool, &poll, &mut scratch, part);
+        let mut life = Life::new(&plan, &mut pool, &poll, &mut scratch, share);
         let id = life.conns[0][1];
         for _ in 0..3 {
             life.attend(id);

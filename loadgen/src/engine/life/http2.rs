@@ -43,7 +43,7 @@ impl Life<'_> {
         // Where nothing is ever answered, asking again could go on for ever.
         let answers =
             self.pool[id].http2_connection().is_some_and(|connection| connection.answered_ns > 0);
-        let is_idempotent = self.plan.requests[flight.ask.request].is_idempotent;
+        let is_idempotent = self.plan.requests[flight.planned.request].is_idempotent;
         match outcome {
             Outcome::Answered(answer) => {
                 self.pool[id].strikes = 0;
@@ -109,10 +109,10 @@ impl Life<'_> {
         while !waiting.is_empty() && connection.has_room() {
             let sent_ns = self.sight.look();
             let Some(mut flight) = waiting.pop_front() else { return };
-            let request = &self.plan.requests[flight.ask.request];
+            let request = &self.plan.requests[flight.planned.request];
             let Some(message) = &request.message else { return };
             turned_to(&mut flight, sent_ns, &self.window_ns, &mut self.recorder);
-            let hash = self.memory[flight.ask.request].next_hash(request, true);
+            let hash = self.memory[flight.planned.request].next_hash(request, true);
             let number = flight.lane / self.connections;
             let is_first = !flight.is_counted();
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };

@@ -18,18 +18,17 @@ use std::sync::Arc;
 use rustix::event::epoll::Event;
 use rustls::ClientConfig;
 
-use super::asks::{Asks, Part};
 use super::exchange::{Memory, READ_BYTES, Scratch};
 use super::flight::{Flight, Traced};
 use super::log::RequestLog;
 use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::{ConnId, Pool, Role, State};
+use super::schedule::{LaneScheduler, PlannedRequest, ThreadShare};
 use super::sight::Sight;
 use super::users::{Login, Place};
 use crate::clock::MILLISECOND_NS;
 use crate::record::{Beside, Recorder};
-use crate::schedule::Ask;
 
 /// How often a slow reader reads.
 const SLOW_READS_PER_S: u32 = 10;
@@ -59,7 +58,7 @@ pub struct Life<'a> {
     /// Of the load, in the present window.
     pub recorder: Recorder,
     pub beside: Beside,
-    pub asks: Asks,
+    pub scheduler: LaneScheduler,
     /// Connections by origin and number; those of slow readers follow those of the load.
     conns: Vec<Vec<ConnId>>,
     idle: Vec<ConnId>,
@@ -114,21 +113,21 @@ impl<'a> Life<'a> {
         pool: &'a mut Pool,
         poll: &'a Poll,
         scratch: &'a mut Scratch,
-        part: Part,
+        share: ThreadShare,
     ) -> Self {
-        let load = [(Role::Load, part.connections), (Role::Slow, part.slow)];
+        let load = [(Role::Load, share.connections), (Role::Slow, share.slow)];
         // Idle connections are held to the first origin.
-        let all = [load[0], load[1], (Role::Idle, part.idle)];
+        let all = [load[0], load[1], (Role::Idle, share.idle)];
         pool.begin_slot();
         let claim =
             |(index, origin)| pool.claim(origin, index, if index == 0 { &all } else { &load });
         let mut conns: Vec<_> = plan.origins.iter().enumerate().map(claim).collect();
-        let idle = conns[0].split_off(part.connections + part.slow);
+        let idle = conns[0].split_off(share.connections + share.slow);
         if plan.requests_per_connection != u32::MAX {
             conns.iter().flatten().for_each(|id| pool[*id].close());
         }
         let tls = plan.origins.iter().map(|origin| pool.tls(origin, plan.tls.as_ref())).collect();
-        let (connections, lanes) = (part.connections, part.connections * plan.streams);
+        let (connections, lanes) = (share.connections, share.connections * plan.streams);
         for id in conns.iter().flatten() {
             // What the last slot left in the middle.
             if let Some(user) = &mut pool[*id].exchange.user {
@@ -141,13 +140,13 @@ impl<'a> Life<'a> {
             poll,
             scratch,
             sight: Sight::default(),
-            first_connection: part.first_connection,
+            first_connection: share.first_connection,
             login: None,
             traced: Vec::new(),
             log: None,
             recorder: Recorder::default(),
             beside: Beside::default(),
-            asks: Asks::new(part, lanes),
+            scheduler: LaneScheduler::new(share, lanes),
             conns,
             idle,
             connections,
@@ -193,7 +192,7 @@ impl<'a> Life<'a> {
     }
 
     fn wanted_ahead(&self) -> Vec<ConnId> {
-        let serve_many = self.asks.is_open() && self.plan.requests_per_connection == u32::MAX;
+        let serve_many = self.scheduler.is_open() && self.plan.requests_per_connection == u32::MAX;
         let load = if serve_many { &self.conns[0][..self.connections] } else { &[] };
         load.iter().chain(&self.idle).copied().collect()
     }
@@ -203,13 +202,13 @@ impl<'a> Life<'a> {
         self.sight.begin(start_ns);
         let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
         let last = last.saturating_add(self.plan.tail_ns());
-        self.asks.begin(start_ns, start_ns.saturating_add(last));
+        self.scheduler.begin(start_ns, start_ns.saturating_add(last));
         let window = self.plan.window_ns();
         self.window_ns = start_ns.saturating_add(window.start)..start_ns.saturating_add(window.end);
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
         let slow = self.conns[0].len() - self.connections;
         for lane in 0..self.lanes + slow {
-            let after_ns = if self.asks.is_open() { 0 } else { self.begins_after_ns(lane) };
+            let after_ns = if self.scheduler.is_open() { 0 } else { self.begins_after_ns(lane) };
             self.at(start_ns + after_ns, Timer::Free(lane));
         }
     }
@@ -224,13 +223,13 @@ impl<'a> Life<'a> {
 
     /// Everything due before `end_ns` has been answered, or has failed.
     pub fn has_resolved_all(&self, end_ns: u64) -> bool {
-        self.owed == 0 && self.asks.is_taken_until(end_ns)
+        self.owed == 0 && self.scheduler.is_taken_until(end_ns)
     }
 
     /// More than this share of what was due in the window has no answer yet, as far as this thread
     /// can tell: it doesn't know what others have on their way.
     pub fn more_is_missing_than(&self, share: f64) -> bool {
-        self.asks
+        self.scheduler
             .in_window(self.sight.now_ns)
             .is_some_and(|it| (self.owed as u64 + it.waiting) as f64 > share * it.due as f64)
     }
@@ -267,7 +266,7 @@ impl<'a> Life<'a> {
     pub fn settle(&mut self, end_ns: u64) {
         self.draining = true;
         self.timers.clear();
-        let mut unsent = Vec::from_iter(self.asks.end());
+        let mut unsent = Vec::from_iter(self.scheduler.end());
         let mut unanswered = Vec::new();
         let mut asked_again = Vec::new();
         for id in self.conns.iter().flatten() {
@@ -278,9 +277,13 @@ impl<'a> Life<'a> {
                 conn.close();
                 continue;
             }
-            unsent.extend(conn.take_waiting(|it| !it.is_counted()).iter().map(|it| it.ask));
+            unsent.extend(
+                conn.take_waiting(|flight| !flight.is_counted())
+                    .iter()
+                    .map(|flight| flight.planned),
+            );
             let before = unanswered.len();
-            unanswered.extend(conn.unresolved().map(|flight| flight.ask));
+            unanswered.extend(conn.unresolved().map(|flight| flight.planned));
             if conn.state == State::Resting {
                 conn.state = State::Closed;
                 if unanswered.len() > before {
@@ -293,7 +296,9 @@ impl<'a> Life<'a> {
             self.over_since_ns = Some(self.sight.now_ns);
             self.recorder.counts.requests.unanswered += unanswered.len() as u64;
         }
-        let is_in_window = |ask: &Ask| ask.due_ns.filter(|due_ns| self.window_ns.contains(due_ns));
+        let is_in_window = |planned: &PlannedRequest| {
+            planned.due_ns.filter(|due_ns| self.window_ns.contains(due_ns))
+        };
         for due_ns in unanswered.iter().filter_map(is_in_window) {
             self.recorder.times.waited.record(end_ns.saturating_sub(due_ns));
         }
@@ -301,7 +306,9 @@ impl<'a> Life<'a> {
             self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }
-        for due_ns in self.asks.overdue(end_ns).filter(|due_ns| self.window_ns.contains(due_ns)) {
+        for due_ns in
+            self.scheduler.overdue(end_ns).filter(|due_ns| self.window_ns.contains(due_ns))
+        {
             self.recorder.counts.requests.unsent += 1;
             self.recorder.times.waited.record(end_ns - due_ns);
         }
@@ -354,8 +361,8 @@ fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'
 
 /// The client has got round to a request: until here it is its lag.
 fn turned_to(flight: &mut Flight, now_ns: u64, window_ns: &Range<u64>, recorder: &mut Recorder) {
-    let ready_ns = std::mem::take(&mut flight.ask.ready_ns);
-    if ready_ns > 0 && flight.ask.due_ns.is_some_and(|due_ns| window_ns.contains(&due_ns)) {
+    let ready_ns = std::mem::take(&mut flight.planned.ready_ns);
+    if ready_ns > 0 && flight.planned.due_ns.is_some_and(|due_ns| window_ns.contains(&due_ns)) {
         recorder.times.lag.record(now_ns.saturating_sub(ready_ns));
     }
 }

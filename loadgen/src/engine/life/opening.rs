@@ -13,11 +13,11 @@ use crate::engine::http2::connection::Http2Connection;
 use crate::engine::limits;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
+use crate::engine::schedule::PlannedRequest;
 use crate::engine::secure::Secure;
 use crate::engine::wire::{Options, SMALL_WINDOW_BYTES, Wire};
 use crate::order::Protocol;
 use crate::record::{Failure, Fewest};
-use crate::schedule::Ask;
 use crate::target::Address;
 use crate::tls;
 
@@ -70,8 +70,8 @@ impl Life<'_> {
             conn.began_ns = began_ns;
         }
         if conn.role == Role::Idle {
-            let ask = Ask { request: IDLE_ASKS, due_ns: None, ready_ns: 0 };
-            conn.flight = Some(Flight::new(conn.number, ask, began_ns));
+            let planned = PlannedRequest::undue(IDLE_ASKS);
+            conn.flight = Some(Flight::new(conn.number, planned, began_ns));
         }
         let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
         for flight in waiting.chain(&mut conn.flight) {

@@ -1,54 +1,53 @@
 //! A lane is free and takes a request on, which is sent.
 
 use super::{Life, Timer, book_of, turned_to};
-use crate::engine::asks::NextOwn;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
 use crate::engine::http2::Http2;
 use crate::engine::http2::connection::Http2Connection;
 use crate::engine::pool::{ConnId, Role, State};
+use crate::engine::schedule::{OwnNext, PlannedRequest};
 use crate::order::Unit;
-use crate::schedule::Ask;
 
 impl Life<'_> {
     /// A lane has nothing in flight since `since_ns`.
     pub(super) fn free(&mut self, lane: usize, since_ns: u64) {
         if lane >= self.lanes {
-            let ask = self.asks.next_slow();
-            self.start(lane, ask);
+            let planned = self.scheduler.next_slow();
+            self.start(lane, planned);
         } else if let Some(step) = self.next_step(lane) {
-            self.ask(lane, Ask { request: step, due_ns: None, ready_ns: 0 });
+            self.take_on(lane, PlannedRequest::undue(step));
         } else if self.is_logging_in() {
             // It is logged in, or was not let in.
-        } else if let Some(next) = self.asks.next_own(lane, self.sight.now_ns, since_ns) {
+        } else if let Some(next) = self.scheduler.next_own(lane, self.sight.now_ns, since_ns) {
             self.start_own(lane, next);
-        } else if !self.asks.is_open() {
-            if let Some(ask) = self.asks.next_of_stock() {
-                self.start(lane, ask);
+        } else if !self.scheduler.is_open() {
+            if let Some(planned) = self.scheduler.next_in_budget() {
+                self.start(lane, planned);
             }
         } else if self.session_goes_on(lane) {
-            let ask = self.asks.next_undue();
-            self.start(lane, ask);
+            let planned = self.scheduler.next_undue();
+            self.start(lane, planned);
         } else {
             let number = self.number_of(lane);
             let was_lost = self.conns.iter().any(|ids| self.pool[ids[number]].strikes > 0);
-            self.asks.wait(lane, was_lost);
+            self.scheduler.wait(lane, was_lost);
             self.take(since_ns);
             self.dispatch();
         }
     }
 
     /// A lane with a timetable of its own sends what is due, or waits for that.
-    fn start_own(&mut self, lane: usize, next: NextOwn) {
+    fn start_own(&mut self, lane: usize, next: OwnNext) {
         match next {
-            NextOwn::Ask(ask) => {
+            OwnNext::Send(planned) => {
                 let is_in_window =
-                    ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+                    planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
                 self.owed += usize::from(is_in_window);
-                self.start(lane, ask);
+                self.start(lane, planned);
             }
-            NextOwn::Wait(due_ns) => self.at(due_ns, Timer::Due(lane)),
-            NextOwn::End => {}
+            OwnNext::Wait(due_ns) => self.at(due_ns, Timer::Due(lane)),
+            OwnNext::End => {}
         }
     }
 
@@ -66,15 +65,15 @@ impl Life<'_> {
     }
 
     fn take(&mut self, free_since_ns: u64) {
-        let held = self.asks.held_due_ns();
-        self.asks.take(self.sight.now_ns, free_since_ns);
-        let taken = self.asks.held_due_ns().filter(|_| held.is_none());
+        let held = self.scheduler.held_due_ns();
+        self.scheduler.take(self.sight.now_ns, free_since_ns);
+        let taken = self.scheduler.held_due_ns().filter(|_| held.is_none());
         self.owed += usize::from(taken.is_some_and(|due_ns| self.window_ns.contains(&due_ns)));
     }
 
     /// Open loop: what is due must not wait until all events are handled.
     pub(super) fn send_due(&mut self) {
-        if self.asks.held_due_ns().is_some() {
+        if self.scheduler.held_due_ns().is_some() {
             self.sight.look();
             self.dispatch();
         }
@@ -94,7 +93,7 @@ impl Life<'_> {
     /// Sends what is due, as long as lanes are free.
     fn dispatch(&mut self) {
         loop {
-            let Some((request, is_blocked)) = self.asks.held() else { return };
+            let Some((request, is_blocked)) = self.scheduler.held() else { return };
             let origin = self.plan.requests[request].origin;
             let (pool, ids, connections) =
                 (&mut *self.pool, &self.conns[origin][..self.connections], self.connections);
@@ -103,11 +102,11 @@ impl Life<'_> {
                 return;
             }
             let can = |lane: &usize| pool[ids[lane % connections]].has_room();
-            let found = self.asks.next_due(self.sight.now_ns, self.woke_ns, can);
-            let Some((lane, ask)) = found else { return };
-            self.start(lane, ask);
+            let next = self.scheduler.next_due(self.sight.now_ns, self.woke_ns, can);
+            let Some((lane, planned)) = next else { return };
+            self.start(lane, planned);
             // The next lane has been free at least since this request was due.
-            self.take(ask.ready_ns);
+            self.take(planned.ready_ns);
         }
     }
 
@@ -122,17 +121,18 @@ impl Life<'_> {
     }
 
     /// A lane begins with something new.
-    fn start(&mut self, lane: usize, ask: Ask) {
+    fn start(&mut self, lane: usize, planned: PlannedRequest) {
         if self.plan.sessions.is_some() {
-            self.begin_flow(lane, ask);
+            self.begin_flow(lane, planned);
         }
-        self.ask(lane, ask);
+        self.take_on(lane, planned);
     }
 
-    fn ask(&mut self, lane: usize, ask: Ask) {
+    /// A lane takes a request on, which leaves at once or when its connection is ready.
+    fn take_on(&mut self, lane: usize, planned: PlannedRequest) {
         let number = self.number_of(lane);
-        let id = self.conns[self.plan.requests[ask.request].origin][number];
-        let flight = Flight::new(lane, ask, self.sight.now_ns);
+        let id = self.conns[self.plan.requests[planned.request].origin][number];
+        let flight = Flight::new(lane, planned, self.sight.now_ns);
         let conn = &mut self.pool[id];
         match &mut conn.http2 {
             Some(http2) => http2.waiting.push_back(flight),
@@ -181,9 +181,9 @@ impl Life<'_> {
     pub(super) fn prepare(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
         let Some(flight) = conn.flight else { return };
-        let request = &self.plan.requests[flight.ask.request];
+        let request = &self.plan.requests[flight.planned.request];
         let is_idle = conn.role == Role::Idle;
-        let hash = self.memory[flight.ask.request].next_hash(request, !is_idle);
+        let hash = self.memory[flight.planned.request].next_hash(request, !is_idle);
         let last = !is_idle && conn.requests + 1 >= self.plan.requests_per_connection;
         let traces = self.plan.sessions.as_ref().is_some_and(|sessions| sessions.trace);
         if request.script.is_some() {
@@ -197,7 +197,7 @@ impl Life<'_> {
         let conn = &mut self.pool[id];
         match (&conn.flight, &mut conn.wire) {
             (Some(flight), Some(wire)) => {
-                conn.exchange.send(wire, &self.plan.requests[flight.ask.request])
+                conn.exchange.send(wire, &self.plan.requests[flight.planned.request])
             }
             _ => Sending::All,
         }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use super::{Life, Timer};
 use crate::engine::flight::{Flight, Traced};
 use crate::engine::pool::ConnId;
+use crate::engine::schedule::PlannedRequest;
 use crate::engine::users::{Begun, Login, Place, User};
 use crate::order::Think;
-use crate::schedule::Ask;
 
 /// Users of a thread who log in at a time. Checking passwords takes servers long on purpose: many
 /// at once would time out.
@@ -89,7 +89,7 @@ impl Life<'_> {
             let id = self.id_of(lane);
             let Some(sessions) = &self.plan.sessions else { return };
             if let Some(user) = &mut self.pool[id].exchange.user {
-                user.begin_login(sessions, self.asks.rng());
+                user.begin_login(sessions, self.scheduler.rng());
             }
             self.at(self.sight.now_ns, Timer::Free(lane));
         }
@@ -101,14 +101,14 @@ impl Life<'_> {
         self.pool[self.id_of(lane)].exchange.user.as_ref()?.next()
     }
 
-    pub(super) fn begin_flow(&mut self, lane: usize, ask: Ask) {
+    pub(super) fn begin_flow(&mut self, lane: usize, planned: PlannedRequest) {
         let Some(sessions) = &self.plan.sessions else { return };
         let number = self.number_of(lane);
-        let id = self.conns[self.plan.requests[ask.request].origin][number];
-        let is_in_window = ask.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+        let id = self.conns[self.plan.requests[planned.request].origin][number];
+        let is_in_window = planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
         self.user_of(id);
         if let Some(user) = &mut self.pool[id].exchange.user {
-            user.begin_flow(ask.request, sessions, self.asks.rng());
+            user.begin_flow(planned.request, sessions, self.scheduler.rng());
             if let Place::In(begun) = &mut user.place {
                 begun.is_in_window = is_in_window;
             }
@@ -167,7 +167,7 @@ impl Life<'_> {
         done_ns: u64,
     ) {
         let is_first = begun.step == begun.flow.steps.start;
-        let from_ns = flight.ask.due_ns.unwrap_or(flight.first_sent_ns);
+        let from_ns = flight.planned.due_ns.unwrap_or(flight.first_sent_ns);
         begun.spent_ns += done_ns.saturating_sub(from_ns);
         begun.step += 1;
         if is_valid && begun.step < begun.flow.steps.end {
@@ -195,7 +195,7 @@ impl Life<'_> {
         let status = exchange.response.status;
         let head = if status > 0 { exchange.response.kept_head.clone() } else { Vec::new() };
         let body = exchange.user.as_ref().map_or_else(Vec::new, |user| user.body().to_vec());
-        let request = flight.ask.request;
+        let request = flight.planned.request;
         let captured = match (&self.plan.sessions, &exchange.user) {
             (Some(sessions), Some(user)) if failure.is_none() => {
                 let script = self.plan.requests[request].script.iter();

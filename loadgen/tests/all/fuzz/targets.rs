@@ -3,11 +3,11 @@
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
+use loadgen::engine::schedule::DueTimes;
 use loadgen::http1::cookies::CookieJar;
 use loadgen::http1::response::HeadCache;
 use loadgen::order::parse::parse;
 use loadgen::output::threshold::{StopLimit, Threshold};
-use loadgen::schedule::Places;
 use loadgen::session::capture::{Capture, Seen, decoded};
 use loadgen::session::template::{Encoding, Template};
 use loadgen::units;
@@ -88,10 +88,10 @@ fn orders() {
                 Err(error) => assert!(!error.message.is_empty()),
                 Ok(order) => {
                     let Some(arrivals) = &order.load.arrivals else { return };
-                    let places: Vec<_> =
-                        Places::new(arrivals, order.count, order.seed).take(5).collect();
-                    assert!(places.is_sorted_by_key(|due| (due.at_ns, due.number)));
-                    assert!(order.count.is_none_or(|count| places.len() as u64 <= count));
+                    let due_times: Vec<_> =
+                        DueTimes::new(arrivals, order.count, order.seed).take(5).collect();
+                    assert!(due_times.is_sorted_by_key(|due| (due.at_ns, due.number)));
+                    assert!(order.count.is_none_or(|count| due_times.len() as u64 <= count));
                 }
             }
         },

@@ -1,8 +1,8 @@
-//! The places of a timetable, all of them or one client's own.
+//! The due times of a timetable, all of them or one client's own.
 //!
 //! Several clients share a timetable without a word between them: each draws all of it from the same
 //! seed and keeps what is its own. Of even arrivals and given times the clients take turns. Of a
-//! Poisson process each place goes to a client drawn at random, as then the clients' parts are
+//! Poisson process each entry goes to a client drawn at random, as then the clients' parts are
 //! Poisson processes, independent of each other (the colouring theorem: Kingman, Poisson Processes,
 //! 1993, section 5.1), and their sum is one even if the clients begin some hundred microseconds
 //! apart. Clients that took turns would have gaps that are more even, and their sum would be no
@@ -19,7 +19,7 @@ use rand::{RngExt, SeedableRng};
 use super::profile::Profile;
 use crate::order::{Arrivals, Process, Share};
 
-/// A place in the timetable. Times count from the slot's start.
+/// An entry of the timetable. Times count from the slot's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     pub at_ns: u64,
@@ -48,14 +48,14 @@ impl Iterator for Given {
     }
 }
 
-/// Places in the order of their times.
+/// DueTimes in the order of their times.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct DueTimes {
     times: Take<Enumerate<Arriving>>,
     owner: Owner,
 }
 
-/// Whose the places are.
+/// Whose the due times are.
 #[derive(Debug, Clone)]
 enum Owner {
     /// All are ours.
@@ -71,8 +71,8 @@ enum Owner {
     },
 }
 
-impl Places {
-    /// The timetable has `count` places where that is given; `seed` is the order's.
+impl DueTimes {
+    /// The timetable has `count` entries where that is given; `seed` is the order's.
     pub fn new(arrivals: &Arrivals, count: Option<u64>, seed: u64) -> Self {
         let seed = arrivals.share.map_or(seed, |share| share.seed);
         let arriving = if arrivals.times_s.is_empty() {
@@ -81,28 +81,28 @@ impl Places {
         } else {
             Either::Right(Given { times_s: Arc::clone(&arrivals.times_s), next: 0 })
         };
-        Places::of(arrivals, arriving, count)
+        DueTimes::of(arrivals, arriving, count)
     }
 
     /// A timetable of which there are many; an even one begins at this share of its first gap.
     pub fn own(arrivals: &Arrivals, seed: u64, phase: f64) -> Self {
         let burst = arrivals.burst.map_or(1, NonZeroU32::get);
         let profile = Profile::new(arrivals.stages.clone(), arrivals.process, burst, seed);
-        Places::of(arrivals, Either::Left(profile.after(phase)), None)
+        DueTimes::of(arrivals, Either::Left(profile.after(phase)), None)
     }
 
     fn of(arrivals: &Arrivals, arriving: Arriving, count: Option<u64>) -> Self {
         let count = count.map_or(usize::MAX, |count| count as usize);
-        Places { times: arriving.enumerate().take(count), owner: Owner::of(arrivals) }
+        DueTimes { times: arriving.enumerate().take(count), owner: Owner::of(arrivals) }
     }
 }
 
-impl Iterator for Places {
+impl Iterator for DueTimes {
     type Item = Due;
 
     #[inline]
     fn next(&mut self) -> Option<Due> {
-        let Places { times, owner } = self;
+        let DueTimes { times, owner } = self;
         let (number, due_s) = times.find(|(number, _)| owner.is_ours(*number as u64))?;
         Some(Due { at_ns: (due_s * 1e9) as u64, number: number as u64 })
     }
@@ -119,7 +119,7 @@ impl Owner {
         }
     }
 
-    /// To be asked of every place, once and in order.
+    /// To be asked of every entry, once and in order.
     #[inline]
     fn is_ours(&mut self, number: u64) -> bool {
         match self {
@@ -141,17 +141,17 @@ mod tests {
         Arrivals { process, stages: vec![stage], share, ..Arrivals::default() }
     }
 
-    fn places(arrivals: &Arrivals, count: Option<u64>) -> Vec<Due> {
-        Places::new(arrivals, count, 9).collect()
+    fn due_times(arrivals: &Arrivals, count: Option<u64>) -> Vec<Due> {
+        DueTimes::new(arrivals, count, 9).collect()
     }
 
     #[test]
     fn every_place_is_exactly_one_clients() {
         for process in [Process::Constant, Process::Poisson] {
             for count in [None, Some(1000)] {
-                let whole = places(&arrivals(process, None), count);
+                let whole = due_times(&arrivals(process, None), count);
                 let mut all: Vec<Due> = (0..3)
-                    .flat_map(|index| places(&arrivals(process, Some((3, index))), count))
+                    .flat_map(|index| due_times(&arrivals(process, Some((3, index))), count))
                     .collect();
                 all.sort_by_key(|due| due.number);
                 assert_eq!(all, whole);
@@ -163,15 +163,15 @@ mod tests {
     #[test]
     fn the_only_client_has_it_all() {
         for process in [Process::Constant, Process::Poisson] {
-            let only = places(&arrivals(process, Some((1, 0))), None);
-            assert_eq!(only, places(&arrivals(process, None), None));
+            let only = due_times(&arrivals(process, Some((1, 0))), None);
+            assert_eq!(only, due_times(&arrivals(process, None), None));
         }
     }
 
     #[test]
     fn the_seed_of_the_share_goes_before_that_of_the_order() {
         let shared = arrivals(Process::Poisson, Some((1, 0)));
-        let [first, second] = [7, 8].map(|seed| Places::new(&shared, None, seed).next());
+        let [first, second] = [7, 8].map(|seed| DueTimes::new(&shared, None, seed).next());
         assert_eq!(first, second);
     }
 
@@ -180,14 +180,14 @@ mod tests {
         let times_s = [0.0, 1e-9, 1e-9, 4e-9, 5e-9].into();
         let share = Some(Share { of: 2, index: 1, seed: 0 });
         let process = Process::Poisson;
-        let mine = places(&Arrivals { process, times_s, share, ..Arrivals::default() }, None);
+        let mine = due_times(&Arrivals { process, times_s, share, ..Arrivals::default() }, None);
         assert_eq!(mine, [(1, 1), (4, 3)].map(|(at_ns, number)| Due { at_ns, number }));
     }
 
     #[test]
     fn each_part_of_a_poisson_process_is_one() {
         for index in 0..2 {
-            let part = places(&arrivals(Process::Poisson, Some((2, index))), None);
+            let part = due_times(&arrivals(Process::Poisson, Some((2, index))), None);
             let gaps: Vec<f64> =
                 part.windows(2).map(|pair| (pair[1].at_ns - pair[0].at_ns) as f64).collect();
             let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;

@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::places::{Due, Places};
+use super::due_times::{Due, DueTimes};
 use crate::record::Recorder;
 
 #[derive(Debug)]
 struct Book {
-    places: Places,
+    due_times: DueTimes,
     next: Option<Due>,
     /// Due, not taken: bounded.
     backlog: VecDeque<Due>,
-    /// How many places of the window there were so far.
+    /// How many due times of the window there were so far.
     in_window: u64,
     /// Of requests that nobody took: dropped ones, and how long each had waited.
     leftover: Recorder,
@@ -41,9 +41,9 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    pub fn new(mut places: Places, max_backlog: u32, window_ns: Range<u64>) -> Self {
-        let (next, leftover) = (places.next(), Recorder::default());
-        let book = Book { places, next, backlog: VecDeque::new(), in_window: 0, leftover };
+    pub fn new(mut due_times: DueTimes, max_backlog: u32, window_ns: Range<u64>) -> Self {
+        let (next, leftover) = (due_times.next(), Recorder::default());
+        let book = Book { due_times, next, backlog: VecDeque::new(), in_window: 0, leftover };
         Timetable { window_ns, max_backlog: max_backlog as usize, book: Mutex::new(book) }
     }
 
@@ -105,10 +105,10 @@ impl Timetable {
         *most_waiting = waiting.max(*most_waiting);
     }
 
-    /// The next place, which is then somebody's or waits.
+    /// The next due time, which is then taken or waits.
     fn advance(&self, book: &mut Book) -> Option<Due> {
         let due = book.next?;
-        book.next = book.places.next();
+        book.next = book.due_times.next();
         book.in_window += u64::from(self.window_ns.contains(&due.at_ns));
         Some(due)
     }
@@ -124,20 +124,20 @@ mod tests {
     use super::*;
     use crate::order::Arrivals;
 
-    fn places(times: &[f64], count: Option<u64>) -> Places {
-        Places::new(&Arrivals { times_s: times.into(), ..Arrivals::default() }, count, 0)
+    fn due_times(times: &[f64], count: Option<u64>) -> DueTimes {
+        DueTimes::new(&Arrivals { times_s: times.into(), ..Arrivals::default() }, count, 0)
     }
 
     fn table(times: &[f64], count: Option<u64>, max_backlog: u32) -> Timetable {
-        Timetable::new(places(times, count), max_backlog, 0..u64::MAX)
+        Timetable::new(due_times(times, count), max_backlog, 0..u64::MAX)
     }
 
     #[test]
     fn gives_each_place_once_and_in_order() {
         let table = table(&[0.0, 1e-9, 5e-9], None, 10);
         let taken: Vec<Due> = std::iter::from_fn(|| table.take(1)).collect();
-        let places: Vec<(u64, u64)> = taken.iter().map(|due| (due.at_ns, due.number)).collect();
-        assert_eq!(places, [(0, 0), (1, 1), (5, 2)]);
+        let pairs: Vec<(u64, u64)> = taken.iter().map(|due| (due.at_ns, due.number)).collect();
+        assert_eq!(pairs, [(0, 0), (1, 1), (5, 2)]);
         assert_eq!(table.close(100).counts.requests.unsent, 0);
     }
 
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn counts_only_what_is_due_in_its_window() {
-        let places = places(&[0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9], None);
-        let table = Timetable::new(places, 2, 1..4);
+        let due_times = due_times(&[0.0, 1e-9, 2e-9, 3e-9, 4e-9, 5e-9], None);
+        let table = Timetable::new(due_times, 2, 1..4);
         // The first two are dropped, and one of them was due before the window.
         assert_eq!(table.take(3).map(|due| due.number), Some(2));
         assert!(!table.is_taken_until(4) && table.is_taken_until(3));

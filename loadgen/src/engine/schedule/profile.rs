@@ -92,11 +92,6 @@ impl Iterator for Profile {
     }
 }
 
-/// Length of all stages together, if they end.
-pub fn length_s(stages: &[Stage]) -> Option<f64> {
-    stages.iter().map(|stage| stage.for_s).sum()
-}
-
 /// Arrivals in the whole stage.
 fn area(stage: &Stage) -> f64 {
     let end_rate = stage.to_rate_per_s.unwrap_or(stage.rate_per_s);
@@ -150,7 +145,6 @@ mod tests {
         let due = constant(&steps);
         assert_eq!(due.len(), 30);
         assert!(due[9] < 1.0 && (due[10] - 6.0).abs() < 1e-9 && (due[29] - 6.95).abs() < 1e-9);
-        assert_eq!(length_s(&steps), Some(7.0));
     }
 
     #[test]

@@ -1,24 +1,24 @@
-//! A number of requests, shared out among threads.
+//! A number of requests that the threads of a closed loop share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests taken from the common stock at a time, so that threads seldom meet there.
+/// Requests taken from the common budget at a time, so that threads seldom meet there.
 const HANDFUL: u64 = 64;
 
-/// One thread's access to the common stock.
+/// One thread's access to the common budget.
 #[derive(Debug, Clone)]
-pub struct Quota {
+pub struct RequestBudget {
     left: Option<Arc<AtomicU64>>,
     threads: u64,
     at_hand: u64,
 }
 
-impl Quota {
-    /// `count` requests in all, or as many as wanted; clones take from the same stock.
+impl RequestBudget {
+    /// `count` requests in all, or as many as wanted; clones take from the same budget.
     pub fn new(count: Option<u64>, threads: usize) -> Self {
         let left = count.map(|count| Arc::new(AtomicU64::new(count)));
-        Quota { left, threads: threads as u64, at_hand: 0 }
+        RequestBudget { left, threads: threads as u64, at_hand: 0 }
     }
 
     /// Takes a handful, smaller ones near the end so that all threads end together.
@@ -49,12 +49,13 @@ mod tests {
     #[test]
     fn gives_out_exactly_the_count() {
         for count in [1, 63, 64, 65, 1000] {
-            let quota = Quota::new(Some(count), 3);
-            let mut shares = [quota.clone(), quota.clone(), quota];
+            let budget = RequestBudget::new(Some(count), 3);
+            let mut shares = [budget.clone(), budget.clone(), budget];
             let mut given = 0;
             loop {
                 let taken =
-                    shares.iter_mut().map(Quota::take_one).filter(|taken| *taken).count() as u64;
+                    shares.iter_mut().map(RequestBudget::take_one).filter(|taken| *taken).count()
+                        as u64;
                 given += taken;
                 if taken == 0 {
                     break;
@@ -66,7 +67,7 @@ mod tests {
 
     #[test]
     fn no_count_means_no_end() {
-        let mut share = Quota::new(None, 1);
+        let mut share = RequestBudget::new(None, 1);
         assert!((0..1000).all(|_| share.take_one()));
     }
 }

@@ -1,7 +1,7 @@
 //! A timetable for each lane: what is due on one waits for that one, as with users who each keep a
 //! pace of their own.
 
-use super::places::{Due, Places};
+use super::due_times::{Due, DueTimes};
 use crate::order::Arrivals;
 
 /// The timetables of one thread's lanes. Times count from the slot's start.
@@ -10,7 +10,7 @@ pub struct OwnTimetables(Vec<Own>);
 
 #[derive(Debug, Clone)]
 struct Own {
-    places: Places,
+    due_times: DueTimes,
     next: Option<Due>,
 }
 
@@ -20,8 +20,8 @@ impl OwnTimetables {
     pub fn new(arrivals: &Arrivals, seed: u64, first: usize, lanes: usize, all: usize) -> Self {
         let own = |number: usize| {
             let phase = number as f64 / all as f64;
-            let mut places = Places::own(arrivals, seed.wrapping_add(number as u64), phase);
-            Own { next: places.next(), places }
+            let mut due_times = DueTimes::own(arrivals, seed.wrapping_add(number as u64), phase);
+            Own { next: due_times.next(), due_times }
         };
         OwnTimetables((first..first + lanes).map(own).collect())
     }
@@ -35,7 +35,7 @@ impl OwnTimetables {
     pub fn take(&mut self, lane: usize) -> Option<Due> {
         let own = &mut self.0[lane];
         let due = own.next.take();
-        own.next = own.places.next();
+        own.next = own.due_times.next();
         due
     }
 
@@ -48,7 +48,7 @@ impl OwnTimetables {
     pub fn close(&mut self, end_ns: u64) -> impl Iterator<Item = u64> {
         let overdue = move |own: &mut Own| {
             let due = own.next.filter(|due| due.at_ns < end_ns)?;
-            own.next = own.places.next();
+            own.next = own.due_times.next();
             Some(due.at_ns)
         };
         self.0.iter_mut().flat_map(move |own| std::iter::from_fn(move || overdue(own)))
