@@ -121,16 +121,14 @@ impl Http2Connection {
         }
         let Some(connection) = &mut self.connection else { return false };
         let polled = Pin::new(&mut *connection).poll(cx);
-        if self.readiness.has_read.take() || polled.is_ready() {
-            self.allowed = connection.max_concurrent_send_streams();
-            // First, because a GOAWAY may have come together with the end.
-            match self.sender.as_mut().map(|sender| sender.poll_ready(cx)) {
-                Some(Poll::Ready(Err(error))) if error.is_go_away() && error.is_remote() => {
-                    self.finish(ConnectionEnd::GoAway);
-                }
-                Some(Poll::Ready(Err(error))) => self.finish(ConnectionEnd::Lost(Some(error))),
-                _ => {}
+        self.allowed = connection.max_concurrent_send_streams();
+        // First, because a GOAWAY may have come together with the end.
+        match self.sender.as_mut().map(|sender| sender.poll_ready(cx)) {
+            Some(Poll::Ready(Err(error))) if error.is_go_away() && error.is_remote() => {
+                self.finish(ConnectionEnd::GoAway);
             }
+            Some(Poll::Ready(Err(error))) => self.finish(ConnectionEnd::Lost(Some(error))),
+            _ => {}
         }
         if let Poll::Ready(outcome) = polled {
             self.finish(ConnectionEnd::Lost(outcome.err()));

@@ -19,8 +19,6 @@ pub struct Readiness {
     drained: Cell<bool>,
     /// The other side closed: whatever is left is read to the end.
     hangup: Cell<bool>,
-    /// Something was read since the last look at what it changed.
-    pub has_read: Cell<bool>,
     /// Bytes that may still be read before it is the others' turn.
     pub left: Cell<usize>,
     pub arrived_ns: Cell<u64>,
@@ -56,7 +54,6 @@ impl AsyncRead for Io {
                 return Poll::Pending;
             }
             Got::Bytes { count, drained } => {
-                readiness.has_read.set(true);
                 readiness.drained.set(drained && !readiness.hangup.get());
                 readiness.left.set(readiness.left.get().saturating_sub(count));
                 readiness.arrived_ns.set(self.wire.arrived_ns);

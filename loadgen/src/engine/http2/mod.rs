@@ -17,11 +17,3 @@ pub struct Http2 {
     /// Requests that wait for the connection, or for a stream of it.
     pub waiting: VecDeque<Flight>,
 }
-
-impl Http2 {
-    /// Something waits to be submitted, or to leave.
-    pub fn has_to_send(&self) -> bool {
-        !self.waiting.is_empty()
-            || self.connection.as_ref().is_some_and(|connection| connection.dirty)
-    }
-}

@@ -3,7 +3,6 @@
 use super::{Life, Timer, book_of, turned_to};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
-use crate::engine::http2::Http2;
 use crate::engine::http2::connection::Http2Connection;
 use crate::engine::pool::{ConnId, Role, State};
 use crate::engine::schedule::{OwnNext, PlannedRequest};
@@ -82,11 +81,7 @@ impl Life<'_> {
     /// HTTP/2: sends what was given to connections.
     pub(super) fn send_frames(&mut self) {
         while let Some(id) = self.unsent.pop() {
-            self.submit(id);
-            // What was handed over while other frames were moved has left with them.
-            if self.pool[id].http2.as_deref().is_some_and(Http2::has_to_send) {
-                self.move_frames(id, self.sight.now_ns);
-            }
+            self.move_frames(id, self.sight.now_ns);
         }
     }
 
