@@ -24,12 +24,8 @@
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
 //! | life | what a thread does in a slot (slot driver) |
-//! | sight | a thread's clock, which sees when it stood still |
 //! | lag | how late a request was sent (send delay), its own fault |
 //! | in window | due within it: what the result is about |
-//! | strike | a connection was of no use: the next one is opened later (back-off) |
-//! | attended | connections that a thread polls, since the next step is the client's |
-//! | book | where a request is recorded: of the load, or beside it |
 
 pub mod cli;
 pub mod clock;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::usage::Usage;
+use super::self_watch::Usage;
 use super::windows::{Phase, WindowPart};
 use crate::clock::ns_to_seconds;
 use crate::order::bounds::MOST_WINDOWS;
@@ -69,7 +69,7 @@ pub struct Progress<'a> {
 pub struct Collector {
     threads: usize,
     /// Open loop: so late requests may be sent.
-    lag_budget_us: Option<f64>,
+    lag_budget_ns: Option<u64>,
     leave_out_bound: bool,
     pending: BTreeMap<u64, Vec<WindowPart>>,
     sum: Sum,
@@ -98,10 +98,10 @@ pub struct Sum {
 }
 
 impl Collector {
-    pub fn new(threads: usize, lag_budget_us: Option<f64>, leave_out_bound: bool) -> Self {
+    pub fn new(threads: usize, lag_budget_ns: Option<u64>, leave_out_bound: bool) -> Self {
         Collector {
             threads,
-            lag_budget_us,
+            lag_budget_ns,
             leave_out_bound,
             sum: Sum { usage: vec![Usage::default(); threads], ..Sum::default() },
             start_ns: u64::MAX,
@@ -154,7 +154,7 @@ impl Collector {
             self.sum.recorder.times += recorder.times;
             return None;
         }
-        self.response_time = recorder.times.response_time(self.lag_budget_us.is_some());
+        self.response_time = recorder.times.response_time(self.lag_budget_ns.is_some());
         let window = self.window(phase, &parts, &recorder);
         if phase == Phase::Window {
             let bound = window.client_bound && self.leave_out_bound;
@@ -187,12 +187,13 @@ impl Collector {
                 / ns_to_seconds(part.end_ns.saturating_sub(part.begin_ns)).max(1e-6)
         };
         let busiest = parts.iter().map(busy).fold(0.0, f64::max);
-        let still_s = ns_to_seconds(parts.iter().map(|part| part.still_ns).max().unwrap_or(0));
+        let still_s = ns_to_seconds(parts.iter().map(|part| part.stalled_ns).max().unwrap_or(0));
         let (response, counts) = (&self.response_time, &recorder.counts);
         let response_p99_us = response.quantile_us(0.99);
         let send_lag_p99_us = recorder.times.lag.quantile_us(0.99);
-        let lags = self.lag_budget_us.is_some_and(|budget_us| {
-            send_lag_p99_us > (budget_us + LAG_FLOOR_US).max(LAG_LIMIT * response_p99_us)
+        let lags = self.lag_budget_ns.is_some_and(|budget_ns| {
+            let allowed_us = budget_ns as f64 / 1e3 + LAG_FLOOR_US;
+            send_lag_p99_us > allowed_us.max(LAG_LIMIT * response_p99_us)
         });
         Window {
             lead_in: phase == Phase::LeadIn,
@@ -235,23 +236,23 @@ mod tests {
             end_ns: (nth + 2) * SECOND_NS,
             recorder: Box::new(recorder),
             usage: Usage::default(),
-            still_ns: 0,
+            stalled_ns: 0,
         }
     }
 
     #[test]
     fn a_short_lag_does_not_bind_a_client_however_fast_the_server_is() {
-        for (lag_us, budget_us, response_us, bound) in [
-            (300, 0.0, 400, false),
-            (700, 0.0, 800, true),
-            (700, 300.0, 800, false),
-            (700, 0.0, 20_000, false),
-            (1500, 0.0, 20_000, true),
-            (1400, 1000.0, 20_000, false),
+        for (lag_us, budget_ns, response_us, bound) in [
+            (300, 0, 400, false),
+            (700, 0, 800, true),
+            (700, 300_000, 800, false),
+            (700, 0, 20_000, false),
+            (1500, 0, 20_000, true),
+            (1400, 1_000_000, 20_000, false),
         ] {
-            let mut collector = Collector::new(1, Some(budget_us), false);
-            let told = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
-            assert_eq!(told.window.client_bound, bound, "{lag_us} {response_us}");
+            let mut collector = Collector::new(1, Some(budget_ns), false);
+            let progress = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
+            assert_eq!(progress.window.client_bound, bound, "{lag_us} {response_us}");
         }
     }
 
@@ -261,7 +262,7 @@ mod tests {
         for nth in 0..3 {
             for thread in 0..2 {
                 let mut part = part(nth, thread, 100, 0, 10);
-                part.still_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
+                part.stalled_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
                 collector.add(part);
             }
         }
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn where_no_window_is_good_all_are_kept() {
         let mut collector = Collector::new(1, None, false);
-        collector.add(WindowPart { still_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
+        collector.add(WindowPart { stalled_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
         let sum = collector.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
         assert_eq!(sum.recorder.times.service_time().count(), 100);

@@ -18,11 +18,10 @@ pub mod reasons;
 pub mod receive_time;
 pub mod schedule;
 mod secure;
-mod sight;
+mod self_watch;
 mod slot;
 mod socket;
 mod start;
-mod usage;
 mod users;
 mod wait_cost;
 mod windows;
@@ -39,7 +38,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub use collector::{Progress, Window};
 pub use flight::{Logged, Traced};
 pub use plan::Plan;
-pub use usage::Usage;
+pub use self_watch::Usage;
 pub use windows::EndedBy;
 
 use crate::clock::ns_to_seconds;
@@ -108,9 +107,9 @@ impl Engine {
     pub fn run(&mut self, plan: &Arc<Plan>, watcher: &mut dyn Watcher) -> io::Result<Measured> {
         let begun = self.begin(plan, false)?;
         let threads = begun.threads;
-        let lag_budget_us = plan.is_open().then_some(plan.lag_budget_us());
+        let lag_budget_ns = plan.is_open().then_some(plan.lag_budget_ns);
         let leave_out = plan.order.leave_out_client_bound;
-        let mut collector = Collector::new(threads, lag_budget_us, leave_out);
+        let mut collector = Collector::new(threads, lag_budget_ns, leave_out);
         let mut ends = Vec::new();
         let mut broken: Option<io::Error> = None;
         for report in begun.inbox {

@@ -102,7 +102,7 @@ pub struct Plan {
     /// Over this time connections begin, one after the other.
     pub ramp_ns: u64,
     /// Open loop: so late requests may be sent, together with others; 0 is exact.
-    pub quantum_ns: u64,
+    pub lag_budget_ns: u64,
     /// Open loop: so long answers may lie in their sockets; 0 where every answer wakes the thread up.
     pub unread_ns: u64,
     /// `u32::MAX` where there is no limit.
@@ -145,7 +145,7 @@ impl Plan {
             streams,
             timeout_ns: seconds_to_ns(load.timeout_s),
             ramp_ns: seconds_to_ns(load.ramp_s),
-            quantum_ns: seconds_to_ns(load.send_lag_budget_s),
+            lag_budget_ns: seconds_to_ns(load.send_lag_budget_s),
             unread_ns: 0,
             requests_per_connection: load.keepalive.limit().unwrap_or(u32::MAX),
             lead_in_ns: seconds_to_ns(order.lead_in_s),
@@ -182,16 +182,16 @@ impl Plan {
         let mut addresses = plan.origins.iter().flat_map(|origin| &origin.addresses);
         if addresses.any(|address| matches!(address, Address::Unix(_))) {
             // The kernel keeps no times of arrival there.
-            plan.quantum_ns = 0;
+            plan.lag_budget_ns = 0;
             if load.kernel_times {
                 return Err("load.kernel_times: the kernel keeps no times of arrival on Unix \
                             sockets; leave it out (--kernel-times)"
                     .into());
             }
         }
-        plan.unread_ns = match plan.quantum_ns {
+        plan.unread_ns = match plan.lag_budget_ns {
             0 if plan.is_open() && load.kernel_times => MILLISECOND_NS,
-            quantum_ns => 2 * quantum_ns,
+            lag_budget_ns => 2 * lag_budget_ns,
         };
         plan.sources = limits::sources(load, plan.origins.iter().flat_map(|o| &o.addresses));
         Ok(plan)
@@ -199,11 +199,6 @@ impl Plan {
 
     pub fn is_open(&self) -> bool {
         self.order.load.kind == Loop::Open
-    }
-
-    /// So late requests may be sent.
-    pub fn lag_budget_us(&self) -> f64 {
-        self.quantum_ns as f64 / 1e3
     }
 
     /// The time after the slot's start in which requests that are due enter the result. With a
@@ -263,7 +258,7 @@ impl Plan {
         if origin == self.origins.len() {
             let (addresses, protocol) = (addresses.to_vec(), load.protocol);
             let tls_files = self.tls_files.filter(|_| tls.is_some());
-            let stamped = self.quantum_ns > 0 || load.kernel_times;
+            let stamped = self.lag_budget_ns > 0 || load.kernel_times;
             self.origins.push(Origin { addresses, protocol, tls, tls_files, stamped });
             self.targets.push(target.origin);
         }

@@ -15,17 +15,21 @@ use rustix::time::{
 use crate::clock::{MILLISECOND_NS, timespec};
 
 const EVENTS: usize = 256;
-/// A thread looks up so often, whatever it waits for, so that it sees a gap in its own clock, or
-/// that somebody wants it to end.
+/// No wait is longer, so that a thread notices a stall of its own, or that it is to end.
 pub const LONGEST_WAIT_NS: u64 = 10 * MILLISECOND_NS;
 
-/// Until when a thread may look away from its sockets that woke at `woke_ns` and is to send at
-/// `due_ns`: for a quantum, so that one sleep serves many answers and requests. What is due later
-/// than answers may lie unread is waited for with open eyes, so that no server waits long for room
-/// in a socket.
-pub fn away_until_ns(woke_ns: u64, due_ns: u64, quantum_ns: u64, unread_ns: u64) -> Option<u64> {
+/// Until when a thread may sleep, whatever its sockets bring, that woke at `woke_ns` and is to send
+/// at `due_ns`: for the lag budget, so that one sleep serves many answers and requests. Where the
+/// next request is due later than answers may lie unread, sockets are polled meanwhile (None), so
+/// that no server waits long for room in one.
+pub fn sleep_until_ns(
+    woke_ns: u64,
+    due_ns: u64,
+    lag_budget_ns: u64,
+    unread_ns: u64,
+) -> Option<u64> {
     let soon = due_ns <= woke_ns + unread_ns;
-    soon.then(|| due_ns.max(woke_ns + quantum_ns))
+    soon.then(|| due_ns.max(woke_ns + lag_budget_ns))
 }
 
 /// Of the timer's event; no connection has this key.
@@ -47,7 +51,7 @@ impl Poll {
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
         let poll = Poll { epoll, timer, rings_ns: Cell::new(0) };
         // Kernels before 5.11 have no `epoll_pwait2`, and it is better to say so at once.
-        poll.look(&mut Self::events())?;
+        poll.check_now(&mut Self::events())?;
         Ok(poll)
     }
 
@@ -58,7 +62,7 @@ impl Poll {
 
     /// Fills `events` with what has happened.
     #[inline(always)]
-    pub fn look(&self, events: &mut Vec<Event>) -> io::Result<()> {
+    pub fn check_now(&self, events: &mut Vec<Event>) -> io::Result<()> {
         self.fill(events, Some(&timespec(0)))
     }
 
@@ -66,7 +70,7 @@ impl Poll {
     #[inline(always)]
     pub fn wait(&self, events: &mut Vec<Event>, now_ns: u64, until_ns: u64) -> io::Result<()> {
         if until_ns <= now_ns {
-            return self.look(events);
+            return self.check_now(events);
         }
         let until_ns = until_ns.min(now_ns + LONGEST_WAIT_NS);
         if !(now_ns + 1..=until_ns).contains(&self.rings_ns.get()) {
@@ -78,13 +82,18 @@ impl Poll {
     }
 
     /// Sleeps until that time, whatever happens, and fills `events` with what did.
-    pub fn look_away(&self, events: &mut Vec<Event>, now_ns: u64, until_ns: u64) -> io::Result<()> {
+    pub fn sleep_until(
+        &self,
+        events: &mut Vec<Event>,
+        now_ns: u64,
+        until_ns: u64,
+    ) -> io::Result<()> {
         if until_ns > now_ns {
             let until = timespec(until_ns.min(now_ns + LONGEST_WAIT_NS));
-            // Whoever is woken early looks early.
+            // Waking up early, by a signal, does no harm: the caller sleeps again.
             let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
         }
-        self.look(events)
+        self.check_now(events)
     }
 
     #[inline(always)]
@@ -139,8 +148,8 @@ pub mod tests {
 
     #[test]
     fn an_error_is_no_end_of_waiting() {
-        assert!(broken().look(&mut Poll::events()).is_err());
-        assert!(Poll::new().expect("epoll").look(&mut Poll::events()).is_ok());
+        assert!(broken().check_now(&mut Poll::events()).is_err());
+        assert!(Poll::new().expect("epoll").check_now(&mut Poll::events()).is_ok());
     }
 
     #[test]
@@ -160,10 +169,10 @@ pub mod tests {
     proptest! {
         /// Requests that are due after such gaps, sent by a thread that is never late itself.
         #[test]
-        fn nothing_is_sent_early_or_later_than_the_quantum(
-            gaps_ns in vec(0..1_000_000_u64, 1..200), quantum_ns in 0..1_000_000_u64,
+        fn nothing_is_sent_early_or_later_than_the_budget(
+            gaps_ns in vec(0..1_000_000_u64, 1..200), lag_budget_ns in 0..1_000_000_u64,
         ) {
-            let unread_ns = if quantum_ns == 0 { MILLISECOND_NS } else { 2 * quantum_ns };
+            let unread_ns = if lag_budget_ns == 0 { MILLISECOND_NS } else { 2 * lag_budget_ns };
             let mut due_ns = 0;
             let mut dues = VecDeque::from_iter(gaps_ns.iter().map(|gap_ns| {
                 due_ns += gap_ns;
@@ -172,15 +181,15 @@ pub mod tests {
             let mut woke_ns = 0;
             while let Some(due_ns) = dues.front().copied() {
                 let before_ns = woke_ns;
-                woke_ns = match away_until_ns(woke_ns, due_ns, quantum_ns, unread_ns) {
+                woke_ns = match sleep_until_ns(woke_ns, due_ns, lag_budget_ns, unread_ns) {
                     Some(until_ns) => {
-                        prop_assert!(until_ns - before_ns >= quantum_ns);
+                        prop_assert!(until_ns - before_ns >= lag_budget_ns);
                         prop_assert!(until_ns - before_ns <= unread_ns);
                         until_ns
                     }
                     None => due_ns,
                 };
-                prop_assert!(woke_ns >= due_ns && woke_ns - due_ns <= quantum_ns);
+                prop_assert!(woke_ns >= due_ns && woke_ns - due_ns <= lag_budget_ns);
                 while dues.front().is_some_and(|due_ns| *due_ns <= woke_ns) {
                     dues.pop_front();
                 }

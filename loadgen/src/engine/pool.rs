@@ -79,26 +79,26 @@ pub struct Conn {
     /// Something was answered over this socket, in this slot or before.
     pub has_answered: bool,
     /// Failures since the last answer; of an idle connection: how often it was lost.
-    pub strikes: u32,
+    pub failures_in_a_row: u32,
     pub rests_until_ns: u64,
     /// The socket is told of room to write.
     pub watches_room: bool,
     /// A slow reader that waits until it may read on.
     pub paused: bool,
     /// The connection is in its thread's list of those whose next step is ours.
-    pub is_attended: bool,
+    pub needs_polling: bool,
 }
 
 impl Conn {
     /// Gives a connection its place in a slot.
     fn assign(&mut self, role: Role, number: usize, origin: usize, epoch: u32) {
         (self.role, self.number, self.origin, self.epoch) = (role, number, origin, epoch);
-        self.strikes = 0;
+        self.failures_in_a_row = 0;
         self.rests_until_ns = 0;
         self.requests = 0;
         self.queues = false;
         self.paused = false;
-        self.is_attended = false;
+        self.needs_polling = false;
     }
 
     /// Closes the socket; what was in flight must have been accounted for.
@@ -285,7 +285,7 @@ impl Pool {
 
     /// The connection of this slot that an event is about. One of another slot is looked after
     /// here, and closed where its server closed it.
-    pub fn happened(&mut self, event: &Event) -> Option<ConnId> {
+    pub fn connection_of(&mut self, event: &Event) -> Option<ConnId> {
         let data = event.data.u64();
         let (id, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
         let conn = self.conns.get_mut(id)?;
@@ -339,13 +339,13 @@ mod tests {
         pool.begin_slot();
         let first = pool.claim(&origin(1), 0, &[(Role::Load, 3), (Role::Idle, 2)]);
         let old = Event { data: pool.key(first[4]), flags: EventFlags::IN };
-        assert_eq!(pool.happened(&old), Some(first[4]));
+        assert_eq!(pool.connection_of(&old), Some(first[4]));
         pool[first[4]].state = State::Idle;
         pool.begin_slot();
         let second = pool.claim(&origin(2), 0, &[(Role::Load, 4)]);
         assert!(first.iter().all(|id| !second.contains(id)));
         // The other origin's: nobody's event, and closed.
-        assert_eq!((pool.happened(&old), pool[first[4]].state), (None, State::Closed));
+        assert_eq!((pool.connection_of(&old), pool[first[4]].state), (None, State::Closed));
     }
 
     #[test]

@@ -31,12 +31,12 @@ impl Slot<'_> {
     /// Opens the connections that are to be there when the slot begins.
     pub fn open_ahead(&mut self) -> io::Result<()> {
         self.life.open_ahead();
-        let until_ns = self.life.sight.now_ns + self.plan.timeout_ns;
+        let until_ns = self.life.clock.now_ns + self.plan.timeout_ns;
         while !self.life.is_opened_ahead()
-            && self.life.sight.now_ns < until_ns
+            && self.life.clock.now_ns < until_ns
             && !self.is_interrupted()
         {
-            self.turn(until_ns)?;
+            self.poll_once(until_ns)?;
             self.life.handle(&mut self.events);
         }
         Ok(())
@@ -52,7 +52,7 @@ impl Slot<'_> {
             if self.is_interrupted() || start.is_off() {
                 return Err(io::Error::other("the login was interrupted"));
             }
-            self.turn(self.life.sight.now_ns + self.plan.timeout_ns)?;
+            self.poll_once(self.life.clock.now_ns + self.plan.timeout_ns)?;
             self.life.handle(&mut self.events);
         }
         self.life.end_login();
@@ -70,15 +70,15 @@ impl Slot<'_> {
         self.life.begin(start_ns);
         let ended_by = self.load(&mut window, start, reports)?;
         start.mark_done(self.thread);
-        let settled_ns = self.life.sight.now_ns.min(window.end_ns);
+        let settled_ns = self.life.clock.now_ns.min(window.end_ns);
         self.life.settle(settled_ns);
         let over_ns = settled_ns.min(window.over_ns);
-        let last = window.hand_over(&mut self.life.recorder, &mut self.life.sight, settled_ns);
+        let last = window.hand_over(&mut self.life.recorder, &mut self.life.clock, settled_ns);
         let mut beside = std::mem::take(&mut self.life.beside);
         let is_late = ended_by == EndedBy::Late;
         self.drain(if is_late { self.late_after_ns() } else { self.plan.timeout_ns })?;
         beside.idle_held = self.life.close_unfinished();
-        let drained_ns = self.life.sight.look();
+        let drained_ns = self.life.clock.read();
         let drain = std::mem::take(&mut self.life.recorder);
         let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
@@ -94,14 +94,14 @@ impl Slot<'_> {
         start: &Start,
         reports: &Sender<Report>,
     ) -> io::Result<EndedBy> {
-        // What has no answer so long after the window is late. One look is enough: later ones would
-        // find less of it.
-        let mut look_ns = window.over_ns.saturating_add(self.late_after_ns());
+        // What has no answer so long after the window is late. It is counted once: later there would
+        // be less of it.
+        let mut count_late_ns = window.over_ns.saturating_add(self.late_after_ns());
         let mut ended_by = EndedBy::Duration;
         loop {
             if window.phase == Phase::Tail {
-                if self.life.sight.now_ns >= look_ns {
-                    look_ns = u64::MAX;
+                if self.life.clock.now_ns >= count_late_ns {
+                    count_late_ns = u64::MAX;
                     if self.is_enough_late() {
                         ended_by = EndedBy::Late;
                         start.mark_done(self.thread);
@@ -119,8 +119,8 @@ impl Slot<'_> {
             if self.life.gave_up() {
                 return Ok(EndedBy::Unreachable);
             }
-            self.turn(window.end_ns.min(look_ns))?;
-            while self.life.sight.now_ns >= window.end_ns {
+            self.poll_once(window.end_ns.min(count_late_ns))?;
+            while self.life.clock.now_ns >= window.end_ns {
                 if window.is_last() {
                     return Ok(EndedBy::Duration);
                 }
@@ -136,7 +136,7 @@ impl Slot<'_> {
         }
     }
 
-    /// When it is looked how many are late, after the window; never, where nobody asks for it.
+    /// After the window, when late requests are counted; never, where that isn't in the order.
     fn late_after_ns(&self) -> u64 {
         self.plan.order.enough_late.map_or(u64::MAX, |it| seconds_to_ns(it.after_s))
     }
@@ -150,7 +150,7 @@ impl Slot<'_> {
         if end_ns == window.over_ns {
             self.life.window_is_over();
         }
-        let part = window.hand_over(&mut self.life.recorder, &mut self.life.sight, end_ns);
+        let part = window.hand_over(&mut self.life.recorder, &mut self.life.clock, end_ns);
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
         if before == Phase::LeadIn && window.phase == Phase::Window {
@@ -165,35 +165,38 @@ impl Slot<'_> {
         self.life.handle(&mut self.events);
         // What was sent last is to time out, too, and timeouts are looked for once a millisecond.
         let until_ns =
-            self.life.sight.look().saturating_add(longest_ns.saturating_add(2 * MILLISECOND_NS));
-        while self.life.awaited > 0 && self.life.sight.now_ns < until_ns && !self.is_interrupted() {
-            self.turn(until_ns)?;
+            self.life.clock.read().saturating_add(longest_ns.saturating_add(2 * MILLISECOND_NS));
+        while self.life.left_to_drain > 0
+            && self.life.clock.now_ns < until_ns
+            && !self.is_interrupted()
+        {
+            self.poll_once(until_ns)?;
             self.life.handle(&mut self.events);
         }
         Ok(())
     }
 
-    /// Waits until `until_ns` or whatever is to be done before: for events, or looking away from
-    /// them for a while.
+    /// Waits until `until_ns` or whatever is to be done before: for events or, where these may wait,
+    /// for the time alone.
     #[inline(always)]
-    fn turn(&mut self, until_ns: u64) -> io::Result<()> {
-        let away_ns = self.life.looks_away_until_ns();
-        let wake_ns = until_ns.min(away_ns.unwrap_or_else(|| self.life.next_ns()));
+    fn poll_once(&mut self, until_ns: u64) -> io::Result<()> {
+        let sleep_ns = self.life.sleeps_until_ns();
+        let wake_ns = until_ns.min(sleep_ns.unwrap_or_else(|| self.life.next_ns()));
         if self.plan.is_open() {
-            self.life.sight.look();
+            self.life.clock.read();
         }
-        let begun_ns = self.life.sight.now_ns;
+        let begun_ns = self.life.clock.now_ns;
         let wait_until_ns =
             self.spins.map_or(wake_ns, |cost| cost.wait_until_ns(begun_ns, wake_ns));
-        match away_ns {
-            Some(_) => self.poll.look_away(&mut self.events, begun_ns, wait_until_ns)?,
+        match sleep_ns {
+            Some(_) => self.poll.sleep_until(&mut self.events, begun_ns, wait_until_ns)?,
             None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,
         }
-        self.life.woke_ns = self.life.sight.look();
+        self.life.woke_ns = self.life.clock.read();
         let waits = wait_until_ns > begun_ns;
         self.life.recorder.counts.wake_ups += u64::from(waits);
         if !waits && wake_ns > begun_ns && self.events.is_empty() {
-            self.life.sight.spun_ns += self.life.woke_ns - begun_ns;
+            self.life.clock.spun_ns += self.life.woke_ns - begun_ns;
         }
         Ok(())
     }

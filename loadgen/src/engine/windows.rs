@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flight::{Logged, Traced};
 use super::plan::Plan;
-use super::sight::Sight;
-use super::usage::Usage;
+use super::self_watch::{ThreadClock, Usage};
 use crate::clock::ns_to_seconds;
 use crate::record::{Beside, Recorder};
 
@@ -57,7 +56,7 @@ pub struct WindowPart {
     pub end_ns: u64,
     pub recorder: Box<Recorder>,
     pub usage: Usage,
-    pub still_ns: u64,
+    pub stalled_ns: u64,
 }
 
 /// The window a thread is in. All threads have the same edges.
@@ -99,7 +98,12 @@ impl Current {
     }
 
     /// Hands over what was recorded until `end_ns`, and goes on with an empty recorder.
-    pub fn hand_over(&mut self, recorder: &mut Recorder, sight: &mut Sight, end_ns: u64) -> Report {
+    pub fn hand_over(
+        &mut self,
+        recorder: &mut Recorder,
+        clock: &mut ThreadClock,
+        end_ns: u64,
+    ) -> Report {
         let usage = Usage::of_this_thread();
         let part = WindowPart {
             phase: self.phase,
@@ -108,10 +112,10 @@ impl Current {
             end_ns,
             recorder: Box::new(std::mem::take(recorder)),
             usage: Usage {
-                spun_s: ns_to_seconds(std::mem::take(&mut sight.spun_ns)),
+                spun_s: ns_to_seconds(std::mem::take(&mut clock.spun_ns)),
                 ..usage - self.usage
             },
-            still_ns: sight.stood_still_ns(self.begin_ns, end_ns),
+            stalled_ns: clock.stalled_ns(self.begin_ns, end_ns),
         };
         self.usage = usage;
         self.go_on();

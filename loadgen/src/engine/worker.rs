@@ -94,7 +94,7 @@ fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool)
     let mut wait_cost = None;
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
-        let spins = alone && job.plan.is_open() && job.plan.quantum_ns == 0;
+        let spins = alone && job.plan.is_open() && job.plan.lag_budget_ns == 0;
         let outcome = spins
             .then(|| known_or_measured(&mut wait_cost))
             .transpose()
@@ -125,9 +125,9 @@ fn run(
     let mut events = Poll::events();
     // What servers closed since the last slot.
     pool.begin_slot();
-    while poll.look(&mut events).is_ok() && !events.is_empty() {
+    while poll.check_now(&mut events).is_ok() && !events.is_empty() {
         events.drain(..).for_each(|event| {
-            pool.happened(&event);
+            pool.connection_of(&event);
         });
     }
     if !job.keeps_others {

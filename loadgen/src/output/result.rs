@@ -223,7 +223,7 @@ impl SlotResult {
             connect_time_us: Times::of(&times.connect),
             tls_handshake_us: is_secure.then(|| Times::of(&times.handshake)),
             send_lag_us: Lag {
-                budget: plan.lag_budget_us(),
+                budget: plan.lag_budget_ns as f64 / 1e3,
                 p50: times.lag.quantile_us(0.5),
                 p99: times.lag.quantile_us(0.99),
                 max: times.lag.max_us(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustix::event::epoll::{Event, EventFlags};
 use rustix::net::RecvFlags;
 
-use super::{Life, SLOW_READS_PER_S, Timer, book_of};
+use super::{Life, SLOW_READS_PER_S, Timer, recorder_for};
 use crate::clock::SECOND_NS;
 use crate::engine::exchange::Received;
 use crate::engine::flight::{Answer, Flight};
@@ -32,7 +32,7 @@ impl Life<'_> {
             let conn = &mut self.pool[id];
             let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire) else { return };
             if done_ns < flight.sent_ns {
-                done_ns = self.sight.look();
+                done_ns = self.clock.read();
             }
             let memory = &mut self.memory[flight.planned.request];
             let exchange = &mut conn.exchange;
@@ -54,9 +54,9 @@ impl Life<'_> {
             match received {
                 Received::Nothing => return,
                 Received::Part { .. } if slow => return self.pause(id),
-                Received::Part { drained } if drained && !hangup => return self.attend(id),
+                Received::Part { drained } if drained && !hangup => return self.keep_polling(id),
                 // More may have come since the wait ended.
-                Received::Part { .. } => done_ns = self.sight.look(),
+                Received::Part { .. } => done_ns = self.clock.read(),
                 Received::Answer => return self.on_answer(id, done_ns, hangup),
                 Received::Malformed(malformed) => {
                     return self.lost(id, Failure::Malformed, &malformed.to_string());
@@ -83,7 +83,7 @@ impl Life<'_> {
     fn pause(&mut self, id: ConnId) {
         self.pool[id].paused = true;
         let pause_ns = SECOND_NS / u64::from(SLOW_READS_PER_S);
-        self.at(self.sight.now_ns + pause_ns, Timer::Read(id));
+        self.set_timer(self.clock.now_ns + pause_ns, Timer::Read(id));
     }
 
     /// The server ended the connection while we wait for an answer.
@@ -113,7 +113,7 @@ impl Life<'_> {
         if !self.plan.requests[flight.planned.request].is_idempotent {
             return false;
         }
-        *flight = Flight { retried: true, ..flight.again(self.sight.now_ns) };
+        *flight = Flight { retried: true, ..flight.again(self.clock.now_ns) };
         self.recorder.counts.requests.retried += 1;
         conn.close();
         self.reopen(id);
@@ -146,7 +146,7 @@ impl Life<'_> {
             done_ns,
         };
         if conn.role != Role::Idle {
-            conn.strikes = 0;
+            conn.failures_in_a_row = 0;
         }
         conn.has_answered = true;
         let why = self.answered(id, &flight, answer);
@@ -195,7 +195,7 @@ impl Life<'_> {
         flight: &Flight,
         mut answer: Answer,
     ) -> Option<String> {
-        self.resolve(flight);
+        self.count_as_resolved(flight);
         let role = self.pool[id].role;
         let request = &self.plan.requests[flight.planned.request];
         let Answer { status, body_bytes, .. } = answer;
@@ -203,20 +203,20 @@ impl Life<'_> {
         let judged = request.expect.judge(status, body_bytes, hash);
         let fault = judged.or(answer.fault.as_ref().map(|(failure, _)| *failure));
         self.log_answer(id, flight, &answer, fault);
-        let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.seen.by_status.count(status);
+        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        recorder.counts.seen.by_status.count(status);
         if let Some(status) = answer.grpc_status {
-            book.counts.seen.grpc_by_status.count(status);
+            recorder.counts.seen.grpc_by_status.count(status);
         }
-        book.counts.seen.bytes.head += answer.head_bytes;
-        book.counts.seen.bytes.body += body_bytes;
+        recorder.counts.seen.bytes.head += answer.head_bytes;
+        recorder.counts.seen.bytes.body += body_bytes;
         if let Some(failure) = fault {
-            book.counts.seen.failures.count(failure);
+            recorder.counts.seen.failures.count(failure);
             if let Some(endpoint) = request.endpoint {
-                book.times.endpoints.at(endpoint).failed += 1;
+                recorder.times.endpoints.at(endpoint).failed += 1;
             }
             let is_user = request.script.is_some();
-            if book.counts.seen.failure_samples.is_full() && !is_user {
+            if recorder.counts.seen.failure_samples.is_full() && !is_user {
                 return None;
             }
             let text = match (judged, answer.fault) {
@@ -234,27 +234,27 @@ impl Life<'_> {
                 Some(user) => reasons::with_answer(text, request, status, user.body(), read),
                 None => reasons::with_bytes(text, read),
             };
-            book_of(role, &mut self.recorder, &mut self.beside)
+            recorder_for(role, &mut self.recorder, &mut self.beside)
                 .counts
                 .seen
                 .failure_samples
                 .keep(text.clone());
             return Some(text);
         }
-        book.counts.requests.completed += 1;
+        recorder.counts.requests.completed += 1;
         let sent_ns = flight.first_sent_ns;
         if self.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns) {
-            book.counts.requests.drained += 1;
+            recorder.counts.requests.drained += 1;
         }
         if let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns) {
             if let Some(events) = &self.pool[id].exchange.events {
-                book.times.events.answered(events);
+                recorder.times.events.answered(events);
             }
             let open_from_ns = self.plan.is_open().then_some(from_ns);
-            book.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, open_from_ns);
+            recorder.times.answered(sent_ns, answer.first_byte_ns, answer.done_ns, open_from_ns);
             if let Some(endpoint) = request.endpoint {
                 let response_ns = answer.done_ns.saturating_sub(from_ns);
-                book.times.endpoints.at(endpoint).answered.record(response_ns);
+                recorder.times.endpoints.at(endpoint).answered.record(response_ns);
             }
         }
         None
@@ -262,33 +262,33 @@ impl Life<'_> {
 
     /// A request got no answer with valid framing.
     pub(super) fn failed(&mut self, id: ConnId, flight: &Flight, failure: Failure, why: &str) {
-        self.resolve(flight);
+        self.count_as_resolved(flight);
         self.log_failure(id, flight, failure);
         let role = self.pool[id].role;
-        let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.seen.failures.count(failure);
+        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        recorder.counts.seen.failures.count(failure);
         if let Some(endpoint) = self.plan.requests[flight.planned.request].endpoint {
-            book.times.endpoints.at(endpoint).failed += 1;
+            recorder.times.endpoints.at(endpoint).failed += 1;
         }
         if failure == Failure::Timeout
             && let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns)
         {
-            book.times.waited.record(self.sight.now_ns.saturating_sub(from_ns));
+            recorder.times.waited.record(self.clock.now_ns.saturating_sub(from_ns));
         }
-        if !book.counts.seen.failure_samples.is_full() {
+        if !recorder.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
             let read: &[u8] = match failure {
                 Failure::Malformed if self.pool[id].http2.is_none() => self.scratch.last_read(),
                 _ => &[],
             };
-            book.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
+            recorder.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
         }
     }
 
-    fn resolve(&mut self, flight: &Flight) {
+    fn count_as_resolved(&mut self, flight: &Flight) {
         let is_in_window =
             flight.planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
-        self.owed -= usize::from(is_in_window);
+        self.due_unanswered -= usize::from(is_in_window);
     }
 
     /// HTTP/1.1: the request in flight failed, and its connection with it.
@@ -297,19 +297,19 @@ impl Life<'_> {
         let Some(flight) = conn.flight.take() else { return };
         conn.close();
         if conn.role != Role::Idle {
-            self.strike(id);
+            self.back_off(id);
         }
         self.failed(id, &flight, failure, why);
         let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
-        self.step_ended(id, &flight, Some(text), self.sight.now_ns);
-        self.finish(id, flight.lane, self.sight.now_ns);
+        self.step_ended(id, &flight, Some(text), self.clock.now_ns);
+        self.finish(id, flight.lane, self.clock.now_ns);
     }
 
     /// Counts a connection that the server closed though we wanted to use it again.
     pub(super) fn server_closed(&mut self, id: ConnId) {
         let conn = &self.pool[id];
-        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.server_closed += u64::from(!conn.exchange.last);
+        let recorder = recorder_for(conn.role, &mut self.recorder, &mut self.beside);
+        recorder.counts.server_closed += u64::from(!conn.exchange.last);
     }
 
     /// A request is over: its lane goes on at once, or after a pause; an idle connection rests, or
@@ -323,13 +323,13 @@ impl Life<'_> {
             return;
         }
         if self.draining {
-            self.awaited = self.awaited.saturating_sub(1);
+            self.left_to_drain = self.left_to_drain.saturating_sub(1);
             return;
         }
         match self.pause_after(id) {
             Some(think) if lane < self.lanes => {
                 let pause_ns = self.scheduler.pause_ns(&think);
-                self.at(done_ns + pause_ns, Timer::Free(lane));
+                self.set_timer(done_ns + pause_ns, Timer::Free(lane));
             }
             _ => self.free(lane, done_ns),
         }
@@ -341,8 +341,8 @@ impl Life<'_> {
         let conn = &mut self.pool[id];
         let role = conn.role;
         if role != Role::Slow {
-            let book = book_of(role, &mut self.recorder, &mut self.beside);
-            book.counts.server_closed += 1;
+            let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+            recorder.counts.server_closed += 1;
         }
         conn.close();
         if role == Role::Idle {
@@ -353,7 +353,7 @@ impl Life<'_> {
     /// Each time later than before, so that opening what a server won't keep is no load itself.
     fn reopen_idle(&mut self, id: ConnId) {
         if !self.draining {
-            self.strike(id);
+            self.back_off(id);
             self.reopen(id);
         }
     }

@@ -7,7 +7,7 @@ use rustix::event::epoll::{Event, EventFlags};
 use super::{Life, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::http2::Http2;
-use crate::engine::poll::away_until_ns;
+use crate::engine::poll::sleep_until_ns;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::record::Failure;
@@ -25,41 +25,41 @@ impl Life<'_> {
         }
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         // What is due already waits for a lane, and so for an event.
-        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns);
+        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns);
         let due_ns = due_ns.unwrap_or(u64::MAX);
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
     }
 
     /// Where the kernel keeps when answers arrive: until when events may wait, all of them, because a
     /// lane is free for what is due next, and nothing but whole answers is to come.
-    pub fn looks_away_until_ns(&mut self) -> Option<u64> {
+    pub fn sleeps_until_ns(&mut self) -> Option<u64> {
         if self.plan.unread_ns == 0 || !self.again.is_empty() {
             return None;
         }
-        let mut attended = std::mem::take(&mut self.attended);
-        attended.retain(|id| {
-            let stays = self.is_our_turn(*id);
-            self.pool[*id].is_attended = stays;
+        let mut needs_polling = std::mem::take(&mut self.needs_polling);
+        needs_polling.retain(|id| {
+            let stays = self.must_keep_polling(*id);
+            self.pool[*id].needs_polling = stays;
             stays
         });
-        self.attended = attended;
+        self.needs_polling = needs_polling;
         // What is due already waits for a lane.
-        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.sight.now_ns)?;
-        let (quantum_ns, unread_ns) = (self.plan.quantum_ns, self.plan.unread_ns);
-        let until_ns = away_until_ns(self.woke_ns, due_ns, quantum_ns, unread_ns)?;
+        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns)?;
+        let (lag_budget_ns, unread_ns) = (self.plan.lag_budget_ns, self.plan.unread_ns);
+        let until_ns = sleep_until_ns(self.woke_ns, due_ns, lag_budget_ns, unread_ns)?;
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
-        let nothing = self.attended.is_empty();
+        let nothing = self.needs_polling.is_empty();
         nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
     }
 
-    pub(super) fn attend(&mut self, id: ConnId) {
-        if self.plan.unread_ns > 0 && !std::mem::replace(&mut self.pool[id].is_attended, true) {
-            self.attended.push(id);
+    pub(super) fn keep_polling(&mut self, id: ConnId) {
+        if self.plan.unread_ns > 0 && !std::mem::replace(&mut self.pool[id].needs_polling, true) {
+            self.needs_polling.push(id);
         }
     }
 
     /// A connection is being opened, or some of its request or of its answer is lacking.
-    fn is_our_turn(&self, id: ConnId) -> bool {
+    fn must_keep_polling(&self, id: ConnId) -> bool {
         let conn = &self.pool[id];
         match (conn.state, &conn.flight, &conn.wire, conn.http2.as_deref()) {
             (State::Connecting | State::Opening, ..) => true,
@@ -77,10 +77,10 @@ impl Life<'_> {
     /// Handles what has happened, and what the clock says.
     pub fn handle(&mut self, events: &mut Vec<Event>) {
         // An answer that one read brings was there when the wait ended.
-        let seen_ns = self.sight.now_ns;
+        let seen_ns = self.clock.now_ns;
         let again = std::mem::take(&mut self.again);
         for event in again.into_iter().chain(events.drain(..)) {
-            if let Some(id) = self.pool.happened(&event) {
+            if let Some(id) = self.pool.connection_of(&event) {
                 self.on_event(id, event.flags, seen_ns);
             }
             self.send_due();
@@ -89,7 +89,7 @@ impl Life<'_> {
         self.run_timers();
         self.send_due();
         self.send_frames();
-        if self.sight.now_ns >= self.check_timeouts_ns {
+        if self.clock.now_ns >= self.check_timeouts_ns {
             self.check_timeouts();
         }
     }
@@ -120,21 +120,21 @@ impl Life<'_> {
         }
     }
 
-    pub(super) fn at(&mut self, at_ns: u64, timer: Timer) {
+    pub(super) fn set_timer(&mut self, at_ns: u64, timer: Timer) {
         self.timers.push(Reverse((at_ns, timer)));
     }
 
     fn run_timers(&mut self) {
-        let due_ns = self.sight.now_ns;
+        let due_ns = self.clock.now_ns;
         let mut end_ns = u64::MAX;
         for _ in 0..TIMERS_AT_ONCE {
             let Some(Reverse((at_ns, timer))) = self.timers.peek().copied() else { return };
-            if at_ns > due_ns || self.sight.now_ns > end_ns {
+            if at_ns > due_ns || self.clock.now_ns > end_ns {
                 return;
             }
             self.timers.pop();
             match timer {
-                Timer::Free(lane) => self.free(lane, self.sight.now_ns),
+                Timer::Free(lane) => self.free(lane, self.clock.now_ns),
                 // It was free before.
                 Timer::Due(lane) => self.free(lane, at_ns),
                 Timer::Connect(id) => {
@@ -145,19 +145,19 @@ impl Life<'_> {
                 Timer::Read(id) => {
                     self.pool[id].paused = false;
                     if self.pool[id].state == State::Busy {
-                        self.on_readable(id, EventFlags::IN, self.sight.now_ns);
+                        self.on_readable(id, EventFlags::IN, self.clock.now_ns);
                     }
                 }
             }
             self.send_due();
             // Connecting and sending tell the time.
-            end_ns = end_ns.min(self.sight.now_ns + TIMERS_WITHIN_NS);
+            end_ns = end_ns.min(self.clock.now_ns + TIMERS_WITHIN_NS);
         }
     }
 
     /// Ends requests and connects older than the timeout, and finds when the next one can be.
     fn check_timeouts(&mut self) {
-        let now_ns = self.sight.now_ns;
+        let now_ns = self.clock.now_ns;
         let mut oldest_ns = now_ns;
         let mut late = Vec::new();
         for id in self.conns.iter().flatten().chain(&self.idle) {
@@ -172,7 +172,7 @@ impl Life<'_> {
         for id in late {
             // What came while this thread was busy with other connections is no timeout.
             if matches!(self.pool[id].state, State::Idle | State::Busy) {
-                let seen_ns = self.sight.look();
+                let seen_ns = self.clock.read();
                 self.on_event(id, EventFlags::IN, seen_ns);
             }
             let since_ns = self.waits_since_ns(id);
@@ -221,7 +221,7 @@ impl Life<'_> {
                 connection.retire();
             }
             self.failed(id, &flight, Failure::Timeout, &why);
-            self.finish(id, flight.lane, self.sight.now_ns);
+            self.finish(id, flight.lane, self.clock.now_ns);
         }
         let connection = self.pool[id].http2_connection();
         let allowed = connection.map_or(0, |connection| connection.allowed);
@@ -229,7 +229,7 @@ impl Life<'_> {
             format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");
         for flight in self.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {
             self.failed(id, &flight, reasons::unsent(&flight), &why);
-            self.finish(id, flight.lane, self.sight.now_ns);
+            self.finish(id, flight.lane, self.clock.now_ns);
         }
         self.unsent.push(id);
     }
@@ -259,12 +259,12 @@ mod tests {
         let mut life = Life::new(&plan, &mut pool, &poll, &mut scratch, share);
         let id = life.conns[0][1];
         for _ in 0..3 {
-            life.attend(id);
-            life.attend(id);
-            assert_eq!(life.attended, [id]);
+            life.keep_polling(id);
+            life.keep_polling(id);
+            assert_eq!(life.needs_polling, [id]);
             // It has nothing to do, so it is dropped and may come again.
-            life.looks_away_until_ns();
-            assert!(life.attended.is_empty());
+            life.sleeps_until_ns();
+            assert!(life.needs_polling.is_empty());
         }
     }
 }

@@ -3,7 +3,7 @@
 use rustix::event::epoll::EventFlags;
 
 use super::answering::READS_AT_ONCE;
-use super::{Life, Timer, turned_to};
+use super::{Life, Timer, record_lag};
 use crate::engine::flight::Flight;
 use crate::engine::http2::Http2;
 use crate::engine::http2::connection::{ConnectionEnd, Http2Connection, Submitted};
@@ -31,10 +31,10 @@ impl Life<'_> {
             self.submit(id);
             let Some(connection) = self.pool[id].http2_connection() else { return };
             if !more && !connection.dirty {
-                self.attend(id);
+                self.keep_polling(id);
                 return self.end_connection(id);
             }
-            done_ns = self.sight.look();
+            done_ns = self.clock.read();
         }
         self.handle_again(id, EventFlags::IN);
     }
@@ -46,7 +46,7 @@ impl Life<'_> {
         let is_idempotent = self.plan.requests[flight.planned.request].is_idempotent;
         match outcome {
             Outcome::Answered(answer) => {
-                self.pool[id].strikes = 0;
+                self.pool[id].failures_in_a_row = 0;
                 self.answered(id, &flight, answer);
             }
             Outcome::Trouble(Trouble::Unprocessed, _) if answers => {
@@ -71,7 +71,7 @@ impl Life<'_> {
     fn ask_again(&mut self, id: ConnId, flight: Flight) {
         self.recorder.counts.requests.retried += 1;
         self.recorder.counts.http2.asked_again += 1;
-        let flight = flight.again(self.sight.now_ns);
+        let flight = flight.again(self.clock.now_ns);
         let waiting = self.pool[id].http2.as_mut().map(|http2| &mut http2.waiting);
         waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
     }
@@ -92,7 +92,7 @@ impl Life<'_> {
             self.recorder.counts.http2.go_aways += 1;
         }
         if server_ended && !answers || matches!(end, Some(ConnectionEnd::Lost(Some(_)))) {
-            self.strike(id);
+            self.back_off(id);
         }
         if waits {
             self.reopen(id);
@@ -107,11 +107,11 @@ impl Life<'_> {
             return;
         };
         while !waiting.is_empty() && connection.has_room() {
-            let sent_ns = self.sight.look();
+            let sent_ns = self.clock.read();
             let Some(mut flight) = waiting.pop_front() else { return };
             let request = &self.plan.requests[flight.planned.request];
             let Some(message) = &request.message else { return };
-            turned_to(&mut flight, sent_ns, &self.window_ns, &mut self.recorder);
+            record_lag(&mut flight, sent_ns, &self.window_ns, &mut self.recorder);
             let hash = self.memory[flight.planned.request].next_hash(request, true);
             let number = flight.lane / self.connections;
             let is_first = !flight.is_counted();
@@ -123,7 +123,7 @@ impl Life<'_> {
                 Submitted::Refused(error) => {
                     let why = format!("can't be sent over HTTP/2: {error}");
                     self.failed(id, &flight, reasons::unsent(&flight), &why);
-                    return self.at(sent_ns, Timer::Free(flight.lane));
+                    return self.set_timer(sent_ns, Timer::Free(flight.lane));
                 }
             }
             self.recorder.counts.requests.sent += u64::from(is_first);

@@ -43,7 +43,7 @@ impl Life<'_> {
 
     /// Logs a request that got no answer with valid framing.
     pub(super) fn log_failure(&mut self, id: ConnId, flight: &Flight, failure: Failure) {
-        let fate = Fate::without_answer(self.sight.now_ns, failure.name());
+        let fate = Fate::without_answer(self.clock.now_ns, failure.name());
         self.log_ended(id, flight, fate);
     }
 
@@ -52,7 +52,7 @@ impl Life<'_> {
         if self.log.is_none() {
             return;
         }
-        let fate = Fate::without_answer(self.sight.now_ns, UNANSWERED);
+        let fate = Fate::without_answer(self.clock.now_ns, UNANSWERED);
         for id in self.conns.iter().flat_map(|ids| &ids[..self.connections]).copied() {
             let conn = &self.pool[id];
             if let Some(log) = &mut self.log {

@@ -25,7 +25,7 @@ use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::{ConnId, Pool, Role, State};
 use super::schedule::{LaneScheduler, PlannedRequest, ThreadShare};
-use super::sight::Sight;
+use super::self_watch::ThreadClock;
 use super::users::{Login, Place};
 use crate::clock::MILLISECOND_NS;
 use crate::record::{Beside, Recorder};
@@ -54,7 +54,7 @@ pub struct Life<'a> {
     pool: &'a mut Pool,
     poll: &'a Poll,
     scratch: &'a mut Scratch,
-    pub sight: Sight,
+    pub clock: ThreadClock,
     /// Of the load, in the present window.
     pub recorder: Recorder,
     pub beside: Beside,
@@ -70,7 +70,7 @@ pub struct Life<'a> {
     /// What has not been handled to its end: other connections had to have their turn.
     again: Vec<Event>,
     /// Connections on which the next step is ours, and the server may wait for it.
-    attended: Vec<ConnId>,
+    needs_polling: Vec<ConnId>,
     /// When the last wait ended.
     pub woke_ns: u64,
     /// HTTP/2 connections with something to send.
@@ -81,7 +81,7 @@ pub struct Life<'a> {
     /// Open loop: of requests that are due in this time, times are recorded; and how many of
     /// them are on their way.
     window_ns: Range<u64>,
-    owed: usize,
+    due_unanswered: usize,
     /// Answers to what was sent before this are late: the window is over.
     over_since_ns: Option<u64>,
     /// No request times out before.
@@ -96,7 +96,7 @@ pub struct Life<'a> {
     /// Nothing more is asked.
     draining: bool,
     /// While draining: requests still awaited.
-    pub awaited: usize,
+    pub left_to_drain: usize,
     /// Users log in: before the slot begins.
     login: Option<Login>,
     /// All answers, where they are reported whole.
@@ -139,7 +139,7 @@ impl<'a> Life<'a> {
             pool,
             poll,
             scratch,
-            sight: Sight::default(),
+            clock: ThreadClock::default(),
             first_connection: share.first_connection,
             login: None,
             traced: Vec::new(),
@@ -154,13 +154,13 @@ impl<'a> Life<'a> {
             memory: plan.requests.iter().map(|_| Memory::default()).collect(),
             timers: BinaryHeap::new(),
             again: Vec::new(),
-            attended: Vec::new(),
+            needs_polling: Vec::new(),
             woke_ns: 0,
             unsent: Vec::new(),
             tls,
             slow_read_bytes: slow_read_bytes(plan),
             window_ns: 0..u64::MAX,
-            owed: 0,
+            due_unanswered: 0,
             over_since_ns: None,
             check_timeouts_ns: 0,
             unreachable_since_ns: None,
@@ -168,17 +168,17 @@ impl<'a> Life<'a> {
             hopeless: false,
             connects: 0,
             draining: false,
-            awaited: 0,
+            left_to_drain: 0,
         }
     }
 
     /// Opens idle connections and, in an open loop, those that serve many requests.
     pub fn open_ahead(&mut self) {
-        self.sight.look();
-        self.check_timeouts_ns = self.sight.now_ns + self.plan.timeout_ns;
+        self.clock.read();
+        self.check_timeouts_ns = self.clock.now_ns + self.plan.timeout_ns;
         for (nth, id) in self.wanted_ahead().into_iter().enumerate() {
             if self.pool[id].state == State::Closed {
-                self.at(self.sight.now_ns + pace_ns(nth), Timer::Connect(id));
+                self.set_timer(self.clock.now_ns + pace_ns(nth), Timer::Connect(id));
             }
         }
     }
@@ -199,7 +199,7 @@ impl<'a> Life<'a> {
 
     /// Sets all lanes in motion.
     pub fn begin(&mut self, start_ns: u64) {
-        self.sight.begin(start_ns);
+        self.clock.begin(start_ns);
         let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
         let last = last.saturating_add(self.plan.tail_ns());
         self.scheduler.begin(start_ns, start_ns.saturating_add(last));
@@ -209,7 +209,7 @@ impl<'a> Life<'a> {
         let slow = self.conns[0].len() - self.connections;
         for lane in 0..self.lanes + slow {
             let after_ns = if self.scheduler.is_open() { 0 } else { self.begins_after_ns(lane) };
-            self.at(start_ns + after_ns, Timer::Free(lane));
+            self.set_timer(start_ns + after_ns, Timer::Free(lane));
         }
     }
 
@@ -223,22 +223,22 @@ impl<'a> Life<'a> {
 
     /// Everything due before `end_ns` has been answered, or has failed.
     pub fn has_resolved_all(&self, end_ns: u64) -> bool {
-        self.owed == 0 && self.scheduler.is_taken_until(end_ns)
+        self.due_unanswered == 0 && self.scheduler.is_taken_until(end_ns)
     }
 
     /// More than this share of what was due in the window has no answer yet, as far as this thread
     /// can tell: it doesn't know what others have on their way.
     pub fn more_is_missing_than(&self, share: f64) -> bool {
-        self.scheduler
-            .in_window(self.sight.now_ns)
-            .is_some_and(|it| (self.owed as u64 + it.waiting) as f64 > share * it.due as f64)
+        self.scheduler.in_window(self.clock.now_ns).is_some_and(|it| {
+            (self.due_unanswered as u64 + it.waiting) as f64 > share * it.due as f64
+        })
     }
 
     /// The server can't be reached: as asked, or for the whole timeout where only a count could
     /// end the slot.
     pub fn gave_up(&mut self) -> bool {
         let since = self.unreachable_since_ns.filter(|_| self.plan.duration_ns == u64::MAX);
-        if since.is_some_and(|since| self.sight.now_ns - since >= self.plan.timeout_ns) {
+        if since.is_some_and(|since| self.clock.now_ns - since >= self.plan.timeout_ns) {
             // Other connections, or other targets, may be fine.
             let is_open = |id: &ConnId| matches!(self.pool[*id].state, State::Idle | State::Busy);
             if !self.conns.iter().flatten().any(is_open) {
@@ -257,7 +257,7 @@ impl<'a> Life<'a> {
 
     /// From here on valid answers to what was sent before are late.
     pub fn window_is_over(&mut self) {
-        self.over_since_ns = Some(self.sight.now_ns);
+        self.over_since_ns = Some(self.clock.now_ns);
         self.recorder.counts.requests.unanswered = self.unresolved() as u64;
     }
 
@@ -291,9 +291,9 @@ impl<'a> Life<'a> {
                 }
             }
         }
-        self.awaited = unanswered.len();
+        self.left_to_drain = unanswered.len();
         if self.over_since_ns.is_none() {
-            self.over_since_ns = Some(self.sight.now_ns);
+            self.over_since_ns = Some(self.clock.now_ns);
             self.recorder.counts.requests.unanswered += unanswered.len() as u64;
         }
         let is_in_window = |planned: &PlannedRequest| {
@@ -319,7 +319,7 @@ impl<'a> Life<'a> {
 
     /// Nothing is to be asked; connections stay.
     pub fn leave(&mut self) {
-        self.settle(self.sight.now_ns);
+        self.settle(self.clock.now_ns);
         self.close_unfinished();
     }
 
@@ -330,7 +330,7 @@ impl<'a> Life<'a> {
         if !self.plan.is_open() {
             for id in self.conns.iter().flat_map(|ids| &ids[..self.connections]) {
                 for flight in self.pool[*id].unresolved() {
-                    let waited_ns = self.sight.now_ns.saturating_sub(flight.first_sent_ns);
+                    let waited_ns = self.clock.now_ns.saturating_sub(flight.first_sent_ns);
                     self.recorder.times.waited.record(waited_ns);
                 }
             }
@@ -351,7 +351,11 @@ impl<'a> Life<'a> {
 }
 
 /// Where requests over connections of a role are recorded.
-fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'a mut Recorder {
+fn recorder_for<'a>(
+    role: Role,
+    load: &'a mut Recorder,
+    beside: &'a mut Beside,
+) -> &'a mut Recorder {
     match role {
         Role::Load => load,
         Role::Slow => &mut beside.slow,
@@ -360,7 +364,7 @@ fn book_of<'a>(role: Role, load: &'a mut Recorder, beside: &'a mut Beside) -> &'
 }
 
 /// The client has got round to a request: until here it is its lag.
-fn turned_to(flight: &mut Flight, now_ns: u64, window_ns: &Range<u64>, recorder: &mut Recorder) {
+fn record_lag(flight: &mut Flight, now_ns: u64, window_ns: &Range<u64>, recorder: &mut Recorder) {
     let ready_ns = std::mem::take(&mut flight.planned.ready_ns);
     if ready_ns > 0 && flight.planned.due_ns.is_some_and(|due_ns| window_ns.contains(&due_ns)) {
         recorder.times.lag.record(now_ns.saturating_sub(ready_ns));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::event::epoll::EventFlags;
 
-use super::{Life, Timer, book_of, turned_to};
+use super::{Life, Timer, record_lag, recorder_for};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
@@ -38,25 +38,25 @@ impl Life<'_> {
     /// hammered.
     pub(super) fn reopen(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        if conn.rests_until_ns <= self.sight.now_ns {
+        if conn.rests_until_ns <= self.clock.now_ns {
             return self.connect(id);
         }
         conn.state = State::Resting;
         let until_ns = conn.rests_until_ns;
-        self.at(until_ns, Timer::Connect(id));
+        self.set_timer(until_ns, Timer::Connect(id));
     }
 
     /// A connection was of no use: the next one is opened later, and later again after that.
-    pub(super) fn strike(&mut self, id: ConnId) {
+    pub(super) fn back_off(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        let doublings = conn.strikes.min(MOST_DOUBLINGS);
-        conn.strikes += 1;
+        let doublings = conn.failures_in_a_row.min(MOST_DOUBLINGS);
+        conn.failures_in_a_row += 1;
         let rest_ns = (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS);
-        conn.rests_until_ns = self.sight.now_ns + rest_ns;
+        conn.rests_until_ns = self.clock.now_ns + rest_ns;
     }
 
     pub(super) fn connect(&mut self, id: ConnId) {
-        let began_ns = self.sight.look();
+        let began_ns = self.clock.read();
         let sources = &self.plan.sources;
         let conn = &mut self.pool[id];
         let origin = &self.plan.origins[conn.origin];
@@ -75,7 +75,7 @@ impl Life<'_> {
         }
         let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
         for flight in waiting.chain(&mut conn.flight) {
-            turned_to(flight, began_ns, &self.window_ns, &mut self.recorder);
+            record_lag(flight, began_ns, &self.window_ns, &mut self.recorder);
         }
         let options = Options {
             source,
@@ -100,12 +100,12 @@ impl Life<'_> {
     /// The server hasn't accepted what came before: the same is tried again, until the timeout.
     fn queue(&mut self, id: ConnId) {
         let conn = &mut self.pool[id];
-        if self.sight.now_ns - conn.began_ns >= self.plan.timeout_ns {
+        if self.clock.now_ns - conn.began_ns >= self.plan.timeout_ns {
             let seconds = self.plan.order.load.timeout_s;
             return self.not_connected(id, &format!("its queue was full for {seconds} s"));
         }
         (conn.state, conn.queues) = (State::Resting, true);
-        self.at(self.sight.now_ns + MILLISECOND_NS, Timer::Connect(id));
+        self.set_timer(self.clock.now_ns + MILLISECOND_NS, Timer::Connect(id));
     }
 
     /// On loopback a connection is mostly there at once, so sending is tried without waiting for
@@ -115,7 +115,7 @@ impl Life<'_> {
             return self.watch(id, true);
         }
         self.prepare(id);
-        let sent_ns = self.sight.look();
+        let sent_ns = self.clock.read();
         match self.write(id) {
             Sending::Nothing if !connected => self.watch(id, true),
             Sending::Broken(error) => self.not_connected(id, &error.to_string()),
@@ -141,7 +141,7 @@ impl Life<'_> {
     }
 
     fn watch(&mut self, id: ConnId, room: bool) {
-        self.attend(id);
+        self.keep_polling(id);
         let key = self.pool.key(id);
         let conn = &mut self.pool[id];
         conn.watches_room = room;
@@ -185,7 +185,7 @@ impl Life<'_> {
                 Err(error) => return self.refused(id, reasons::no_tls(origin, &error)),
             }
             if let Some((alpn, resumed)) = wire.agreed() {
-                let took_ns = self.sight.look() - conn.connected_ns;
+                let took_ns = self.clock.read() - conn.connected_ns;
                 if origin.protocol == Protocol::Http2 && alpn != Some(tls::ALPN_HTTP2) {
                     return self.refused(id, reasons::no_alpn(origin));
                 }
@@ -225,13 +225,13 @@ impl Life<'_> {
         conn.failed_addresses = 0;
         let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
         let handshake = conn.handshake.take();
-        let book = book_of(role, &mut self.recorder, &mut self.beside);
-        book.counts.seen.connections.opened += 1;
-        book.times.connect.record(connect_ns);
+        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        recorder.counts.seen.connections.opened += 1;
+        recorder.times.connect.record(connect_ns);
         if let Some((took_ns, resumed)) = handshake {
-            book.times.handshake.record(took_ns);
-            book.counts.handshakes.resumed += u64::from(resumed);
-            book.counts.handshakes.full += u64::from(!resumed);
+            recorder.times.handshake.record(took_ns);
+            recorder.counts.handshakes.resumed += u64::from(resumed);
+            recorder.counts.handshakes.full += u64::from(!resumed);
         }
         self.reached = true;
         if role != Role::Idle {
@@ -264,17 +264,17 @@ impl Life<'_> {
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
         let role = conn.role;
-        self.strike(id);
+        self.back_off(id);
         // A user goes on with the others of several targets, and asks nothing again when all is over.
         let gives_up = role != Role::Idle && (self.draining || self.conns.len() > 1);
         let given_up = self.pool[id].take_waiting(|_| gives_up);
         if role != Role::Idle {
-            self.unreachable_since_ns.get_or_insert(self.sight.now_ns);
+            self.unreachable_since_ns.get_or_insert(self.clock.now_ns);
         }
         if given_up.is_empty() {
-            let book = book_of(role, &mut self.recorder, &mut self.beside);
-            book.counts.seen.failures.count(Failure::Connect);
-            book.counts.seen.failure_samples.keep(text);
+            let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+            recorder.counts.seen.failures.count(Failure::Connect);
+            recorder.counts.seen.failure_samples.keep(text);
             if !self.draining {
                 self.reopen(id);
             }
@@ -283,8 +283,8 @@ impl Life<'_> {
         for flight in given_up {
             self.failed(id, &flight, reasons::unsent(&flight), &text);
             match self.draining {
-                true => self.awaited = self.awaited.saturating_sub(1),
-                false => self.at(self.sight.now_ns, Timer::Free(flight.lane)),
+                true => self.left_to_drain = self.left_to_drain.saturating_sub(1),
+                false => self.set_timer(self.clock.now_ns, Timer::Free(flight.lane)),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A lane is free and takes a request on, which is sent.
 
-use super::{Life, Timer, book_of, turned_to};
+use super::{Life, Timer, record_lag, recorder_for};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
 use crate::engine::http2::connection::Http2Connection;
@@ -18,7 +18,7 @@ impl Life<'_> {
             self.take_on(lane, PlannedRequest::undue(step));
         } else if self.is_logging_in() {
             // It is logged in, or was not let in.
-        } else if let Some(next) = self.scheduler.next_own(lane, self.sight.now_ns, since_ns) {
+        } else if let Some(next) = self.scheduler.next_own(lane, self.clock.now_ns, since_ns) {
             self.start_own(lane, next);
         } else if !self.scheduler.is_open() {
             if let Some(planned) = self.scheduler.next_in_budget() {
@@ -29,7 +29,8 @@ impl Life<'_> {
             self.start(lane, planned);
         } else {
             let number = self.number_of(lane);
-            let was_lost = self.conns.iter().any(|ids| self.pool[ids[number]].strikes > 0);
+            let was_lost =
+                self.conns.iter().any(|ids| self.pool[ids[number]].failures_in_a_row > 0);
             self.scheduler.wait(lane, was_lost);
             self.take(since_ns);
             self.dispatch();
@@ -42,10 +43,10 @@ impl Life<'_> {
             OwnNext::Send(planned) => {
                 let is_in_window =
                     planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
-                self.owed += usize::from(is_in_window);
+                self.due_unanswered += usize::from(is_in_window);
                 self.start(lane, planned);
             }
-            OwnNext::Wait(due_ns) => self.at(due_ns, Timer::Due(lane)),
+            OwnNext::Wait(due_ns) => self.set_timer(due_ns, Timer::Due(lane)),
             OwnNext::End => {}
         }
     }
@@ -65,15 +66,16 @@ impl Life<'_> {
 
     fn take(&mut self, free_since_ns: u64) {
         let held = self.scheduler.held_due_ns();
-        self.scheduler.take(self.sight.now_ns, free_since_ns);
+        self.scheduler.take(self.clock.now_ns, free_since_ns);
         let taken = self.scheduler.held_due_ns().filter(|_| held.is_none());
-        self.owed += usize::from(taken.is_some_and(|due_ns| self.window_ns.contains(&due_ns)));
+        self.due_unanswered +=
+            usize::from(taken.is_some_and(|due_ns| self.window_ns.contains(&due_ns)));
     }
 
     /// Open loop: what is due must not wait until all events are handled.
     pub(super) fn send_due(&mut self) {
         if self.scheduler.held_due_ns().is_some() {
-            self.sight.look();
+            self.clock.read();
             self.dispatch();
         }
     }
@@ -81,7 +83,7 @@ impl Life<'_> {
     /// HTTP/2: sends what was given to connections.
     pub(super) fn send_frames(&mut self) {
         while let Some(id) = self.unsent.pop() {
-            self.move_frames(id, self.sight.now_ns);
+            self.move_frames(id, self.clock.now_ns);
         }
     }
 
@@ -97,7 +99,7 @@ impl Life<'_> {
                 return;
             }
             let can = |lane: &usize| pool[ids[lane % connections]].has_room();
-            let next = self.scheduler.next_due(self.sight.now_ns, self.woke_ns, can);
+            let next = self.scheduler.next_due(self.clock.now_ns, self.woke_ns, can);
             let Some((lane, planned)) = next else { return };
             self.start(lane, planned);
             // The next lane has been free at least since this request was due.
@@ -127,7 +129,7 @@ impl Life<'_> {
     fn take_on(&mut self, lane: usize, planned: PlannedRequest) {
         let number = self.number_of(lane);
         let id = self.conns[self.plan.requests[planned.request].origin][number];
-        let flight = Flight::new(lane, planned, self.sight.now_ns);
+        let flight = Flight::new(lane, planned, self.clock.now_ns);
         let conn = &mut self.pool[id];
         match &mut conn.http2 {
             Some(http2) => http2.waiting.push_back(flight),
@@ -155,7 +157,7 @@ impl Life<'_> {
             return;
         }
         self.prepare(id);
-        let sent_ns = self.sight.look();
+        let sent_ns = self.clock.read();
         match self.write(id) {
             Sending::All => self.sent(id, sent_ns),
             Sending::Some | Sending::Nothing => {
@@ -166,7 +168,7 @@ impl Life<'_> {
             Sending::Broken(_) => {
                 self.server_closed(id);
                 self.pool[id].close();
-                self.strike(id);
+                self.back_off(id);
                 self.reopen(id);
             }
         }
@@ -204,7 +206,7 @@ impl Life<'_> {
             conn.state = State::Idle;
             return;
         };
-        turned_to(flight, sent_ns, &self.window_ns, &mut self.recorder);
+        record_lag(flight, sent_ns, &self.window_ns, &mut self.recorder);
         let is_first = !flight.is_counted();
         flight.sent_ns = sent_ns;
         if is_first {
@@ -213,13 +215,13 @@ impl Life<'_> {
         conn.state = State::Busy;
         let reused = is_first && conn.requests > 0;
         conn.requests += 1;
-        let book = book_of(conn.role, &mut self.recorder, &mut self.beside);
-        book.counts.requests.sent += u64::from(is_first);
-        book.counts.seen.connections.reused_requests += u64::from(reused);
+        let recorder = recorder_for(conn.role, &mut self.recorder, &mut self.beside);
+        recorder.counts.requests.sent += u64::from(is_first);
+        recorder.counts.seen.connections.reused_requests += u64::from(reused);
     }
 
     fn watch_room(&mut self, id: ConnId) {
-        self.attend(id);
+        self.keep_polling(id);
         let key = self.pool.key(id);
         let conn = &mut self.pool[id];
         if let Some(wire) = &conn.wire

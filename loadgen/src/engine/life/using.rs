@@ -52,7 +52,7 @@ impl Life<'_> {
         let timeout_ns = self.plan.timeout_ns;
         let is_unreachable = self
             .unreachable_since_ns
-            .is_some_and(|since_ns| self.sight.now_ns - since_ns >= timeout_ns);
+            .is_some_and(|since_ns| self.clock.now_ns - since_ns >= timeout_ns);
         let samples = &self.recorder.counts.seen.failure_samples;
         let Some(login) = &self.login else { return Ok(false) };
         match &login.failure {
@@ -91,7 +91,7 @@ impl Life<'_> {
             if let Some(user) = &mut self.pool[id].exchange.user {
                 user.begin_login(sessions, self.scheduler.rng());
             }
-            self.at(self.sight.now_ns, Timer::Free(lane));
+            self.set_timer(self.clock.now_ns, Timer::Free(lane));
         }
     }
 
@@ -172,13 +172,13 @@ impl Life<'_> {
         begun.step += 1;
         if is_valid && begun.step < begun.flow.steps.end {
             // Its first request is resolved, but the flow is part of the result.
-            self.owed += usize::from(is_first && begun.is_in_window);
+            self.due_unanswered += usize::from(is_first && begun.is_in_window);
             if let Some(user) = &mut self.pool[id].exchange.user {
                 user.place = Place::In(begun);
             }
             return;
         }
-        self.owed -= usize::from(!is_first && begun.is_in_window);
+        self.due_unanswered -= usize::from(!is_first && begun.is_in_window);
         let Some(endpoint) = begun.flow.endpoint else { return };
         if self.plan.is_open() && self.window_ns.start > 0 && !begun.is_in_window {
             return;
