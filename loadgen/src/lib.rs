@@ -23,7 +23,7 @@
 //! | exchange | a request and its answer on a connection of HTTP/1.1; HTTP/2 has streams |
 //! | wire | a socket, with TLS or without |
 //! | pool | a thread's connections, kept between slots; epoch: of the slot that uses them |
-//! | life | what a thread does in a slot (slot driver) |
+//! | slot driver | what a thread does in a slot, with the state of its lanes and connections, and its records |
 //! | lag | how late a request was sent (send delay), its own fault |
 //! | in window | due within it: what the result is about |
 

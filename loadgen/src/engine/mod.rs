@@ -2,13 +2,13 @@
 //!
 //! In the steady state a request costs one `recv` and one `send`: sockets are watched
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
-//! before the slot, and threads share nothing they write to. `life` has the life of a request.
+//! before the slot, and threads share nothing they write to. `driver` has the way of a request.
 
 mod collector;
+mod driver;
 mod exchange;
 mod flight;
 mod http2;
-mod life;
 mod limits;
 mod log;
 pub mod plan;

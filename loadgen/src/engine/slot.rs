@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 
 use rustix::event::epoll::Event;
 
-use super::life::Life;
+use super::driver::SlotDriver;
 use super::plan::Plan;
 use super::poll::Poll;
 use super::start::Start;
@@ -17,7 +17,7 @@ use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 
 pub struct Slot<'a> {
     pub plan: &'a Plan,
-    pub life: Life<'a>,
+    pub driver: SlotDriver<'a>,
     pub poll: &'a Poll,
     pub events: Vec<Event>,
     pub interrupt: &'a AtomicBool,
@@ -30,14 +30,14 @@ pub struct Slot<'a> {
 impl Slot<'_> {
     /// Opens the connections that are to be there when the slot begins.
     pub fn open_ahead(&mut self) -> io::Result<()> {
-        self.life.open_ahead();
-        let until_ns = self.life.clock.now_ns + self.plan.timeout_ns;
-        while !self.life.is_opened_ahead()
-            && self.life.clock.now_ns < until_ns
+        self.driver.open_ahead();
+        let until_ns = self.driver.clock.now_ns + self.plan.timeout_ns;
+        while !self.driver.is_opened_ahead()
+            && self.driver.clock.now_ns < until_ns
             && !self.is_interrupted()
         {
             self.poll_once(until_ns)?;
-            self.life.handle(&mut self.events);
+            self.driver.handle(&mut self.events);
         }
         Ok(())
     }
@@ -47,15 +47,15 @@ impl Slot<'_> {
         if self.plan.sessions.is_none() {
             return Ok(());
         }
-        self.life.begin_login();
-        while self.life.goes_on_logging_in().map_err(io::Error::other)? {
+        self.driver.begin_login();
+        while self.driver.goes_on_logging_in().map_err(io::Error::other)? {
             if self.is_interrupted() || start.is_off() {
                 return Err(io::Error::other("the login was interrupted"));
             }
-            self.poll_once(self.life.clock.now_ns + self.plan.timeout_ns)?;
-            self.life.handle(&mut self.events);
+            self.poll_once(self.driver.clock.now_ns + self.plan.timeout_ns)?;
+            self.driver.handle(&mut self.events);
         }
-        self.life.end_login();
+        self.driver.end_login();
         Ok(())
     }
 
@@ -66,20 +66,21 @@ impl Slot<'_> {
         reports: &Sender<Report>,
     ) -> io::Result<()> {
         let mut window = Current::first(self.thread, start_ns, self.plan);
-        self.life.begin_log(start_ns, reports);
-        self.life.begin(start_ns);
+        self.driver.begin_log(start_ns, reports);
+        self.driver.begin(start_ns);
         let ended_by = self.load(&mut window, start, reports)?;
         start.mark_done(self.thread);
-        let settled_ns = self.life.clock.now_ns.min(window.end_ns);
-        self.life.settle(settled_ns);
+        let settled_ns = self.driver.clock.now_ns.min(window.end_ns);
+        self.driver.settle(settled_ns);
         let over_ns = settled_ns.min(window.over_ns);
-        let last = window.hand_over(&mut self.life.recorder, &mut self.life.clock, settled_ns);
-        let mut beside = std::mem::take(&mut self.life.beside);
+        let last =
+            window.hand_over(&mut self.driver.records.load, &mut self.driver.clock, settled_ns);
+        let mut beside = std::mem::take(&mut self.driver.records.beside);
         let is_late = ended_by == EndedBy::Late;
         self.drain(if is_late { self.late_after_ns() } else { self.plan.timeout_ns })?;
-        beside.idle_held = self.life.close_unfinished();
-        let drained_ns = self.life.clock.read();
-        let drain = std::mem::take(&mut self.life.recorder);
+        beside.idle_held = self.driver.close_unfinished();
+        let drained_ns = self.driver.clock.read();
+        let drain = std::mem::take(&mut self.driver.records.load);
         let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);
@@ -100,27 +101,29 @@ impl Slot<'_> {
         let mut ended_by = EndedBy::Duration;
         loop {
             if window.phase == Phase::Tail {
-                if self.life.clock.now_ns >= count_late_ns {
+                if self.driver.clock.now_ns >= count_late_ns {
                     count_late_ns = u64::MAX;
                     if self.is_enough_late() {
                         ended_by = EndedBy::Late;
                         start.mark_done(self.thread);
                     }
                 }
-                if self.life.scheduler.is_over() || self.life.has_resolved_all(window.over_ns) {
+                if self.driver.lanes.scheduler.is_over()
+                    || self.driver.lanes.have_resolved_all(window.over_ns)
+                {
                     start.mark_done(self.thread);
                 }
                 if start.all_done() {
                     return Ok(ended_by);
                 }
-            } else if self.life.scheduler.is_over() {
+            } else if self.driver.lanes.scheduler.is_over() {
                 return Ok(EndedBy::Count);
             }
-            if self.life.gave_up() {
+            if self.driver.conns.gave_up(self.plan, self.driver.clock.now_ns) {
                 return Ok(EndedBy::Unreachable);
             }
             self.poll_once(window.end_ns.min(count_late_ns))?;
-            while self.life.clock.now_ns >= window.end_ns {
+            while self.driver.clock.now_ns >= window.end_ns {
                 if window.is_last() {
                     return Ok(EndedBy::Duration);
                 }
@@ -132,29 +135,32 @@ impl Slot<'_> {
             if start.is_off() {
                 return Ok(EndedBy::Limit);
             }
-            self.life.handle(&mut self.events);
+            self.driver.handle(&mut self.events);
         }
     }
 
     /// After the window, when late requests are counted; never, where that isn't in the order.
     fn late_after_ns(&self) -> u64 {
-        self.plan.order.enough_late.map_or(u64::MAX, |it| seconds_to_ns(it.after_s))
+        self.plan.order.enough_late.map_or(u64::MAX, |enough| seconds_to_ns(enough.after_s))
     }
 
     fn is_enough_late(&self) -> bool {
-        self.plan.order.enough_late.is_some_and(|it| self.life.more_is_missing_than(it.share))
+        let now_ns = self.driver.clock.now_ns;
+        let enough = self.plan.order.enough_late;
+        enough.is_some_and(|enough| self.driver.lanes.lack_more_than(enough.share, now_ns))
     }
 
     fn next_window(&mut self, window: &mut Current, reports: &Sender<Report>) {
         let (before, end_ns) = (window.phase, window.end_ns);
         if end_ns == window.over_ns {
-            self.life.window_is_over();
+            self.driver.window_is_over();
         }
-        let part = window.hand_over(&mut self.life.recorder, &mut self.life.clock, end_ns);
+        let part = window.hand_over(&mut self.driver.records.load, &mut self.driver.clock, end_ns);
         // The engine listens until it has heard of the end.
         let _ = reports.send(part);
         if before == Phase::LeadIn && window.phase == Phase::Window {
-            self.life.recorder.counts.requests.carried = self.life.unresolved() as u64;
+            let carried = self.driver.conns.unresolved().count() as u64;
+            self.driver.records.load.counts.requests.carried = carried;
         }
     }
 
@@ -162,16 +168,16 @@ impl Slot<'_> {
     /// the server; but not by somebody who wants to end.
     fn drain(&mut self, longest_ns: u64) -> io::Result<()> {
         // Events of the last wait, not handled yet.
-        self.life.handle(&mut self.events);
+        self.driver.handle(&mut self.events);
         // What was sent last is to time out, too, and timeouts are looked for once a millisecond.
         let until_ns =
-            self.life.clock.read().saturating_add(longest_ns.saturating_add(2 * MILLISECOND_NS));
-        while self.life.left_to_drain > 0
-            && self.life.clock.now_ns < until_ns
+            self.driver.clock.read().saturating_add(longest_ns.saturating_add(2 * MILLISECOND_NS));
+        while self.driver.lanes.left_to_drain > 0
+            && self.driver.clock.now_ns < until_ns
             && !self.is_interrupted()
         {
             self.poll_once(until_ns)?;
-            self.life.handle(&mut self.events);
+            self.driver.handle(&mut self.events);
         }
         Ok(())
     }
@@ -180,23 +186,23 @@ impl Slot<'_> {
     /// for the time alone.
     #[inline(always)]
     fn poll_once(&mut self, until_ns: u64) -> io::Result<()> {
-        let sleep_ns = self.life.sleeps_until_ns();
-        let wake_ns = until_ns.min(sleep_ns.unwrap_or_else(|| self.life.next_ns()));
+        let sleep_ns = self.driver.sleeps_until_ns();
+        let wake_ns = until_ns.min(sleep_ns.unwrap_or_else(|| self.driver.next_ns()));
         if self.plan.is_open() {
-            self.life.clock.read();
+            self.driver.clock.read();
         }
-        let begun_ns = self.life.clock.now_ns;
+        let begun_ns = self.driver.clock.now_ns;
         let wait_until_ns =
             self.spins.map_or(wake_ns, |cost| cost.wait_until_ns(begun_ns, wake_ns));
         match sleep_ns {
             Some(_) => self.poll.sleep_until(&mut self.events, begun_ns, wait_until_ns)?,
             None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,
         }
-        self.life.woke_ns = self.life.clock.read();
+        self.driver.woke_ns = self.driver.clock.read();
         let waits = wait_until_ns > begun_ns;
-        self.life.recorder.counts.wake_ups += u64::from(waits);
+        self.driver.records.load.counts.wake_ups += u64::from(waits);
         if !waits && wake_ns > begun_ns && self.events.is_empty() {
-            self.life.clock.spun_ns += self.life.woke_ns - begun_ns;
+            self.driver.clock.spun_ns += self.driver.woke_ns - begun_ns;
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
+use super::driver::SlotDriver;
 use super::exchange::Scratch;
-use super::life::Life;
 use super::plan::Plan;
 use super::poll::Poll;
 use super::pool::Pool;
@@ -135,11 +135,11 @@ fn run(
         start.wait();
     }
     let thread = share.thread;
-    let life = Life::new(&plan, pool, poll, scratch, share);
-    let mut slot = Slot { plan: &plan, life, poll, events, interrupt, thread, spins };
+    let driver = SlotDriver::new(&plan, pool, poll, scratch, share);
+    let mut slot = Slot { plan: &plan, driver, poll, events, interrupt, thread, spins };
     let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
     // The engine listens until it has heard of the end.
-    let _ = reports.send(Report::Traced(std::mem::take(&mut slot.life.traced)));
+    let _ = reports.send(Report::Traced(std::mem::take(&mut slot.driver.records.traced)));
     outcome
 }
 
@@ -157,7 +157,7 @@ fn begin_and_run(
     let start_ns = start.together();
     opened?;
     if only_login || start.is_off() {
-        slot.life.leave();
+        slot.driver.leave();
         return Ok(());
     }
     slot.run(start, start_ns, reports)

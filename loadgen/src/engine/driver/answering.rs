@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustix::event::epoll::{Event, EventFlags};
 use rustix::net::RecvFlags;
 
-use super::{Life, SLOW_READS_PER_S, Timer, recorder_for};
+use super::{SLOW_READS_PER_S, SlotDriver, Timer};
 use crate::clock::SECOND_NS;
 use crate::engine::exchange::Received;
 use crate::engine::flight::{Answer, Flight};
@@ -17,10 +17,10 @@ use crate::record::Failure;
 /// A connection that always has more to read gives way to the others after so many reads.
 pub(super) const READS_AT_ONCE: usize = 4;
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// Reads until the socket is empty or the answer complete, but not for ever.
     pub(super) fn on_readable(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let slow = conn.role == Role::Slow;
         if slow && conn.paused {
             return;
@@ -29,7 +29,7 @@ impl Life<'_> {
         let defers = self.plan.asks_at_once && !hangup;
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
-            let conn = &mut self.pool[id];
+            let conn = &mut self.conns.pool[id];
             let (Some(flight), Some(wire)) = (&conn.flight, &mut conn.wire) else { return };
             if done_ns < flight.sent_ns {
                 done_ns = self.clock.read();
@@ -77,18 +77,18 @@ impl Life<'_> {
 
     /// More is there, but it is the others' turn.
     pub(super) fn handle_again(&mut self, id: ConnId, flags: EventFlags) {
-        self.again.push(Event { flags, data: self.pool.key(id) });
+        self.conns.again.push(Event { flags, data: self.conns.pool.key(id) });
     }
 
     fn pause(&mut self, id: ConnId) {
-        self.pool[id].paused = true;
+        self.conns.pool[id].paused = true;
         let pause_ns = SECOND_NS / u64::from(SLOW_READS_PER_S);
         self.set_timer(self.clock.now_ns + pause_ns, Timer::Read(id));
     }
 
     /// The server ended the connection while we wait for an answer.
     fn on_closed(&mut self, id: ConnId, done_ns: u64, cut: bool) {
-        let response = &mut self.pool[id].exchange.response;
+        let response = &mut self.conns.pool[id].exchange.response;
         if !cut && response.end_of_stream() {
             return self.on_answer(id, done_ns, true);
         }
@@ -104,7 +104,7 @@ impl Life<'_> {
     /// HTTP/1.1: a server may close a kept connection just as it is used again. A request that was
     /// lost so is asked once more over another one, where that does no harm (RFC 9110 section 9.2.2).
     fn is_retried(&mut self, id: ConnId) -> bool {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let may =
             conn.role == Role::Load && conn.has_answered && !conn.exchange.response.has_begun();
         let Some(flight) = conn.flight.as_mut().filter(|flight| may && !flight.retried) else {
@@ -114,17 +114,17 @@ impl Life<'_> {
             return false;
         }
         *flight = Flight { retried: true, ..flight.again(self.clock.now_ns) };
-        self.recorder.counts.requests.retried += 1;
+        self.records.load.counts.requests.retried += 1;
         conn.close();
         self.reopen(id);
         true
     }
 
     fn on_answer(&mut self, id: ConnId, done_ns: u64, hangup: bool) {
-        if self.pool[id].exchange.events.is_some() {
+        if self.conns.pool[id].exchange.events.is_some() {
             self.time_events(id, done_ns, true);
         }
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.planned.request];
         let exchange = &mut conn.exchange;
@@ -152,12 +152,12 @@ impl Life<'_> {
         let why = self.answered(id, &flight, answer);
         self.step_ended(id, &flight, why, done_ns);
         if stays {
-            self.pool[id].state = State::Idle;
+            self.conns.pool[id].state = State::Idle;
         } else {
             self.server_closed(id);
             // Closing a socket with unread bytes would reset the connection.
             self.discard(id);
-            self.pool[id].close();
+            self.conns.pool[id].close();
         }
         self.finish(id, flight.lane, done_ns);
         self.discard(id);
@@ -166,7 +166,7 @@ impl Life<'_> {
     /// Times the events of a connection's answer that are there by now, where its times count;
     /// `is_whole`: the answer has ended, and an event may with it.
     fn time_events(&mut self, id: ConnId, done_ns: u64, is_whole: bool) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let (Some(events), Some(flight)) = (&mut conn.exchange.events, &conn.flight) else {
             return;
         };
@@ -174,15 +174,15 @@ impl Life<'_> {
             events.finish();
         }
         if conn.role == Role::Load
-            && let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns)
+            && let Some(from_ns) = counted_from(flight, self.plan, &self.records.window_ns)
         {
-            self.recorder.times.events.take(events, from_ns, done_ns);
+            self.records.load.times.events.take(events, from_ns, done_ns);
         }
     }
 
     /// Takes out of the kernel what was left there until the next request was sent.
     fn discard(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         if let Some(wire) = &mut conn.wire {
             conn.exchange.discard(wire, self.scratch);
         }
@@ -196,14 +196,17 @@ impl Life<'_> {
         mut answer: Answer,
     ) -> Option<String> {
         self.count_as_resolved(flight);
-        let role = self.pool[id].role;
+        let role = self.conns.pool[id].role;
         let request = &self.plan.requests[flight.planned.request];
         let Answer { status, body_bytes, .. } = answer;
         let hash = answer.hash.take().map(|hash| *hash);
         let judged = request.expect.judge(status, body_bytes, hash);
         let fault = judged.or(answer.fault.as_ref().map(|(failure, _)| *failure));
         self.log_answer(id, flight, &answer, fault);
-        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        let counted_from_ns = counted_from(flight, self.plan, &self.records.window_ns);
+        let sent_ns = flight.first_sent_ns;
+        let is_drained = self.records.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns);
+        let recorder = self.records.of(role);
         recorder.counts.seen.by_status.count(status);
         if let Some(status) = answer.grpc_status {
             recorder.counts.seen.grpc_by_status.count(status);
@@ -223,31 +226,24 @@ impl Life<'_> {
                 (None, Some((_, why))) => format!("{}: {why}", request.url),
                 _ => reasons::mismatch(failure, request, status, body_bytes),
             };
-            let in_scratch = self.pool[id].http2.is_none();
+            let in_scratch = self.conns.pool[id].http2.is_none();
             let read = if in_scratch { self.scratch.last_read() } else { &[] };
             let text = if (300..400).contains(&status) {
                 reasons::with_redirect(text, read)
             } else {
                 text
             };
-            let text = match self.pool[id].exchange.user.as_ref().filter(|_| is_user) {
+            let text = match self.conns.pool[id].exchange.user.as_ref().filter(|_| is_user) {
                 Some(user) => reasons::with_answer(text, request, status, user.body(), read),
                 None => reasons::with_bytes(text, read),
             };
-            recorder_for(role, &mut self.recorder, &mut self.beside)
-                .counts
-                .seen
-                .failure_samples
-                .keep(text.clone());
+            self.records.of(role).counts.seen.failure_samples.keep(text.clone());
             return Some(text);
         }
         recorder.counts.requests.completed += 1;
-        let sent_ns = flight.first_sent_ns;
-        if self.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns) {
-            recorder.counts.requests.drained += 1;
-        }
-        if let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns) {
-            if let Some(events) = &self.pool[id].exchange.events {
+        recorder.counts.requests.drained += u64::from(is_drained);
+        if let Some(from_ns) = counted_from_ns {
+            if let Some(events) = &self.conns.pool[id].exchange.events {
                 recorder.times.events.answered(events);
             }
             let open_from_ns = self.plan.is_open().then_some(from_ns);
@@ -264,21 +260,24 @@ impl Life<'_> {
     pub(super) fn failed(&mut self, id: ConnId, flight: &Flight, failure: Failure, why: &str) {
         self.count_as_resolved(flight);
         self.log_failure(id, flight, failure);
-        let role = self.pool[id].role;
-        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        let role = self.conns.pool[id].role;
+        let counted_from_ns = counted_from(flight, self.plan, &self.records.window_ns);
+        let recorder = self.records.of(role);
         recorder.counts.seen.failures.count(failure);
         if let Some(endpoint) = self.plan.requests[flight.planned.request].endpoint {
             recorder.times.endpoints.at(endpoint).failed += 1;
         }
         if failure == Failure::Timeout
-            && let Some(from_ns) = counted_from(flight, self.plan, &self.window_ns)
+            && let Some(from_ns) = counted_from_ns
         {
             recorder.times.waited.record(self.clock.now_ns.saturating_sub(from_ns));
         }
         if !recorder.counts.seen.failure_samples.is_full() {
             let text = format!("{}: {why}", self.plan.requests[flight.planned.request].url);
             let read: &[u8] = match failure {
-                Failure::Malformed if self.pool[id].http2.is_none() => self.scratch.last_read(),
+                Failure::Malformed if self.conns.pool[id].http2.is_none() => {
+                    self.scratch.last_read()
+                }
                 _ => &[],
             };
             recorder.counts.seen.failure_samples.keep(reasons::with_bytes(text, read));
@@ -286,14 +285,13 @@ impl Life<'_> {
     }
 
     fn count_as_resolved(&mut self, flight: &Flight) {
-        let is_in_window =
-            flight.planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
-        self.due_unanswered -= usize::from(is_in_window);
+        let is_in_window = self.records.is_in_window(&flight.planned);
+        self.lanes.due_unanswered -= usize::from(is_in_window);
     }
 
     /// HTTP/1.1: the request in flight failed, and its connection with it.
     pub(super) fn lost(&mut self, id: ConnId, failure: Failure, why: &str) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(flight) = conn.flight.take() else { return };
         conn.close();
         if conn.role != Role::Idle {
@@ -307,28 +305,28 @@ impl Life<'_> {
 
     /// Counts a connection that the server closed though we wanted to use it again.
     pub(super) fn server_closed(&mut self, id: ConnId) {
-        let conn = &self.pool[id];
-        let recorder = recorder_for(conn.role, &mut self.recorder, &mut self.beside);
+        let conn = &self.conns.pool[id];
+        let recorder = self.records.of(conn.role);
         recorder.counts.server_closed += u64::from(!conn.exchange.last);
     }
 
     /// A request is over: its lane goes on at once, or after a pause; an idle connection rests, or
     /// is opened again.
     pub(super) fn finish(&mut self, id: ConnId, lane: usize, done_ns: u64) {
-        let conn = &self.pool[id];
+        let conn = &self.conns.pool[id];
         if conn.role == Role::Idle {
             if conn.state == State::Closed {
                 self.reopen_idle(id);
             }
             return;
         }
-        if self.draining {
-            self.left_to_drain = self.left_to_drain.saturating_sub(1);
+        if self.lanes.draining {
+            self.lanes.drain_one();
             return;
         }
         match self.pause_after(id) {
-            Some(think) if lane < self.lanes => {
-                let pause_ns = self.scheduler.pause_ns(&think);
+            Some(think) if lane < self.lanes.count => {
+                let pause_ns = self.lanes.scheduler.pause_ns(&think);
                 self.set_timer(done_ns + pause_ns, Timer::Free(lane));
             }
             _ => self.free(lane, done_ns),
@@ -338,10 +336,10 @@ impl Life<'_> {
     /// The server closed a connection on which nothing was in flight, or sent what nobody asked
     /// for.
     pub(super) fn lost_idle(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let role = conn.role;
         if role != Role::Slow {
-            let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+            let recorder = self.records.of(role);
             recorder.counts.server_closed += 1;
         }
         conn.close();
@@ -352,7 +350,7 @@ impl Life<'_> {
 
     /// Each time later than before, so that opening what a server won't keep is no load itself.
     fn reopen_idle(&mut self, id: ConnId) {
-        if !self.draining {
+        if !self.lanes.draining {
             self.back_off(id);
             self.reopen(id);
         }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use rustix::event::epoll::{Event, EventFlags};
 
-use super::{Life, Timer};
+use super::{SlotDriver, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::http2::Http2;
 use crate::engine::poll::sleep_until_ns;
@@ -17,15 +17,16 @@ use crate::record::Failure;
 const TIMERS_AT_ONCE: usize = 64;
 const TIMERS_WITHIN_NS: u64 = MILLISECOND_NS;
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// When something is to be done, at the latest.
     pub fn next_ns(&self) -> u64 {
-        if !self.again.is_empty() {
+        if !self.conns.again.is_empty() {
             return 0;
         }
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
         // What is due already waits for a lane, and so for an event.
-        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns);
+        let due_ns =
+            self.lanes.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns);
         let due_ns = due_ns.unwrap_or(u64::MAX);
         self.check_timeouts_ns.min(timer_ns).min(due_ns)
     }
@@ -33,34 +34,37 @@ impl Life<'_> {
     /// Where the kernel keeps when answers arrive: until when events may wait, all of them, because a
     /// lane is free for what is due next, and nothing but whole answers is to come.
     pub fn sleeps_until_ns(&mut self) -> Option<u64> {
-        if self.plan.unread_ns == 0 || !self.again.is_empty() {
+        if self.plan.unread_ns == 0 || !self.conns.again.is_empty() {
             return None;
         }
-        let mut needs_polling = std::mem::take(&mut self.needs_polling);
+        let mut needs_polling = std::mem::take(&mut self.conns.needs_polling);
         needs_polling.retain(|id| {
             let stays = self.must_keep_polling(*id);
-            self.pool[*id].needs_polling = stays;
+            self.conns.pool[*id].needs_polling = stays;
             stays
         });
-        self.needs_polling = needs_polling;
+        self.conns.needs_polling = needs_polling;
         // What is due already waits for a lane.
-        let due_ns = self.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns)?;
+        let due_ns =
+            self.lanes.scheduler.held_due_ns().filter(|due_ns| *due_ns > self.clock.now_ns)?;
         let (lag_budget_ns, unread_ns) = (self.plan.lag_budget_ns, self.plan.unread_ns);
         let until_ns = sleep_until_ns(self.woke_ns, due_ns, lag_budget_ns, unread_ns)?;
         let timer_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
-        let nothing = self.needs_polling.is_empty();
+        let nothing = self.conns.needs_polling.is_empty();
         nothing.then(|| until_ns.min(timer_ns).min(self.check_timeouts_ns))
     }
 
     pub(super) fn keep_polling(&mut self, id: ConnId) {
-        if self.plan.unread_ns > 0 && !std::mem::replace(&mut self.pool[id].needs_polling, true) {
-            self.needs_polling.push(id);
+        if self.plan.unread_ns > 0
+            && !std::mem::replace(&mut self.conns.pool[id].needs_polling, true)
+        {
+            self.conns.needs_polling.push(id);
         }
     }
 
     /// A connection is being opened, or some of its request or of its answer is lacking.
     fn must_keep_polling(&self, id: ConnId) -> bool {
-        let conn = &self.pool[id];
+        let conn = &self.conns.pool[id];
         match (conn.state, &conn.flight, &conn.wire, conn.http2.as_deref()) {
             (State::Connecting | State::Opening, ..) => true,
             (State::Idle, .., Some(Http2 { connection: Some(connection), .. })) => {
@@ -78,9 +82,9 @@ impl Life<'_> {
     pub fn handle(&mut self, events: &mut Vec<Event>) {
         // An answer that one read brings was there when the wait ended.
         let seen_ns = self.clock.now_ns;
-        let again = std::mem::take(&mut self.again);
+        let again = std::mem::take(&mut self.conns.again);
         for event in again.into_iter().chain(events.drain(..)) {
-            if let Some(id) = self.pool.connection_of(&event) {
+            if let Some(id) = self.conns.pool.connection_of(&event) {
                 self.on_event(id, event.flags, seen_ns);
             }
             self.send_due();
@@ -95,7 +99,7 @@ impl Life<'_> {
     }
 
     fn on_event(&mut self, id: ConnId, flags: EventFlags, seen_ns: u64) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         match conn.state {
             State::Connecting => self.on_connected(id, seen_ns),
             State::Opening => self.go_on_opening(id, flags),
@@ -138,13 +142,13 @@ impl Life<'_> {
                 // It was free before.
                 Timer::Due(lane) => self.free(lane, at_ns),
                 Timer::Connect(id) => {
-                    if matches!(self.pool[id].state, State::Resting | State::Closed) {
+                    if matches!(self.conns.pool[id].state, State::Resting | State::Closed) {
                         self.connect(id);
                     }
                 }
                 Timer::Read(id) => {
-                    self.pool[id].paused = false;
-                    if self.pool[id].state == State::Busy {
+                    self.conns.pool[id].paused = false;
+                    if self.conns.pool[id].state == State::Busy {
                         self.on_readable(id, EventFlags::IN, self.clock.now_ns);
                     }
                 }
@@ -160,7 +164,7 @@ impl Life<'_> {
         let now_ns = self.clock.now_ns;
         let mut oldest_ns = now_ns;
         let mut late = Vec::new();
-        for id in self.conns.iter().flatten().chain(&self.idle) {
+        for id in self.conns.by_origin.iter().flatten().chain(&self.conns.idle) {
             match self.waits_since_ns(*id) {
                 Some(since) if now_ns.saturating_sub(since) >= self.plan.timeout_ns => {
                     late.push(*id);
@@ -171,7 +175,7 @@ impl Life<'_> {
         }
         for id in late {
             // What came while this thread was busy with other connections is no timeout.
-            if matches!(self.pool[id].state, State::Idle | State::Busy) {
+            if matches!(self.conns.pool[id].state, State::Idle | State::Busy) {
                 let seen_ns = self.clock.read();
                 self.on_event(id, EventFlags::IN, seen_ns);
             }
@@ -188,7 +192,7 @@ impl Life<'_> {
 
     /// Since when a connection waits for the server, if it does.
     fn waits_since_ns(&self, id: ConnId) -> Option<u64> {
-        let conn = &self.pool[id];
+        let conn = &self.conns.pool[id];
         match conn.state {
             State::Connecting | State::Opening => Some(conn.began_ns),
             // Slow readers wait on purpose.
@@ -200,7 +204,7 @@ impl Life<'_> {
     /// A connect, or what was sent by `sent_ns`, took longer than the timeout.
     fn timed_out(&mut self, id: ConnId, sent_ns: u64) {
         let seconds = self.plan.order.load.timeout_s;
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         if matches!(conn.state, State::Connecting | State::Opening) {
             return self.not_connected(id, &format!("not ready within {seconds} s"));
         }
@@ -211,10 +215,10 @@ impl Life<'_> {
             return self.lost(id, Failure::Timeout, &why);
         }
         let why = format!("no full answer within {seconds} s");
-        let connection = self.pool[id].http2_connection();
+        let connection = self.conns.pool[id].http2_connection();
         let late = connection.map(|connection| connection.take_late(sent_ns)).unwrap_or_default();
         for flight in late {
-            if let Some(connection) = self.pool[id].http2_connection()
+            if let Some(connection) = self.conns.pool[id].http2_connection()
                 && connection.answered_ns < flight.sent_ns
             {
                 // A connection on which nobody was answered meanwhile may be dead.
@@ -223,22 +227,22 @@ impl Life<'_> {
             self.failed(id, &flight, Failure::Timeout, &why);
             self.finish(id, flight.lane, self.clock.now_ns);
         }
-        let connection = self.pool[id].http2_connection();
+        let connection = self.conns.pool[id].http2_connection();
         let allowed = connection.map_or(0, |connection| connection.allowed);
         let why =
             format!("no stream was free within {seconds} s ({allowed} at a time are allowed)");
-        for flight in self.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {
+        for flight in self.conns.pool[id].take_waiting(|flight| flight.waits_since_ns <= sent_ns) {
             self.failed(id, &flight, reasons::unsent(&flight), &why);
             self.finish(id, flight.lane, self.clock.now_ns);
         }
-        self.unsent.push(id);
+        self.conns.unsent.push(id);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::engine::driver::SlotDriver;
     use crate::engine::exchange::Scratch;
-    use crate::engine::life::Life;
     use crate::engine::plan::Plan;
     use crate::engine::poll::Poll;
     use crate::engine::pool::Pool;
@@ -246,7 +250,7 @@ mod tests {
 
     /// Each is looked at in every turn, and an answer may come in thousands of pieces.
     #[test]
-    fn a_connection_is_attended_once() {
+    fn a_connection_is_polled_once() {
         let order = serde_json::json!({
             "requests": [{"url": "http://127.0.0.1:1/"}], "duration_s": 1.0,
             "load": {"loop": "open", "connections": 2, "send_lag_budget_s": 0.001,
@@ -256,15 +260,15 @@ mod tests {
         let share = SharedSchedule::new(&plan, 1).expect("a schedule").share_of(&plan, 0);
         let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
         let poll = Poll::new().expect("a poll");
-        let mut life = Life::new(&plan, &mut pool, &poll, &mut scratch, share);
-        let id = life.conns[0][1];
+        let mut driver = SlotDriver::new(&plan, &mut pool, &poll, &mut scratch, share);
+        let id = driver.conns.by_origin[0][1];
         for _ in 0..3 {
-            life.keep_polling(id);
-            life.keep_polling(id);
-            assert_eq!(life.needs_polling, [id]);
+            driver.keep_polling(id);
+            driver.keep_polling(id);
+            assert_eq!(driver.conns.needs_polling, [id]);
             // It has nothing to do, so it is dropped and may come again.
-            life.sleeps_until_ns();
-            assert!(life.needs_polling.is_empty());
+            driver.sleeps_until_ns();
+            assert!(driver.conns.needs_polling.is_empty());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
-use super::Life;
+use super::SlotDriver;
 use crate::engine::flight::{Answer, Flight};
 use crate::engine::log::{Fate, RequestLog};
 use crate::engine::pool::{ConnId, Role};
@@ -12,11 +12,11 @@ use crate::record::Failure;
 /// What has neither been answered nor failed when the load ends.
 const UNANSWERED: &str = "unanswered";
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<Report>) {
-        let first = self.first_connection;
+        let first = self.conns.first;
         let log = |every| RequestLog::new(every, start_ns, first, reports.clone());
-        self.log = self.plan.log_every.map(log);
+        self.records.log = self.plan.log_every.map(log);
     }
 
     /// Logs a request that was answered; `fault`: not validly.
@@ -28,7 +28,7 @@ impl Life<'_> {
         answer: &Answer,
         fault: Option<Failure>,
     ) {
-        if self.log.is_some() {
+        if self.records.log.is_some() {
             let fate = Fate {
                 status: answer.status,
                 head_bytes: answer.head_bytes,
@@ -49,24 +49,18 @@ impl Life<'_> {
 
     /// Logs what was never answered, and hands over the rest.
     pub(super) fn end_log(&mut self) {
-        if self.log.is_none() {
-            return;
-        }
+        let Some(mut log) = self.records.log.take() else { return };
         let fate = Fate::without_answer(self.clock.now_ns, UNANSWERED);
-        for id in self.conns.iter().flat_map(|ids| &ids[..self.connections]).copied() {
-            let conn = &self.pool[id];
-            if let Some(log) = &mut self.log {
-                conn.unresolved().for_each(|flight| log.ended(flight, conn.number, fate));
-            }
+        for id in self.conns.ids_of_load() {
+            let conn = &self.conns.pool[id];
+            conn.unresolved().for_each(|flight| log.ended(flight, conn.number, fate));
         }
-        if let Some(mut log) = self.log.take() {
-            log.hand_over();
-        }
+        log.hand_over();
     }
 
     fn log_ended(&mut self, id: ConnId, flight: &Flight, fate: Fate) {
-        let conn = &self.pool[id];
-        if let Some(log) = self.log.as_mut().filter(|_| conn.role == Role::Load) {
+        let conn = &self.conns.pool[id];
+        if let Some(log) = self.records.log.as_mut().filter(|_| conn.role == Role::Load) {
             log.ended(flight, conn.number, fate);
         }
     }

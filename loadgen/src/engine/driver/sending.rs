@@ -1,6 +1,6 @@
 //! A lane is free and takes a request on, which is sent.
 
-use super::{Life, Timer, record_lag, recorder_for};
+use super::{SlotDriver, Timer};
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
 use crate::engine::http2::connection::Http2Connection;
@@ -8,30 +8,34 @@ use crate::engine::pool::{ConnId, Role, State};
 use crate::engine::schedule::{OwnNext, PlannedRequest};
 use crate::order::Unit;
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// A lane has nothing in flight since `since_ns`.
     pub(super) fn free(&mut self, lane: usize, since_ns: u64) {
-        if lane >= self.lanes {
-            let planned = self.scheduler.next_slow();
+        if lane >= self.lanes.count {
+            let planned = self.lanes.scheduler.next_slow();
             self.start(lane, planned);
         } else if let Some(step) = self.next_step(lane) {
             self.take_on(lane, PlannedRequest::undue(step));
         } else if self.is_logging_in() {
             // It is logged in, or was not let in.
-        } else if let Some(next) = self.scheduler.next_own(lane, self.clock.now_ns, since_ns) {
+        } else if let Some(next) = self.lanes.scheduler.next_own(lane, self.clock.now_ns, since_ns)
+        {
             self.start_own(lane, next);
-        } else if !self.scheduler.is_open() {
-            if let Some(planned) = self.scheduler.next_in_budget() {
+        } else if !self.lanes.scheduler.is_open() {
+            if let Some(planned) = self.lanes.scheduler.next_in_budget() {
                 self.start(lane, planned);
             }
         } else if self.session_goes_on(lane) {
-            let planned = self.scheduler.next_undue();
+            let planned = self.lanes.scheduler.next_undue();
             self.start(lane, planned);
         } else {
             let number = self.number_of(lane);
-            let was_lost =
-                self.conns.iter().any(|ids| self.pool[ids[number]].failures_in_a_row > 0);
-            self.scheduler.wait(lane, was_lost);
+            let was_lost = self
+                .conns
+                .by_origin
+                .iter()
+                .any(|ids| self.conns.pool[ids[number]].failures_in_a_row > 0);
+            self.lanes.scheduler.wait(lane, was_lost);
             self.take(since_ns);
             self.dispatch();
         }
@@ -41,9 +45,8 @@ impl Life<'_> {
     fn start_own(&mut self, lane: usize, next: OwnNext) {
         match next {
             OwnNext::Send(planned) => {
-                let is_in_window =
-                    planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
-                self.due_unanswered += usize::from(is_in_window);
+                let is_in_window = self.records.is_in_window(&planned);
+                self.lanes.due_unanswered += usize::from(is_in_window);
                 self.start(lane, planned);
             }
             OwnNext::Wait(due_ns) => self.set_timer(due_ns, Timer::Due(lane)),
@@ -55,8 +58,8 @@ impl Life<'_> {
     fn session_goes_on(&self, lane: usize) -> bool {
         let arrivals = self.plan.order.load.arrivals.as_ref();
         arrivals.is_some_and(|arrivals| arrivals.unit == Unit::Connection)
-            && self.conns.iter().any(|ids| {
-                let conn = &self.pool[ids[lane]];
+            && self.conns.by_origin.iter().any(|ids| {
+                let conn = &self.conns.pool[ids[lane]];
                 let http2 = conn.http2.as_ref().and_then(|http2| http2.connection.as_ref());
                 conn.state == State::Idle
                     && conn.requests > 0
@@ -65,16 +68,16 @@ impl Life<'_> {
     }
 
     fn take(&mut self, free_since_ns: u64) {
-        let held = self.scheduler.held_due_ns();
-        self.scheduler.take(self.clock.now_ns, free_since_ns);
-        let taken = self.scheduler.held_due_ns().filter(|_| held.is_none());
-        self.due_unanswered +=
-            usize::from(taken.is_some_and(|due_ns| self.window_ns.contains(&due_ns)));
+        let held = self.lanes.scheduler.held_due_ns();
+        self.lanes.scheduler.take(self.clock.now_ns, free_since_ns);
+        let taken = self.lanes.scheduler.held_due_ns().filter(|_| held.is_none());
+        self.lanes.due_unanswered +=
+            usize::from(taken.is_some_and(|due_ns| self.records.window_ns.contains(&due_ns)));
     }
 
     /// Open loop: what is due must not wait until all events are handled.
     pub(super) fn send_due(&mut self) {
-        if self.scheduler.held_due_ns().is_some() {
+        if self.lanes.scheduler.held_due_ns().is_some() {
             self.clock.read();
             self.dispatch();
         }
@@ -82,7 +85,7 @@ impl Life<'_> {
 
     /// HTTP/2: sends what was given to connections.
     pub(super) fn send_frames(&mut self) {
-        while let Some(id) = self.unsent.pop() {
+        while let Some(id) = self.conns.unsent.pop() {
             self.move_frames(id, self.clock.now_ns);
         }
     }
@@ -90,16 +93,19 @@ impl Life<'_> {
     /// Sends what is due, as long as lanes are free.
     fn dispatch(&mut self) {
         loop {
-            let Some((request, is_blocked)) = self.scheduler.held() else { return };
+            let Some((request, is_blocked)) = self.lanes.scheduler.held() else { return };
             let origin = self.plan.requests[request].origin;
-            let (pool, ids, connections) =
-                (&mut *self.pool, &self.conns[origin][..self.connections], self.connections);
+            let (pool, ids, connections) = (
+                &mut *self.conns.pool,
+                &self.conns.by_origin[origin][..self.conns.of_load],
+                self.conns.of_load,
+            );
             // There are many lanes where there are many streams, but few connections.
             if is_blocked && !ids.iter().any(|id| pool[*id].has_room()) {
                 return;
             }
             let can = |lane: &usize| pool[ids[lane % connections]].has_room();
-            let next = self.scheduler.next_due(self.clock.now_ns, self.woke_ns, can);
+            let next = self.lanes.scheduler.next_due(self.clock.now_ns, self.woke_ns, can);
             let Some((lane, planned)) = next else { return };
             self.start(lane, planned);
             // The next lane has been free at least since this request was due.
@@ -111,9 +117,9 @@ impl Life<'_> {
     /// that the first ones spread.
     pub(super) fn number_of(&self, lane: usize) -> usize {
         match lane {
-            first if first < self.connections => first,
-            lane if lane < self.lanes => lane % self.connections,
-            slow => slow - self.lanes + self.connections,
+            first if first < self.conns.of_load => first,
+            lane if lane < self.lanes.count => lane % self.conns.of_load,
+            slow => slow - self.lanes.count + self.conns.of_load,
         }
     }
 
@@ -128,9 +134,9 @@ impl Life<'_> {
     /// A lane takes a request on, which leaves at once or when its connection is ready.
     fn take_on(&mut self, lane: usize, planned: PlannedRequest) {
         let number = self.number_of(lane);
-        let id = self.conns[self.plan.requests[planned.request].origin][number];
+        let id = self.conns.by_origin[self.plan.requests[planned.request].origin][number];
         let flight = Flight::new(lane, planned, self.clock.now_ns);
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         match &mut conn.http2 {
             Some(http2) => http2.waiting.push_back(flight),
             None => conn.flight = Some(flight),
@@ -145,10 +151,10 @@ impl Life<'_> {
 
     /// Sends a connection's request, if it has one.
     pub(super) fn send(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         if let Some(http2) = &mut conn.http2 {
             if !http2.waiting.is_empty() {
-                self.unsent.push(id);
+                self.conns.unsent.push(id);
             }
             return;
         }
@@ -167,7 +173,7 @@ impl Life<'_> {
             // Closed by the server before we wrote: not a sent request; open a new connection.
             Sending::Broken(_) => {
                 self.server_closed(id);
-                self.pool[id].close();
+                self.conns.pool[id].close();
                 self.back_off(id);
                 self.reopen(id);
             }
@@ -176,7 +182,7 @@ impl Life<'_> {
 
     /// Makes a connection ready for the request it is to send.
     pub(super) fn prepare(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(flight) = conn.flight else { return };
         let request = &self.plan.requests[flight.planned.request];
         let is_idle = conn.role == Role::Idle;
@@ -186,12 +192,12 @@ impl Life<'_> {
         if request.script.is_some() {
             self.user_of(id);
         }
-        self.pool[id].exchange.begin(request, hash, last, traces);
+        self.conns.pool[id].exchange.begin(request, hash, last, traces);
     }
 
     #[inline(always)]
     pub(super) fn write(&mut self, id: ConnId) -> Sending {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         match (&conn.flight, &mut conn.wire) {
             (Some(flight), Some(wire)) => {
                 conn.exchange.send(wire, &self.plan.requests[flight.planned.request])
@@ -201,12 +207,12 @@ impl Life<'_> {
     }
 
     pub(super) fn sent(&mut self, id: ConnId, sent_ns: u64) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(flight) = &mut conn.flight else {
             conn.state = State::Idle;
             return;
         };
-        record_lag(flight, sent_ns, &self.window_ns, &mut self.recorder);
+        self.records.record_lag(flight, sent_ns);
         let is_first = !flight.is_counted();
         flight.sent_ns = sent_ns;
         if is_first {
@@ -215,15 +221,15 @@ impl Life<'_> {
         conn.state = State::Busy;
         let reused = is_first && conn.requests > 0;
         conn.requests += 1;
-        let recorder = recorder_for(conn.role, &mut self.recorder, &mut self.beside);
+        let recorder = self.records.of(conn.role);
         recorder.counts.requests.sent += u64::from(is_first);
         recorder.counts.seen.connections.reused_requests += u64::from(reused);
     }
 
     fn watch_room(&mut self, id: ConnId) {
         self.keep_polling(id);
-        let key = self.pool.key(id);
-        let conn = &mut self.pool[id];
+        let key = self.conns.pool.key(id);
+        let conn = &mut self.conns.pool[id];
         if let Some(wire) = &conn.wire
             && !std::mem::replace(&mut conn.watches_room, true)
         {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustix::event::epoll::EventFlags;
 
-use super::{Life, Timer, record_lag, recorder_for};
+use super::{SlotDriver, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::exchange::Sending;
 use crate::engine::flight::Flight;
@@ -33,11 +33,11 @@ fn is_full(address: &Address, error: &io::Error) -> bool {
     matches!(address, Address::Unix(_)) && error.kind() == io::ErrorKind::WouldBlock
 }
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// Connects, after a while if that failed before, so that a server that closes at once isn't
     /// hammered.
     pub(super) fn reopen(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         if conn.rests_until_ns <= self.clock.now_ns {
             return self.connect(id);
         }
@@ -48,7 +48,7 @@ impl Life<'_> {
 
     /// A connection was of no use: the next one is opened later, and later again after that.
     pub(super) fn back_off(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let doublings = conn.failures_in_a_row.min(MOST_DOUBLINGS);
         conn.failures_in_a_row += 1;
         let rest_ns = (MILLISECOND_NS << doublings).min(100 * MILLISECOND_NS);
@@ -58,14 +58,15 @@ impl Life<'_> {
     pub(super) fn connect(&mut self, id: ConnId) {
         let began_ns = self.clock.read();
         let sources = &self.plan.sources;
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let origin = &self.plan.origins[conn.origin];
-        let number = self.first_connection + conn.number;
+        let number = self.conns.first + conn.number;
         let address =
             &origin.addresses[*conn.address.get_or_insert_with(|| origin.turn_of(number))];
-        let in_turn = (0..sources.len()).map(|nth| sources[(self.connects + nth) % sources.len()]);
+        let in_turn =
+            (0..sources.len()).map(|nth| sources[(self.conns.connects + nth) % sources.len()]);
         let source = in_turn.into_iter().find(|source| limits::suits(source, address));
-        self.connects += 1;
+        self.conns.connects += 1;
         if !std::mem::take(&mut conn.queues) {
             conn.began_ns = began_ns;
         }
@@ -75,7 +76,7 @@ impl Life<'_> {
         }
         let waiting = conn.http2.iter_mut().flat_map(|http2| &mut http2.waiting);
         for flight in waiting.chain(&mut conn.flight) {
-            record_lag(flight, began_ns, &self.window_ns, &mut self.recorder);
+            self.records.record_lag(flight, began_ns);
         }
         let options = Options {
             source,
@@ -99,7 +100,7 @@ impl Life<'_> {
 
     /// The server hasn't accepted what came before: the same is tried again, until the timeout.
     fn queue(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         if self.clock.now_ns - conn.began_ns >= self.plan.timeout_ns {
             let seconds = self.plan.order.load.timeout_s;
             return self.not_connected(id, &format!("its queue was full for {seconds} s"));
@@ -111,7 +112,7 @@ impl Life<'_> {
     /// On loopback a connection is mostly there at once, so sending is tried without waiting for
     /// the event: that saves one wake-up per connection.
     fn send_at_once(&mut self, id: ConnId, connected: bool) {
-        if self.pool[id].flight.is_none() && !connected {
+        if self.conns.pool[id].flight.is_none() && !connected {
             return self.watch(id, true);
         }
         self.prepare(id);
@@ -121,7 +122,7 @@ impl Life<'_> {
             Sending::Broken(error) => self.not_connected(id, &error.to_string()),
             _ if self.met_itself(id) => self.not_connected(id, MET_ITSELF),
             outcome => {
-                self.pool[id].connected_ns = sent_ns;
+                self.conns.pool[id].connected_ns = sent_ns;
                 self.established(id);
                 self.sent(id, sent_ns);
                 self.watch(id, !matches!(outcome, Sending::All));
@@ -130,7 +131,7 @@ impl Life<'_> {
     }
 
     fn met_itself(&self, id: ConnId) -> bool {
-        let conn = &self.pool[id];
+        let conn = &self.conns.pool[id];
         let tried = conn.address.unwrap_or(0);
         let port = match &self.plan.origins[conn.origin].addresses[tried] {
             Address::Tcp(address) => address.port(),
@@ -142,8 +143,8 @@ impl Life<'_> {
 
     fn watch(&mut self, id: ConnId, room: bool) {
         self.keep_polling(id);
-        let key = self.pool.key(id);
-        let conn = &mut self.pool[id];
+        let key = self.conns.pool.key(id);
+        let conn = &mut self.conns.pool[id];
         conn.watches_room = room;
         let Some(wire) = &conn.wire else { return };
         if let Err(error) = self.poll.watch(wire, key, room) {
@@ -152,7 +153,7 @@ impl Life<'_> {
     }
 
     pub(super) fn on_connected(&mut self, id: ConnId, seen_ns: u64) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(wire) = &mut conn.wire else { return };
         if let Err(error) = wire.connected() {
             return self.not_connected(id, &error.to_string());
@@ -160,10 +161,11 @@ impl Life<'_> {
         if self.met_itself(id) {
             return self.not_connected(id, MET_ITSELF);
         }
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(wire) = &mut conn.wire else { return };
         conn.connected_ns = seen_ns;
-        let tls = self.plan.origins[conn.origin].tls.as_ref().zip(self.tls[conn.origin].as_ref());
+        let tls =
+            self.plan.origins[conn.origin].tls.as_ref().zip(self.conns.tls[conn.origin].as_ref());
         if let Some(((name, _), config)) = tls {
             match Secure::new(Arc::clone(config), name.clone()) {
                 Ok(tls) => wire.secure(tls),
@@ -176,7 +178,7 @@ impl Life<'_> {
 
     /// TLS is agreed upon, then HTTP/2 begun.
     pub(super) fn go_on_opening(&mut self, id: ConnId, flags: EventFlags) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let origin = &self.plan.origins[conn.origin];
         if let Some(wire) = &mut conn.wire {
             match wire.handshake() {
@@ -209,7 +211,7 @@ impl Life<'_> {
         if connection.allowed > 0 {
             // Without a limit the library says the largest number there is.
             let allowed = u32::try_from(connection.allowed).unwrap_or(u32::MAX);
-            self.recorder.counts.http2.streams_allowed += Fewest(Some(allowed));
+            self.records.load.counts.http2.streams_allowed += Fewest(Some(allowed));
             conn.state = State::Idle;
             self.established(id);
             self.send(id);
@@ -221,11 +223,11 @@ impl Life<'_> {
 
     /// A connection is ready for requests.
     fn established(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         conn.failed_addresses = 0;
         let (connect_ns, role) = (conn.connected_ns - conn.began_ns, conn.role);
         let handshake = conn.handshake.take();
-        let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+        let recorder = self.records.of(role);
         recorder.counts.seen.connections.opened += 1;
         recorder.times.connect.record(connect_ns);
         if let Some((took_ns, resumed)) = handshake {
@@ -233,15 +235,15 @@ impl Life<'_> {
             recorder.counts.handshakes.resumed += u64::from(resumed);
             recorder.counts.handshakes.full += u64::from(!resumed);
         }
-        self.reached = true;
+        self.conns.reached = true;
         if role != Role::Idle {
-            self.unreachable_since_ns = None;
+            self.conns.unreachable_since_ns = None;
         }
     }
 
     /// An address could not be connected to: the next one is tried.
     pub(super) fn not_connected(&mut self, id: ConnId, why: &str) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let addresses = self.plan.origins[conn.origin].addresses.len();
         conn.address = conn.address.map(|tried| (tried + 1) % addresses);
         conn.failed_addresses += 1;
@@ -255,35 +257,36 @@ impl Life<'_> {
 
     /// The server would not have it; where that is for good, the slot is without hope.
     fn refused(&mut self, id: ConnId, (why, for_good): (String, bool)) {
-        self.hopeless |= for_good && !self.reached;
+        self.conns.hopeless |= for_good && !self.conns.reached;
         self.no_connection(id, &why);
     }
 
     fn no_connection(&mut self, id: ConnId, why: &str) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let text = format!("connect to {}: {why}", self.plan.origins[conn.origin]);
         conn.close();
         let role = conn.role;
         self.back_off(id);
         // A user goes on with the others of several targets, and asks nothing again when all is over.
-        let gives_up = role != Role::Idle && (self.draining || self.conns.len() > 1);
-        let given_up = self.pool[id].take_waiting(|_| gives_up);
+        let gives_up =
+            role != Role::Idle && (self.lanes.draining || self.conns.by_origin.len() > 1);
+        let given_up = self.conns.pool[id].take_waiting(|_| gives_up);
         if role != Role::Idle {
-            self.unreachable_since_ns.get_or_insert(self.clock.now_ns);
+            self.conns.unreachable_since_ns.get_or_insert(self.clock.now_ns);
         }
         if given_up.is_empty() {
-            let recorder = recorder_for(role, &mut self.recorder, &mut self.beside);
+            let recorder = self.records.of(role);
             recorder.counts.seen.failures.count(Failure::Connect);
             recorder.counts.seen.failure_samples.keep(text);
-            if !self.draining {
+            if !self.lanes.draining {
                 self.reopen(id);
             }
             return;
         }
         for flight in given_up {
             self.failed(id, &flight, reasons::unsent(&flight), &text);
-            match self.draining {
-                true => self.left_to_drain = self.left_to_drain.saturating_sub(1),
+            match self.lanes.draining {
+                true => self.lanes.drain_one(),
                 false => self.set_timer(self.clock.now_ns, Timer::Free(flight.lane)),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Life, Timer};
+use super::{SlotDriver, Timer};
 use crate::engine::flight::{Flight, Traced};
 use crate::engine::pool::ConnId;
 use crate::engine::schedule::PlannedRequest;
@@ -13,30 +13,30 @@ use crate::order::Think;
 /// at once would time out.
 const AT_A_TIME: usize = 4;
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// The user on a connection, as the present order has it.
     pub(super) fn user_of(&mut self, id: ConnId) -> Option<&mut User> {
         let sessions = self.plan.sessions.as_ref()?;
-        let conn = &mut self.pool[id];
-        let number = self.first_connection + conn.number;
+        let conn = &mut self.conns.pool[id];
+        let number = self.conns.first + conn.number;
         let user = &mut conn.exchange.user;
         if !user.as_ref().is_some_and(|user| user.stays(number, sessions)) {
             // Slow and idle connections are no users of their own.
-            let row = if conn.number < self.connections { number } else { self.first_connection };
+            let row = if conn.number < self.conns.of_load { number } else { self.conns.first };
             *user = Some(Box::new(User::new(number, row, sessions)));
         }
         user.as_deref_mut()
     }
 
     fn id_of(&self, lane: usize) -> ConnId {
-        self.conns[0][self.number_of(lane)]
+        self.conns.by_origin[0][self.number_of(lane)]
     }
 
     /// Has all users log in who haven't.
     pub fn begin_login(&mut self) {
         let mut waiting = VecDeque::new();
         if self.plan.sessions.as_ref().is_some_and(|sessions| !sessions.login.is_empty()) {
-            for lane in 0..self.lanes {
+            for lane in 0..self.lanes.count {
                 let id = self.id_of(lane);
                 if self.user_of(id).is_some_and(|user| !user.logged_in) {
                     waiting.push_back(lane);
@@ -51,13 +51,14 @@ impl Life<'_> {
     pub fn goes_on_logging_in(&mut self) -> Result<bool, String> {
         let timeout_ns = self.plan.timeout_ns;
         let is_unreachable = self
+            .conns
             .unreachable_since_ns
             .is_some_and(|since_ns| self.clock.now_ns - since_ns >= timeout_ns);
-        let samples = &self.recorder.counts.seen.failure_samples;
+        let samples = &self.records.load.counts.seen.failure_samples;
         let Some(login) = &self.login else { return Ok(false) };
         match &login.failure {
             Some(why) => Err(why.clone()),
-            None if is_unreachable || self.hopeless => {
+            None if is_unreachable || self.conns.hopeless => {
                 Err(samples.iter().next().cloned().unwrap_or_default())
             }
             None => Ok(login.under_way > 0 || !login.waiting.is_empty()),
@@ -67,11 +68,11 @@ impl Life<'_> {
     /// The load may begin. What the login took is nothing of it, but connections stay.
     pub fn end_login(&mut self) {
         self.login = None;
-        let before = std::mem::take(&mut self.recorder);
-        self.recorder.counts.seen.connections.opened = before.counts.seen.connections.opened;
-        self.recorder.counts.handshakes = before.counts.handshakes;
-        self.recorder.times.connect = before.times.connect;
-        self.recorder.times.handshake = before.times.handshake;
+        let before = std::mem::take(&mut self.records.load);
+        self.records.load.counts.seen.connections.opened = before.counts.seen.connections.opened;
+        self.records.load.counts.handshakes = before.counts.handshakes;
+        self.records.load.times.connect = before.times.connect;
+        self.records.load.times.handshake = before.times.handshake;
     }
 
     pub(super) fn is_logging_in(&self) -> bool {
@@ -80,7 +81,9 @@ impl Life<'_> {
 
     fn let_in(&mut self) {
         loop {
-            let Some(login) = self.login.as_mut().filter(|it| it.failure.is_none()) else { return };
+            let Some(login) = self.login.as_mut().filter(|login| login.failure.is_none()) else {
+                return;
+            };
             if login.under_way >= AT_A_TIME {
                 return;
             }
@@ -88,8 +91,8 @@ impl Life<'_> {
             login.under_way += 1;
             let id = self.id_of(lane);
             let Some(sessions) = &self.plan.sessions else { return };
-            if let Some(user) = &mut self.pool[id].exchange.user {
-                user.begin_login(sessions, self.scheduler.rng());
+            if let Some(user) = &mut self.conns.pool[id].exchange.user {
+                user.begin_login(sessions, self.lanes.scheduler.rng());
             }
             self.set_timer(self.clock.now_ns, Timer::Free(lane));
         }
@@ -98,17 +101,17 @@ impl Life<'_> {
     /// What the user of a lane asks next, where it is in the middle of something.
     pub(super) fn next_step(&self, lane: usize) -> Option<usize> {
         self.plan.sessions.as_ref()?;
-        self.pool[self.id_of(lane)].exchange.user.as_ref()?.next()
+        self.conns.pool[self.id_of(lane)].exchange.user.as_ref()?.next()
     }
 
     pub(super) fn begin_flow(&mut self, lane: usize, planned: PlannedRequest) {
         let Some(sessions) = &self.plan.sessions else { return };
         let number = self.number_of(lane);
-        let id = self.conns[self.plan.requests[planned.request].origin][number];
-        let is_in_window = planned.due_ns.is_some_and(|due_ns| self.window_ns.contains(&due_ns));
+        let id = self.conns.by_origin[self.plan.requests[planned.request].origin][number];
+        let is_in_window = self.records.is_in_window(&planned);
         self.user_of(id);
-        if let Some(user) = &mut self.pool[id].exchange.user {
-            user.begin_flow(planned.request, sessions, self.scheduler.rng());
+        if let Some(user) = &mut self.conns.pool[id].exchange.user {
+            user.begin_flow(planned.request, sessions, self.lanes.scheduler.rng());
             if let Place::In(begun) = &mut user.place {
                 begun.is_in_window = is_in_window;
             }
@@ -118,7 +121,7 @@ impl Life<'_> {
     /// The pause before the lane of a connection goes on.
     pub(super) fn pause_after(&self, id: ConnId) -> Option<Think> {
         let of_load = self.plan.order.load.think.filter(|_| !self.is_logging_in());
-        let user = self.pool[id].exchange.user.as_ref();
+        let user = self.conns.pool[id].exchange.user.as_ref();
         let Some(next) = user.and_then(|user| user.next()) else { return of_load };
         self.plan.requests[next - 1].think.or(of_load)
     }
@@ -135,7 +138,7 @@ impl Life<'_> {
         if sessions.trace {
             self.trace(id, flight, why.clone());
         }
-        let Some(user) = &mut self.pool[id].exchange.user else { return };
+        let Some(user) = &mut self.conns.pool[id].exchange.user else { return };
         match std::mem::take(&mut user.place) {
             Place::Free => {}
             Place::Login(step) if why.is_none() && step + 1 < sessions.login.end => {
@@ -172,18 +175,18 @@ impl Life<'_> {
         begun.step += 1;
         if is_valid && begun.step < begun.flow.steps.end {
             // Its first request is resolved, but the flow is part of the result.
-            self.due_unanswered += usize::from(is_first && begun.is_in_window);
-            if let Some(user) = &mut self.pool[id].exchange.user {
+            self.lanes.due_unanswered += usize::from(is_first && begun.is_in_window);
+            if let Some(user) = &mut self.conns.pool[id].exchange.user {
                 user.place = Place::In(begun);
             }
             return;
         }
-        self.due_unanswered -= usize::from(!is_first && begun.is_in_window);
+        self.lanes.due_unanswered -= usize::from(!is_first && begun.is_in_window);
         let Some(endpoint) = begun.flow.endpoint else { return };
-        if self.plan.is_open() && self.window_ns.start > 0 && !begun.is_in_window {
+        if self.plan.is_open() && !begun.is_in_window {
             return;
         }
-        let whole = self.recorder.times.endpoints.at(endpoint);
+        let whole = self.records.load.times.endpoints.at(endpoint);
         match is_valid {
             true => whole.answered.record(begun.spent_ns),
             false => whole.failed += 1,
@@ -191,7 +194,7 @@ impl Life<'_> {
     }
 
     fn trace(&mut self, id: ConnId, flight: &Flight, failure: Option<String>) {
-        let exchange = &self.pool[id].exchange;
+        let exchange = &self.conns.pool[id].exchange;
         let status = exchange.response.status;
         let head = if status > 0 { exchange.response.kept_head.clone() } else { Vec::new() };
         let body = exchange.user.as_ref().map_or_else(Vec::new, |user| user.body().to_vec());
@@ -206,6 +209,6 @@ impl Life<'_> {
             }
             _ => Vec::new(),
         };
-        self.traced.push(Traced { request, status, head, body, captured, failure });
+        self.records.traced.push(Traced { request, status, head, body, captured, failure });
     }
 }

@@ -3,7 +3,7 @@
 use rustix::event::epoll::EventFlags;
 
 use super::answering::READS_AT_ONCE;
-use super::{Life, Timer, record_lag};
+use super::{SlotDriver, Timer};
 use crate::engine::flight::Flight;
 use crate::engine::http2::Http2;
 use crate::engine::http2::connection::{ConnectionEnd, Http2Connection, Submitted};
@@ -12,24 +12,24 @@ use crate::engine::pool::ConnId;
 use crate::engine::reasons;
 use crate::http2::trouble::Trouble;
 
-impl Life<'_> {
+impl SlotDriver<'_> {
     /// HTTP/2: moves frames both ways until nothing more moves, but not for ever.
     pub(super) fn move_frames(&mut self, id: ConnId, seen_ns: u64) {
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
-            let Some(connection) = self.pool[id].http2_connection() else { return };
+            let Some(connection) = self.conns.pool[id].http2_connection() else { return };
             let more = connection.move_frames();
             if connection.arrived_ns() > 0 {
                 done_ns = connection.arrived_ns();
             }
-            while let Some((flight, outcome)) = self.pool[id]
+            while let Some((flight, outcome)) = self.conns.pool[id]
                 .http2_connection()
                 .and_then(|connection| connection.next_ended(done_ns))
             {
                 self.on_outcome(id, flight, outcome, done_ns);
             }
             self.submit(id);
-            let Some(connection) = self.pool[id].http2_connection() else { return };
+            let Some(connection) = self.conns.pool[id].http2_connection() else { return };
             if !more && !connection.dirty {
                 self.keep_polling(id);
                 return self.end_connection(id);
@@ -41,12 +41,13 @@ impl Life<'_> {
 
     fn on_outcome(&mut self, id: ConnId, flight: Flight, outcome: Outcome, done_ns: u64) {
         // Where nothing is ever answered, asking again could go on for ever.
-        let answers =
-            self.pool[id].http2_connection().is_some_and(|connection| connection.answered_ns > 0);
+        let answers = self.conns.pool[id]
+            .http2_connection()
+            .is_some_and(|connection| connection.answered_ns > 0);
         let is_idempotent = self.plan.requests[flight.planned.request].is_idempotent;
         match outcome {
             Outcome::Answered(answer) => {
-                self.pool[id].failures_in_a_row = 0;
+                self.conns.pool[id].failures_in_a_row = 0;
                 self.answered(id, &flight, answer);
             }
             Outcome::Trouble(Trouble::Unprocessed, _) if answers => {
@@ -58,7 +59,7 @@ impl Life<'_> {
                 return self.ask_again(id, Flight { retried: true, ..flight });
             }
             Outcome::Trouble(trouble, why) => {
-                let http2 = &mut self.recorder.counts.http2;
+                let http2 = &mut self.records.load.counts.http2;
                 http2.refused_streams += u64::from(trouble == Trouble::Refused);
                 http2.reset_streams += u64::from(trouble == Trouble::Reset);
                 self.failed(id, &flight, trouble.failure(), &why);
@@ -69,16 +70,16 @@ impl Life<'_> {
 
     /// HTTP/2: the request goes to the connection that is opened next.
     fn ask_again(&mut self, id: ConnId, flight: Flight) {
-        self.recorder.counts.requests.retried += 1;
-        self.recorder.counts.http2.asked_again += 1;
+        self.records.load.counts.requests.retried += 1;
+        self.records.load.counts.http2.asked_again += 1;
         let flight = flight.again(self.clock.now_ns);
-        let waiting = self.pool[id].http2.as_mut().map(|http2| &mut http2.waiting);
+        let waiting = self.conns.pool[id].http2.as_mut().map(|http2| &mut http2.waiting);
         waiting.into_iter().for_each(|waiting| waiting.push_back(flight));
     }
 
     /// HTTP/2: closes a connection that takes no more requests and has none in flight.
     fn end_connection(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(http2) = &mut conn.http2 else { return };
         let is_over =
             |connection: &mut Http2Connection| !connection.is_usable() && connection.in_flight == 0;
@@ -87,9 +88,9 @@ impl Life<'_> {
         let end = connection.into_end();
         conn.close();
         let server_ended = !matches!(end, Some(ConnectionEnd::Retired));
-        self.recorder.counts.server_closed += u64::from(server_ended);
+        self.records.load.counts.server_closed += u64::from(server_ended);
         if matches!(end, Some(ConnectionEnd::GoAway)) {
-            self.recorder.counts.http2.go_aways += 1;
+            self.records.load.counts.http2.go_aways += 1;
         }
         if server_ended && !answers || matches!(end, Some(ConnectionEnd::Lost(Some(_)))) {
             self.back_off(id);
@@ -101,7 +102,7 @@ impl Life<'_> {
 
     /// HTTP/2: submits what waits, as far as there are streams for it.
     pub(super) fn submit(&mut self, id: ConnId) {
-        let conn = &mut self.pool[id];
+        let conn = &mut self.conns.pool[id];
         let Some(Http2 { connection: Some(connection), waiting }) = conn.http2.as_deref_mut()
         else {
             return;
@@ -111,9 +112,9 @@ impl Life<'_> {
             let Some(mut flight) = waiting.pop_front() else { return };
             let request = &self.plan.requests[flight.planned.request];
             let Some(message) = &request.message else { return };
-            record_lag(&mut flight, sent_ns, &self.window_ns, &mut self.recorder);
+            self.records.record_lag(&mut flight, sent_ns);
             let hash = self.memory[flight.planned.request].next_hash(request, true);
-            let number = flight.lane / self.connections;
+            let number = flight.lane / self.conns.of_load;
             let is_first = !flight.is_counted();
             let first_sent_ns = if is_first { sent_ns } else { flight.first_sent_ns };
             let sent = Flight { sent_ns, first_sent_ns, ..flight };
@@ -126,8 +127,8 @@ impl Life<'_> {
                     return self.set_timer(sent_ns, Timer::Free(flight.lane));
                 }
             }
-            self.recorder.counts.requests.sent += u64::from(is_first);
-            self.recorder.counts.seen.connections.reused_requests +=
+            self.records.load.counts.requests.sent += u64::from(is_first);
+            self.records.load.counts.seen.connections.reused_requests +=
                 u64::from(is_first && conn.requests > 0);
             conn.requests += 1;
             if conn.requests >= self.plan.requests_per_connection {
