@@ -13,11 +13,6 @@ pub fn now_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// CPU time of this thread so far.
-pub fn thread_cpu_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
-}
-
 /// When a time by the real-time clock was. The zero of that clock moves: only its distance to the
 /// present means something, and nothing just after the clock was set.
 pub fn when_it_was(real: Timespec) -> Option<u64> {

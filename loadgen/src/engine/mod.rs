@@ -23,7 +23,6 @@ mod slot;
 mod socket;
 mod start;
 mod users;
-mod wait_cost;
 mod windows;
 mod wire;
 mod worker;

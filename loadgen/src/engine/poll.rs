@@ -18,6 +18,10 @@ const EVENTS: usize = 256;
 /// No wait is longer, so that a thread notices a stall of its own, or that it is to end.
 pub const LONGEST_WAIT_NS: u64 = 10 * MILLISECOND_NS;
 
+/// To be woken up takes about as long, and a wait that is shorter costs more than to poll again and
+/// again until it is over.
+pub const SPIN_NS: u64 = 12_000;
+
 /// Until when a thread may sleep, whatever its sockets bring, that woke at `woke_ns` and is to send
 /// at `due_ns`: for the lag budget, so that one sleep serves many answers and requests. Where the
 /// next request is due later than answers may lie unread, sockets are polled meanwhile (None), so

@@ -9,9 +9,8 @@ use rustix::event::epoll::Event;
 
 use super::driver::SlotDriver;
 use super::plan::Plan;
-use super::poll::Poll;
+use super::poll::{Poll, SPIN_NS};
 use super::start::Start;
-use super::wait_cost::WaitCost;
 use super::windows::{Current, Done, EndedBy, Phase, Report};
 use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 
@@ -22,9 +21,9 @@ pub struct Slot<'a> {
     pub events: Vec<Event>,
     pub interrupt: &'a AtomicBool,
     pub thread: usize,
-    /// Where requests leave exactly when due and nobody else wants this CPU: the end of a wait is
-    /// spent asking again and again, for as long as its cost says.
-    pub spins: Option<WaitCost>,
+    /// Requests leave exactly when due, and nobody else wants this CPU: the end of a wait is spent
+    /// polling again and again.
+    pub spins: bool,
 }
 
 impl Slot<'_> {
@@ -192,8 +191,7 @@ impl Slot<'_> {
             self.driver.clock.read();
         }
         let begun_ns = self.driver.clock.now_ns;
-        let wait_until_ns =
-            self.spins.map_or(wake_ns, |cost| cost.wait_until_ns(begun_ns, wake_ns));
+        let wait_until_ns = if self.spins { wake_ns.saturating_sub(SPIN_NS) } else { wake_ns };
         match sleep_ns {
             Some(_) => self.poll.sleep_until(&mut self.events, begun_ns, wait_until_ns)?,
             None => self.poll.wait(&mut self.events, begun_ns, wait_until_ns)?,

@@ -16,7 +16,6 @@ use super::pool::Pool;
 use super::schedule::ThreadShare;
 use super::slot::Slot;
 use super::start::Start;
-use super::wait_cost::WaitCost;
 use super::windows::Report;
 
 /// One slot's work for one thread.
@@ -91,25 +90,11 @@ fn others_have_cpus() -> bool {
 
 fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool) {
     let (mut pool, mut scratch) = (Pool::default(), Scratch::new());
-    let mut wait_cost = None;
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
-        let spins = alone && job.plan.is_open() && job.plan.lag_budget_ns == 0;
-        let outcome = spins
-            .then(|| known_or_measured(&mut wait_cost))
-            .transpose()
-            .and_then(|spins| run(job, &mut pool, &mut scratch, poll, spins, interrupt));
-        if let Err(error) = outcome {
+        if let Err(error) = run(job, &mut pool, &mut scratch, poll, alone, interrupt) {
             let _ = reports.send(Report::Broken(error));
         }
-    }
-}
-
-/// It is measured once, so that all variants of a run are loaded alike.
-fn known_or_measured(known: &mut Option<WaitCost>) -> io::Result<WaitCost> {
-    match known {
-        Some(cost) => Ok(*cost),
-        None => Ok(*known.insert(WaitCost::measure()?)),
     }
 }
 
@@ -118,7 +103,7 @@ fn run(
     pool: &mut Pool,
     scratch: &mut Scratch,
     poll: &Poll,
-    spins: Option<WaitCost>,
+    alone: bool,
     interrupt: &AtomicBool,
 ) -> io::Result<()> {
     let Job { plan, share, start, reports, .. } = job;
@@ -136,6 +121,7 @@ fn run(
     }
     let thread = share.thread;
     let driver = SlotDriver::new(&plan, pool, poll, scratch, share);
+    let spins = alone && plan.is_open() && plan.lag_budget_ns == 0;
     let mut slot = Slot { plan: &plan, driver, poll, events, interrupt, thread, spins };
     let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
     // The engine listens until it has heard of the end.
