@@ -39,6 +39,11 @@ impl Flight {
         self.first_sent_ns > 0
     }
 
+    /// When its times begin: it was due or, where no timetable has it, sent.
+    pub fn times_from_ns(&self) -> u64 {
+        self.planned.due_ns.unwrap_or(self.first_sent_ns)
+    }
+
     /// It is to be sent once more.
     pub fn again(self, now_ns: u64) -> Flight {
         Flight { waits_since_ns: now_ns, sent_ns: 0, ..self }

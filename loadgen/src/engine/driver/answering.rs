@@ -1,7 +1,5 @@
 //! A request is answered, judged and recorded, and its lane is free again.
 
-use std::ops::Range;
-
 use rustix::event::epoll::{Event, EventFlags};
 use rustix::net::RecvFlags;
 
@@ -9,7 +7,6 @@ use super::{SLOW_READS_PER_S, SlotDriver, Timer};
 use crate::clock::SECOND_NS;
 use crate::engine::exchange::Received;
 use crate::engine::flight::{Answer, Flight};
-use crate::engine::plan::Plan;
 use crate::engine::pool::{ConnId, Role, State, is_hangup};
 use crate::engine::reasons;
 use crate::record::Failure;
@@ -48,9 +45,7 @@ impl SlotDriver<'_> {
             if exchange.first_byte_ns == 0 && exchange.response.has_begun() {
                 exchange.first_byte_ns = done_ns;
             }
-            if exchange.events.is_some() {
-                self.time_events(id, done_ns, false);
-            }
+            self.records.time_events(&mut exchange.events, flight, conn.role, done_ns, false);
             match received {
                 Received::Nothing => return,
                 Received::Part { .. } if slow => return self.pause(id),
@@ -121,13 +116,11 @@ impl SlotDriver<'_> {
     }
 
     fn on_answer(&mut self, id: ConnId, done_ns: u64, hangup: bool) {
-        if self.conns.pool[id].exchange.events.is_some() {
-            self.time_events(id, done_ns, true);
-        }
         let conn = &mut self.conns.pool[id];
         let (Some(flight), Some(wire)) = (conn.flight.take(), &conn.wire) else { return };
         let request = &self.plan.requests[flight.planned.request];
         let exchange = &mut conn.exchange;
+        self.records.time_events(&mut exchange.events, &flight, conn.role, done_ns, true);
         let stays = exchange.response.keep_alive
             && !hangup
             && !exchange.last
@@ -163,23 +156,6 @@ impl SlotDriver<'_> {
         self.discard(id);
     }
 
-    /// Times the events of a connection's answer that are there by now, where its times count;
-    /// `is_whole`: the answer has ended, and an event may with it.
-    fn time_events(&mut self, id: ConnId, done_ns: u64, is_whole: bool) {
-        let conn = &mut self.conns.pool[id];
-        let (Some(events), Some(flight)) = (&mut conn.exchange.events, &conn.flight) else {
-            return;
-        };
-        if is_whole {
-            events.finish();
-        }
-        if conn.role == Role::Load
-            && let Some(from_ns) = counted_from(flight, self.plan, &self.records.window_ns)
-        {
-            self.records.load.times.events.take(events, from_ns, done_ns);
-        }
-    }
-
     /// Takes out of the kernel what was left there until the next request was sent.
     fn discard(&mut self, id: ConnId) {
         let conn = &mut self.conns.pool[id];
@@ -203,7 +179,7 @@ impl SlotDriver<'_> {
         let judged = request.expect.judge(status, body_bytes, hash);
         let fault = judged.or(answer.fault.as_ref().map(|(failure, _)| *failure));
         self.log_answer(id, flight, &answer, fault);
-        let counted_from_ns = counted_from(flight, self.plan, &self.records.window_ns);
+        let times_from_ns = self.records.times_from_ns(flight);
         let sent_ns = flight.first_sent_ns;
         let is_drained = self.records.over_since_ns.is_some_and(|over_ns| sent_ns <= over_ns);
         let recorder = self.records.of(role);
@@ -242,7 +218,7 @@ impl SlotDriver<'_> {
         }
         recorder.counts.requests.completed += 1;
         recorder.counts.requests.drained += u64::from(is_drained);
-        if let Some(from_ns) = counted_from_ns {
+        if let Some(from_ns) = times_from_ns {
             if let Some(events) = &self.conns.pool[id].exchange.events {
                 recorder.times.events.answered(events);
             }
@@ -261,15 +237,14 @@ impl SlotDriver<'_> {
         self.count_as_resolved(flight);
         self.log_failure(id, flight, failure);
         let role = self.conns.pool[id].role;
-        let counted_from_ns = counted_from(flight, self.plan, &self.records.window_ns);
+        let times_from_ns = self.records.times_from_ns(flight);
+        let waited_from_ns = times_from_ns.filter(|_| failure == Failure::Timeout);
         let recorder = self.records.of(role);
         recorder.counts.seen.failures.count(failure);
         if let Some(endpoint) = self.plan.requests[flight.planned.request].endpoint {
             recorder.times.endpoints.at(endpoint).failed += 1;
         }
-        if failure == Failure::Timeout
-            && let Some(from_ns) = counted_from_ns
-        {
+        if let Some(from_ns) = waited_from_ns {
             recorder.times.waited.record(self.clock.now_ns.saturating_sub(from_ns));
         }
         if !recorder.counts.seen.failure_samples.is_full() {
@@ -355,15 +330,4 @@ impl SlotDriver<'_> {
             self.reopen(id);
         }
     }
-}
-
-/// When the times of a request count from, if they do: in an open loop those of what was due in the
-/// window.
-#[inline]
-fn counted_from(flight: &Flight, plan: &Plan, window_ns: &Range<u64>) -> Option<u64> {
-    if !plan.is_open() {
-        return Some(flight.first_sent_ns);
-    }
-    let from_ns = flight.planned.due_ns.unwrap_or(flight.first_sent_ns);
-    window_ns.contains(&from_ns).then_some(from_ns)
 }

@@ -1,5 +1,7 @@
 //! The beginning of a slot: connections are opened ahead, then all lanes set in motion.
 
+use std::ops::Range;
+
 use super::{SlotDriver, Timer};
 use crate::clock::MILLISECOND_NS;
 use crate::engine::pool::{ConnId, State};
@@ -42,9 +44,10 @@ impl SlotDriver<'_> {
         let last = self.plan.lead_in_ns.saturating_add(self.plan.duration_ns);
         let last = last.saturating_add(self.plan.tail_ns());
         self.lanes.scheduler.begin(start_ns, start_ns.saturating_add(last));
-        let window = self.plan.window_ns();
-        self.records.window_ns =
-            start_ns.saturating_add(window.start)..start_ns.saturating_add(window.end);
+        if self.plan.is_open() {
+            let Range { start, end } = self.plan.window_ns();
+            self.records.window_ns = start_ns.saturating_add(start)..start_ns.saturating_add(end);
+        }
         self.check_timeouts_ns = start_ns + self.plan.timeout_ns;
         let slow = self.conns.by_origin[0].len() - self.conns.of_load;
         for lane in 0..self.lanes.count + slow {

@@ -170,8 +170,7 @@ impl SlotDriver<'_> {
         done_ns: u64,
     ) {
         let is_first = begun.step == begun.flow.steps.start;
-        let from_ns = flight.planned.due_ns.unwrap_or(flight.first_sent_ns);
-        begun.spent_ns += done_ns.saturating_sub(from_ns);
+        begun.spent_ns += done_ns.saturating_sub(flight.times_from_ns());
         begun.step += 1;
         if is_valid && begun.step < begun.flow.steps.end {
             // Its first request is resolved, but the flow is part of the result.
