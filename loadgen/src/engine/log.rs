@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::mpsc::Sender;
 
 use super::flight::{Flight, Logged};
-use super::windows::Report;
+use super::windows::ThreadReport;
 
 /// Requests that are handed over at a time.
 const HANDFUL: usize = 4096;
@@ -19,7 +19,7 @@ pub struct RequestLog {
     /// Number of this thread's first connection among all.
     first_connection: usize,
     kept: Vec<Logged>,
-    reports: Sender<Report>,
+    reports: Sender<ThreadReport>,
 }
 
 /// What became of a request.
@@ -54,7 +54,7 @@ impl RequestLog {
         every: NonZeroU32,
         start_ns: u64,
         first_connection: usize,
-        reports: Sender<Report>,
+        reports: Sender<ThreadReport>,
     ) -> Self {
         let every = every.get();
         RequestLog {
@@ -95,7 +95,7 @@ impl RequestLog {
     pub fn hand_over(&mut self) {
         if !self.kept.is_empty() {
             // The engine listens until it has heard of the end.
-            let _ = self.reports.send(Report::Logged(std::mem::take(&mut self.kept)));
+            let _ = self.reports.send(ThreadReport::Logged(std::mem::take(&mut self.kept)));
         }
     }
 }

@@ -4,7 +4,6 @@
 //! edge-triggered and once, a read that came back short is not repeated, requests are rendered
 //! before the slot, and threads share nothing they write to. `driver` has the way of a request.
 
-mod collector;
 mod driver;
 mod exchange;
 mod flight;
@@ -23,6 +22,7 @@ mod slot;
 mod socket;
 mod start;
 mod users;
+mod window_merger;
 mod windows;
 mod wire;
 mod worker;
@@ -34,18 +34,18 @@ use std::sync::mpsc::{Receiver, channel};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-pub use collector::{Progress, Window};
 pub use flight::{Logged, Traced};
 pub use plan::Plan;
 pub use self_watch::Usage;
+pub use window_merger::{Progress, Window};
 pub use windows::EndedBy;
 
 use crate::clock::ns_to_seconds;
-use crate::record::{Beside, Timing};
-use collector::{Collector, Sum};
+use crate::record::{Beside, Histogram};
 use schedule::SharedSchedule;
 use start::Start;
-use windows::{Done, Report};
+use window_merger::{SlotSum, WindowMerger};
+use windows::{ThreadEnd, ThreadReport};
 use worker::{Job, Worker};
 
 /// Who follows a slot while it runs.
@@ -69,9 +69,9 @@ impl Watcher for () {
 /// A slot's outcome, all threads together.
 #[derive(Debug)]
 pub struct Measured {
-    pub sum: Sum,
+    pub sum: SlotSum,
     pub beside: Beside,
-    pub response_time: Timing,
+    pub response_time: Histogram,
     pub ended_by: EndedBy,
     pub measured_s: f64,
     pub drain_s: f64,
@@ -108,18 +108,18 @@ impl Engine {
         let threads = begun.threads;
         let lag_budget_ns = plan.is_open().then_some(plan.lag_budget_ns);
         let leave_out = plan.order.leave_out_client_bound;
-        let mut collector = Collector::new(threads, lag_budget_ns, leave_out);
+        let mut merger = WindowMerger::new(threads, lag_budget_ns, leave_out);
         let mut ends = Vec::new();
         let mut broken: Option<io::Error> = None;
         for report in begun.inbox {
             match report {
-                Report::Done(done) => ends.push(*done),
-                Report::Traced(_) => {}
-                Report::Logged(ended) => watcher.on_requests(&ended),
+                ThreadReport::Ended(end) => ends.push(*end),
+                ThreadReport::Traced(_) => {}
+                ThreadReport::Logged(ended) => watcher.on_requests(&ended),
                 // The others go on, and who asks for the next slot before would wait for them.
-                Report::Broken(error) => drop(broken.get_or_insert(error)),
-                Report::Window(part) => {
-                    if collector.add(part).is_some_and(|it| !watcher.on_window(&it)) {
+                ThreadReport::Broken(error) => drop(broken.get_or_insert(error)),
+                ThreadReport::Window(part) => {
+                    if merger.add(part).is_some_and(|progress| !watcher.on_window(&progress)) {
                         begun.start.call_off();
                     }
                 }
@@ -131,14 +131,14 @@ impl Engine {
         if ends.len() < threads {
             return Err(io::Error::other("a thread of the engine died"));
         }
-        Ok(measured(plan, &begun.schedule, collector, ends))
+        Ok(measured(plan, &begun.schedule, merger, ends))
     }
 
     /// Has users log in, and keeps them for the next slots.
     pub fn log_in(&mut self, plan: &Arc<Plan>) -> io::Result<()> {
         let mut outcome = Ok(());
         for report in self.begin(plan, true)?.inbox {
-            if let Report::Broken(error) = report
+            if let ThreadReport::Broken(error) = report
                 && outcome.is_ok()
             {
                 outcome = Err(error);
@@ -152,9 +152,9 @@ impl Engine {
         let (mut traced, mut broken) = (Vec::new(), None);
         for report in self.begin(plan, false)?.inbox {
             match report {
-                Report::Traced(more) => traced.extend(more),
-                Report::Broken(error) => broken = Some(error),
-                Report::Done(_) | Report::Window(_) | Report::Logged(_) => {}
+                ThreadReport::Traced(more) => traced.extend(more),
+                ThreadReport::Broken(error) => broken = Some(error),
+                ThreadReport::Ended(_) | ThreadReport::Window(_) | ThreadReport::Logged(_) => {}
             }
         }
         match broken {
@@ -190,7 +190,7 @@ impl Engine {
 /// A slot that all threads are at.
 struct Begun {
     schedule: SharedSchedule,
-    inbox: Receiver<Report>,
+    inbox: Receiver<ThreadReport>,
     threads: usize,
     start: Arc<Start>,
 }
@@ -199,14 +199,14 @@ struct Begun {
 fn measured(
     plan: &Plan,
     schedule: &SharedSchedule,
-    collector: Collector,
-    ends: Vec<Done>,
+    merger: WindowMerger,
+    ends: Vec<ThreadEnd>,
 ) -> Measured {
-    let latest = |of: fn(&Done) -> u64| ends.iter().map(of).max().unwrap_or(0);
-    let start_ns = ends.iter().map(|done| done.start_ns).min().unwrap_or(0);
-    let (over_ns, settled_ns) = (latest(|done| done.over_ns), latest(|done| done.settled_ns));
-    let drained_ns = latest(|done| done.drained_ns);
-    let ended = |by: &EndedBy| ends.iter().any(|done| done.ended_by == *by);
+    let latest = |of: fn(&ThreadEnd) -> u64| ends.iter().map(of).max().unwrap_or(0);
+    let start_ns = ends.iter().map(|end| end.start_ns).min().unwrap_or(0);
+    let (over_ns, settled_ns) = (latest(|end| end.over_ns), latest(|end| end.settled_ns));
+    let drained_ns = latest(|end| end.drained_ns);
+    let ended = |by: &EndedBy| ends.iter().any(|end| end.ended_by == *by);
     let unusual = [
         EndedBy::Interrupt,
         EndedBy::Unreachable,
@@ -215,13 +215,13 @@ fn measured(
         EndedBy::Duration,
     ];
     let ended_by = unusual.into_iter().find(ended).unwrap_or(EndedBy::Count);
-    let (mut sum, mut beside) = (collector.finish(), Beside::default());
-    for done in ends {
-        beside += done.beside;
-        sum.whole += done.drain.counts;
+    let (mut sum, mut beside) = (merger.finish(), Beside::default());
+    for end in ends {
+        beside += end.beside;
+        sum.whole += end.drain.counts;
         if !plan.is_open() {
             // Who would stop waiting with the window would see no standstill at its end.
-            sum.recorder.times.waited += done.drain.times.waited;
+            sum.recorder.times.waited += end.drain.times.waited;
         }
     }
     sum.recorder.counts.requests.drained = sum.whole.requests.drained;

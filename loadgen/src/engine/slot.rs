@@ -11,7 +11,7 @@ use super::driver::SlotDriver;
 use super::plan::Plan;
 use super::poll::{Poll, SPIN_NS};
 use super::start::Start;
-use super::windows::{Current, Done, EndedBy, Phase, Report};
+use super::windows::{EndedBy, Phase, ThreadEnd, ThreadReport, WindowEdges};
 use crate::clock::{MILLISECOND_NS, seconds_to_ns};
 
 pub struct Slot<'a> {
@@ -62,9 +62,9 @@ impl Slot<'_> {
         &mut self,
         start: &Start,
         start_ns: u64,
-        reports: &Sender<Report>,
+        reports: &Sender<ThreadReport>,
     ) -> io::Result<()> {
-        let mut window = Current::first(self.thread, start_ns, self.plan);
+        let mut window = WindowEdges::first(self.thread, start_ns, self.plan);
         self.driver.begin_log(start_ns, reports);
         self.driver.begin(start_ns);
         let ended_by = self.load(&mut window, start, reports)?;
@@ -80,19 +80,19 @@ impl Slot<'_> {
         beside.idle_held = self.driver.close_unfinished();
         let drained_ns = self.driver.clock.read();
         let drain = std::mem::take(&mut self.driver.records.load);
-        let done = Done { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
+        let end = ThreadEnd { ended_by, start_ns, over_ns, settled_ns, drained_ns, beside, drain };
         // The engine listens until it has heard of the end.
         let _ = reports.send(last);
-        let _ = reports.send(Report::Done(Box::new(done)));
+        let _ = reports.send(ThreadReport::Ended(Box::new(end)));
         Ok(())
     }
 
     /// The load, until something ends it.
     fn load(
         &mut self,
-        window: &mut Current,
+        window: &mut WindowEdges,
         start: &Start,
-        reports: &Sender<Report>,
+        reports: &Sender<ThreadReport>,
     ) -> io::Result<EndedBy> {
         // What has no answer so long after the window is late. It is counted once: later there would
         // be less of it.
@@ -149,7 +149,7 @@ impl Slot<'_> {
         enough.is_some_and(|enough| self.driver.lanes.lack_more_than(enough.share, now_ns))
     }
 
-    fn next_window(&mut self, window: &mut Current, reports: &Sender<Report>) {
+    fn next_window(&mut self, window: &mut WindowEdges, reports: &Sender<ThreadReport>) {
         let (before, end_ns) = (window.phase, window.end_ns);
         if end_ns == window.over_ns {
             self.driver.window_is_over();
@@ -181,7 +181,7 @@ impl Slot<'_> {
         Ok(())
     }
 
-    /// Waits until `until_ns` or whatever is to be done before: for events or, where these may wait,
+    /// Waits until `until_ns` or whatever is to be end before: for events or, where these may wait,
     /// for the time alone.
     #[inline(always)]
     fn poll_once(&mut self, until_ns: u64) -> io::Result<()> {

@@ -37,9 +37,9 @@ pub enum Phase {
 
 /// What a thread tells during a slot.
 #[derive(Debug)]
-pub enum Report {
-    Window(WindowPart),
-    Done(Box<Done>),
+pub enum ThreadReport {
+    Window(ThreadWindow),
+    Ended(Box<ThreadEnd>),
     /// All answers, where they are reported whole.
     Traced(Vec<Traced>),
     /// Some requests, where they are logged.
@@ -49,7 +49,7 @@ pub enum Report {
 
 /// One thread's part of a window.
 #[derive(Debug)]
-pub struct WindowPart {
+pub struct ThreadWindow {
     pub phase: Phase,
     pub thread: usize,
     pub begin_ns: u64,
@@ -61,7 +61,7 @@ pub struct WindowPart {
 
 /// The window a thread is in. All threads have the same edges.
 #[derive(Debug)]
-pub struct Current {
+pub struct WindowEdges {
     pub phase: Phase,
     pub end_ns: u64,
     begin_ns: u64,
@@ -73,11 +73,11 @@ pub struct Current {
     usage: Usage,
 }
 
-impl Current {
+impl WindowEdges {
     pub fn first(thread: usize, start_ns: u64, plan: &Plan) -> Self {
         let window_ns = start_ns.saturating_add(plan.lead_in_ns);
         let over_ns = window_ns.saturating_add(plan.duration_ns);
-        let mut current = Current {
+        let mut edges = WindowEdges {
             phase: Phase::LeadIn,
             end_ns: start_ns,
             begin_ns: start_ns,
@@ -88,8 +88,8 @@ impl Current {
             last_ns: over_ns.saturating_add(plan.tail_ns()),
             usage: Usage::of_this_thread(),
         };
-        current.go_on();
-        current
+        edges.go_on();
+        edges
     }
 
     /// When this is over, so is the slot.
@@ -103,9 +103,9 @@ impl Current {
         recorder: &mut Recorder,
         clock: &mut ThreadClock,
         end_ns: u64,
-    ) -> Report {
+    ) -> ThreadReport {
         let usage = Usage::of_this_thread();
-        let part = WindowPart {
+        let part = ThreadWindow {
             phase: self.phase,
             thread: self.thread,
             begin_ns: self.begin_ns,
@@ -119,7 +119,7 @@ impl Current {
         };
         self.usage = usage;
         self.go_on();
-        Report::Window(part)
+        ThreadReport::Window(part)
     }
 
     fn go_on(&mut self) {
@@ -135,7 +135,7 @@ impl Current {
 
 /// A thread's end of a slot.
 #[derive(Debug)]
-pub struct Done {
+pub struct ThreadEnd {
     pub ended_by: EndedBy,
     pub start_ns: u64,
     /// When its window ended, when it asked for nothing more, when all was answered.

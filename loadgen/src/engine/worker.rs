@@ -16,7 +16,7 @@ use super::pool::Pool;
 use super::schedule::ThreadShare;
 use super::slot::Slot;
 use super::start::Start;
-use super::windows::Report;
+use super::windows::ThreadReport;
 
 /// One slot's work for one thread.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Job {
     pub only_login: bool,
     /// All threads begin together.
     pub start: Arc<Start>,
-    pub reports: Sender<Report>,
+    pub reports: Sender<ThreadReport>,
 }
 
 #[derive(Debug)]
@@ -93,7 +93,7 @@ fn work(poll: &Poll, inbox: &Receiver<Job>, alone: bool, interrupt: &AtomicBool)
     while let Ok(job) = inbox.recv() {
         let reports = job.reports.clone();
         if let Err(error) = run(job, &mut pool, &mut scratch, poll, alone, interrupt) {
-            let _ = reports.send(Report::Broken(error));
+            let _ = reports.send(ThreadReport::Broken(error));
         }
     }
 }
@@ -125,7 +125,7 @@ fn run(
     let mut slot = Slot { plan: &plan, driver, poll, events, interrupt, thread, spins };
     let outcome = begin_and_run(&mut slot, &start, job.only_login, &reports);
     // The engine listens until it has heard of the end.
-    let _ = reports.send(Report::Traced(std::mem::take(&mut slot.driver.records.traced)));
+    let _ = reports.send(ThreadReport::Traced(std::mem::take(&mut slot.driver.records.traced)));
     outcome
 }
 
@@ -133,7 +133,7 @@ fn begin_and_run(
     slot: &mut Slot,
     start: &Start,
     only_login: bool,
-    reports: &Sender<Report>,
+    reports: &Sender<ThreadReport>,
 ) -> io::Result<()> {
     let opened = slot.open_ahead().and_then(|()| slot.log_in(start));
     if opened.is_err() {
@@ -166,13 +166,14 @@ mod tests {
         let order = serde_json::from_value(order).expect("an order");
         let plan = Arc::new(Plan::new(order).expect("a plan"));
         let share = SharedSchedule::new(&plan, 1).expect("a schedule").share_of(&plan, 0);
-        let ((reports, told), (jobs, inbox)) = (channel(), channel());
+        let ((reports, received), (jobs, inbox)) = (channel(), channel());
         let start = Arc::new(Start::of(1));
         jobs.send(Job { plan, share, keeps_others: true, only_login: false, start, reports })
             .expect("an inbox");
         drop(jobs);
         work(&broken(), &inbox, false, &AtomicBool::new(false));
-        let broken: Vec<_> = told.iter().filter(|r| matches!(r, Report::Broken(_))).collect();
+        let broken: Vec<_> =
+            received.iter().filter(|report| matches!(report, ThreadReport::Broken(_))).collect();
         assert_eq!(broken.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use super::result::{
     Client, EndpointUse, Events, Http2Use, Idle, KeptAlive, Lag, SlotResult, SlowReading,
     ThreadUse, TlsUse, Whole,
 };
-use super::times::Times;
+use super::times::TimeSummary;
 use crate::engine::{EndedBy, Usage};
 use crate::record::rounded;
 
@@ -147,13 +147,16 @@ fn ended_by(results: &[&SlotResult]) -> EndedBy {
 }
 
 /// The times that `of` gives, all together; a damaged histogram is named with where it is from.
-fn times(parts: &[Named], of: impl Fn(&SlotResult) -> Option<&Times>) -> Result<Times, String> {
+fn times(
+    parts: &[Named],
+    of: impl Fn(&SlotResult) -> Option<&TimeSummary>,
+) -> Result<TimeSummary, String> {
     for Named { name, result } in parts {
         if let Some(times) = of(result).filter(|times| times.count > 0) {
             times.distribution().map_err(|why| format!("{name}: {why}"))?;
         }
     }
-    Times::merged(parts.iter().filter_map(|part| of(&part.result)))
+    TimeSummary::merged(parts.iter().filter_map(|part| of(&part.result)))
 }
 
 fn client(results: &[&SlotResult]) -> Client {

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::engine::{Plan, Progress, Window};
-use crate::record::{Counts, Timing};
+use crate::record::{Counts, Histogram};
 
 /// Upper bounds of the latency's buckets, in seconds.
 const BOUNDS_S: [f64; 17] = [
@@ -57,7 +57,7 @@ impl Metrics {
         self.is_running = false;
     }
 
-    fn add_latencies(&mut self, latencies: &Timing) {
+    fn add_latencies(&mut self, latencies: &Histogram) {
         for (us, count) in latencies.values_us() {
             let seconds = us as f64 / 1e6;
             if let Some(fitting) = BOUNDS_S.iter().position(|bound| seconds <= *bound) {
@@ -188,7 +188,7 @@ mod tests {
         });
         let plan = Plan::new(serde_json::from_value(order).expect("an order")).expect("a plan");
         let mut metrics = Metrics::new(&plan);
-        let mut latencies = Timing::default();
+        let mut latencies = Histogram::default();
         for ms in [0.05, 0.1, 3.0, 70_000.0] {
             latencies.record((ms * 1e6) as u64);
         }

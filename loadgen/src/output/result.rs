@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::times::Times;
+use super::times::TimeSummary;
 use crate::engine::{EndedBy, Measured, Plan, Usage, Window};
 use crate::order::{KeepAlive, Loop, Protocol, Tls};
 use crate::record::{
-    Beside, Counts, Endpoint, EventTimes, Failure, Handshakes, Http2, Requests, Samples, Seen,
-    rounded,
+    Beside, Counts, Endpoint, EventTimes, Failure, HandshakeCounts, Http2Counts, RequestCounts,
+    Samples, Seen, rounded,
 };
 
 /// Version of the contract.
@@ -26,18 +26,18 @@ pub struct SlotResult {
     pub lead_in_s: f64,
     pub measured_s: f64,
     pub drain_s: f64,
-    pub requests: Requests,
+    pub requests: RequestCounts,
     #[serde(flatten)]
     pub seen: Seen,
     pub keepalive: KeptAlive,
     /// Completed and valid answers per second.
     pub rate_rps: f64,
-    pub response_time_us: Times,
-    pub service_time_us: Times,
-    pub first_byte_time_us: Times,
-    pub connect_time_us: Times,
+    pub response_time_us: TimeSummary,
+    pub service_time_us: TimeSummary,
+    pub first_byte_time_us: TimeSummary,
+    pub connect_time_us: TimeSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls_handshake_us: Option<Times>,
+    pub tls_handshake_us: Option<TimeSummary>,
     pub send_lag_us: Lag,
     pub client: Client,
     pub windows: Vec<Window>,
@@ -96,7 +96,7 @@ pub struct EndpointUse {
     pub completed: u64,
     pub failed: u64,
     pub rate_rps: f64,
-    pub response_time_us: Times,
+    pub response_time_us: TimeSummary,
 }
 
 /// Events of streamed answers.
@@ -106,9 +106,9 @@ pub struct Events {
     pub answers: u64,
     pub per_answer: f64,
     /// From when a request was due, or sent in a closed loop, to the first event.
-    pub time_to_first_us: Times,
+    pub time_to_first_us: TimeSummary,
     /// From each event to the next one of the same answer.
-    pub gap_us: Times,
+    pub gap_us: TimeSummary,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -158,7 +158,7 @@ pub struct ThreadUse {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TlsUse {
     #[serde(flatten)]
-    pub handshakes: Handshakes,
+    pub handshakes: HandshakeCounts,
     /// As asked.
     pub resumption: bool,
     /// The certificates were verified.
@@ -170,7 +170,7 @@ pub struct Http2Use {
     /// As asked, on each connection.
     pub streams: u32,
     #[serde(flatten)]
-    pub seen: Http2,
+    pub seen: Http2Counts,
 }
 
 /// Connections that read slowly, beside the load.
@@ -217,11 +217,11 @@ impl SlotResult {
             seen: counts.seen.clone(),
             keepalive: KeptAlive { asked: load.keepalive, server_closed: counts.server_closed },
             rate_rps: rounded(measured.sum.rate_rps, 3),
-            response_time_us: Times::of(&measured.response_time),
-            service_time_us: Times::of(&times.service_time()),
-            first_byte_time_us: Times::of(&times.first_byte_time()),
-            connect_time_us: Times::of(&times.connect),
-            tls_handshake_us: is_secure.then(|| Times::of(&times.handshake)),
+            response_time_us: TimeSummary::of(&measured.response_time),
+            service_time_us: TimeSummary::of(&times.service_time()),
+            first_byte_time_us: TimeSummary::of(&times.first_byte_time()),
+            connect_time_us: TimeSummary::of(&times.connect),
+            tls_handshake_us: is_secure.then(|| TimeSummary::of(&times.handshake)),
             send_lag_us: Lag {
                 budget: plan.lag_budget_ns as f64 / 1e3,
                 p50: times.lag.quantile_us(0.5),
@@ -274,7 +274,7 @@ fn endpoints(plan: &Plan, measured: &Measured) -> Vec<EndpointUse> {
             completed: answered.count(),
             failed,
             rate_rps: rounded(answered.count() as f64 / measured.sum.counted_s, 3),
-            response_time_us: Times::of(&answered),
+            response_time_us: TimeSummary::of(&answered),
         }
     };
     plan.endpoints.iter().enumerate().map(of).collect()
@@ -284,8 +284,8 @@ fn events(plan: &Plan, times: &EventTimes) -> Option<Events> {
     plan.requests.iter().any(|request| request.events.is_some()).then(|| Events {
         answers: times.answers,
         per_answer: rounded(times.of_answers as f64 / times.answers.max(1) as f64, 3),
-        time_to_first_us: Times::of(&times.first),
-        gap_us: Times::of(&times.gap),
+        time_to_first_us: TimeSummary::of(&times.first),
+        gap_us: TimeSummary::of(&times.gap),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::result::{Events, Http2Use, SlotResult, Whole};
-use super::times::Times;
+use super::times::TimeSummary;
 use super::words::{bytes, time};
 use crate::grpc::status_text;
 use crate::http1::head::SWITCHING;
@@ -158,7 +158,7 @@ fn client(result: &SlotResult) -> String {
     )
 }
 
-fn times(times: &Times) -> String {
+fn times(times: &TimeSummary) -> String {
     if times.count == 0 {
         return "no sample".into();
     }
@@ -171,7 +171,7 @@ fn columns(values: [String; 6]) -> String {
 }
 
 /// Bars over steps of equal ratio, from the least time to the greatest.
-fn histogram(times: &Times) -> String {
+fn histogram(times: &TimeSummary) -> String {
     // One of this program's own can be decoded, and another one was when it was merged.
     let Some(distribution) = times.distribution().ok().filter(|_| times.count > 0) else {
         return String::new();
@@ -197,15 +197,15 @@ fn histogram(times: &Times) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Timing;
+    use crate::record::Histogram;
 
     #[test]
     fn bars_count_every_sample() {
-        let mut timing = Timing::default();
+        let mut recorded = Histogram::default();
         for us in 1..1000 {
-            timing.record(us * 1000);
+            recorded.record(us * 1000);
         }
-        let text = histogram(&Times::of(&timing));
+        let text = histogram(&TimeSummary::of(&recorded));
         let counts =
             text.lines().skip(1).filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
         assert_eq!(counts.sum::<u64>(), 999);

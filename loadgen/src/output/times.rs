@@ -2,11 +2,11 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
+use hdrhistogram::Histogram as HdrHistogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Timing, rounded};
+use crate::record::{Histogram, rounded};
 
 /// Histograms of results go so far, in microseconds; all have the same steps.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -14,7 +14,7 @@ const DIGITS: u8 = 3;
 
 /// Microseconds; all 0 when there is no sample.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Times {
+pub struct TimeSummary {
     pub count: u64,
     pub min: f64,
     pub mean: f64,
@@ -27,28 +27,28 @@ pub struct Times {
     pub histogram: String,
 }
 
-impl Times {
-    pub fn of(timing: &Timing) -> Self {
+impl TimeSummary {
+    pub fn of(recorded: &Histogram) -> Self {
         let mut histogram = empty();
-        timing.values_us().for_each(|(value, count)| histogram.saturating_record_n(value, count));
-        Times {
-            count: timing.count(),
-            min: timing.min_us(),
-            mean: timing.mean_us(),
-            p50: timing.quantile_us(0.5),
-            p90: timing.quantile_us(0.9),
-            p99: timing.quantile_us(0.99),
-            p99_9: timing.quantile_us(0.999),
-            max: timing.max_us(),
+        recorded.values_us().for_each(|(value, count)| histogram.saturating_record_n(value, count));
+        TimeSummary {
+            count: recorded.count(),
+            min: recorded.min_us(),
+            mean: recorded.mean_us(),
+            p50: recorded.quantile_us(0.5),
+            p90: recorded.quantile_us(0.9),
+            p99: recorded.quantile_us(0.99),
+            p99_9: recorded.quantile_us(0.999),
+            max: recorded.max_us(),
             histogram: encode(&histogram),
         }
     }
 
     /// All times together. Histograms of equal steps add up without a loss; percentiles are then
     /// whole microseconds, as those are.
-    pub fn merged<'a>(parts: impl Iterator<Item = &'a Times>) -> Result<Times, String> {
+    pub fn merged<'a>(parts: impl Iterator<Item = &'a TimeSummary>) -> Result<TimeSummary, String> {
         let parts = Vec::from_iter(parts.filter(|part| part.count > 0));
-        let [first, others @ ..] = &parts[..] else { return Ok(Times::default().encoded()) };
+        let [first, others @ ..] = &parts[..] else { return Ok(TimeSummary::default().encoded()) };
         if others.is_empty() {
             return Ok((*first).clone());
         }
@@ -61,7 +61,7 @@ impl Times {
         let max = parts.iter().map(|part| part.max).fold(0.0, f64::max);
         let total_us: f64 = parts.iter().map(|part| part.mean * part.count as f64).sum();
         let quantile = |quantile: f64| (all.value_at_quantile(quantile) as f64).min(max);
-        Ok(Times {
+        Ok(TimeSummary {
             count,
             min: parts.iter().map(|part| part.min).fold(f64::INFINITY, f64::min),
             mean: rounded(total_us / count as f64, 2),
@@ -75,25 +75,25 @@ impl Times {
     }
 
     /// The histogram, taken out of its encoding.
-    pub fn distribution(&self) -> Result<Histogram<u64>, String> {
+    pub fn distribution(&self) -> Result<HdrHistogram<u64>, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("a histogram is damaged: {error}");
         let bytes = BASE64_STANDARD.decode(&self.histogram).map_err(|error| wrong(&error))?;
         let decoded = Deserializer::new().deserialize(&mut bytes.as_slice());
         decoded.map_err(|error| wrong(&error))
     }
 
-    fn encoded(self) -> Times {
-        Times { histogram: encode(&empty()), ..self }
+    fn encoded(self) -> TimeSummary {
+        TimeSummary { histogram: encode(&empty()), ..self }
     }
 }
 
-fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_US, DIGITS)
+fn empty() -> HdrHistogram<u64> {
+    HdrHistogram::new_with_bounds(1, LONGEST_US, DIGITS)
         .unwrap_or_else(|error| unreachable!("the bounds are constants: {error}"))
 }
 
 /// Encodes so that every HDR library can read it (Python: `HdrHistogram.decode`).
-fn encode(histogram: &Histogram<u64>) -> String {
+fn encode(histogram: &HdrHistogram<u64>) -> String {
     let mut bytes = Vec::new();
     let encoded = V2DeflateSerializer::new().serialize(histogram, &mut bytes);
     debug_assert!(encoded.is_ok(), "writing to memory does not fail");
@@ -106,10 +106,10 @@ mod tests {
 
     use super::*;
 
-    fn timing(values_ns: &[u64]) -> Timing {
-        let mut timing = Timing::default();
-        values_ns.iter().for_each(|ns| timing.record(*ns));
-        timing
+    fn recorded(values_ns: &[u64]) -> Histogram {
+        let mut recorded = Histogram::default();
+        values_ns.iter().for_each(|ns| recorded.record(*ns));
+        recorded
     }
 
     proptest! {
@@ -121,9 +121,9 @@ mod tests {
             let (low, high) = (cuts[0].min(cuts[1]), cuts[0].max(cuts[1]));
             let (low, high) = (low.min(values_ns.len()), high.min(values_ns.len()));
             let ranges = [&values_ns[..low], &values_ns[low..high], &values_ns[high..]];
-            let parts = ranges.map(|part| Times::of(&timing(part)));
-            let merged = Times::merged(parts.iter()).expect("sound histograms");
-            let whole = Times::of(&timing(&values_ns));
+            let parts = ranges.map(|part| TimeSummary::of(&recorded(part)));
+            let merged = TimeSummary::merged(parts.iter()).expect("sound histograms");
+            let whole = TimeSummary::of(&recorded(&values_ns));
             prop_assert_eq!(&merged.histogram, &whole.histogram);
             prop_assert_eq!((merged.count, merged.min, merged.max),
                             (whole.count, whole.min, whole.max));
@@ -137,7 +137,8 @@ mod tests {
     #[test]
     fn damaged_histograms_are_named() {
         for histogram in ["?", "", "AAAA"] {
-            let part = Times { count: 2, histogram: histogram.into(), ..Times::default() };
+            let part =
+                TimeSummary { count: 2, histogram: histogram.into(), ..TimeSummary::default() };
             assert!(part.distribution().is_err_and(|why| why.contains("damaged")), "{histogram}");
         }
     }

@@ -4,12 +4,12 @@ use std::ops::AddAssign;
 
 use derive_more::AddAssign;
 
-use super::timing::Timing;
+use super::histogram::Histogram;
 
 #[derive(Debug, Clone, Default, AddAssign)]
 pub struct Endpoint {
     /// Response times of valid answers.
-    pub answered: Timing,
+    pub answered: Histogram,
     pub failed: u64,
 }
 

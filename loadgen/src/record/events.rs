@@ -2,15 +2,15 @@
 
 use derive_more::AddAssign;
 
-use super::timing::Timing;
+use super::histogram::Histogram;
 use crate::events::EventStream;
 
 #[derive(Debug, Clone, Default, AddAssign)]
 pub struct EventTimes {
     /// From when a request was due, or sent in a closed loop, to its answer's first event.
-    pub first: Timing,
+    pub first: Histogram,
     /// From an event to the next one of the same answer; 0 for those that came together.
-    pub gap: Timing,
+    pub gap: Histogram,
     /// Valid answers, and their events.
     pub answers: u64,
     pub of_answers: u64,

@@ -1,275 +1,40 @@
 //! What is counted and timed: one [`Recorder`] per thread and window, merged afterwards.
 
+mod counts;
 mod endpoints;
 mod events;
-mod timing;
-
-use std::collections::BTreeMap;
-use std::ops::AddAssign;
+mod histogram;
 
 use derive_more::AddAssign;
-use enum_map::{Enum, EnumMap};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
 
+pub use counts::{
+    Counts, Failure, FailureCounts, Fewest, HandshakeCounts, Http2Counts, RequestCounts, Samples,
+    Seen, Statuses,
+};
 pub use endpoints::{Endpoint, Endpoints};
 pub use events::EventTimes;
-pub use timing::{Step, Timing};
-
-/// The ways in which a request can fail; each failed request has exactly one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Failure {
-    /// No connection: refused, unreachable or not in time. Not a sent request.
-    Connect,
-    /// No full answer within the timeout.
-    Timeout,
-    /// The connection ended before the answer's first byte, or was reset.
-    Reset,
-    /// The connection was closed in the middle of the answer.
-    Truncated,
-    /// What came is not HTTP.
-    Malformed,
-    /// An answer with a status that was not expected.
-    Status,
-    /// An answer whose body is not the expected one.
-    Body,
-}
-
-impl Failure {
-    /// As results have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Failure::Connect => "connect",
-            Failure::Timeout => "timeout",
-            Failure::Reset => "reset",
-            Failure::Truncated => "truncated",
-            Failure::Malformed => "malformed",
-            Failure::Status => "status",
-            Failure::Body => "body",
-        }
-    }
-}
-
-/// How many of each.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct FailureCounts(EnumMap<Failure, u64>);
-
-impl FailureCounts {
-    pub fn count(&mut self, failure: Failure) {
-        self.0[failure] += 1;
-    }
-
-    pub fn get(&self, failure: Failure) -> u64 {
-        self.0[failure]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (Failure, u64)> {
-        self.0.into_iter()
-    }
-
-    /// All failures, failed connects included.
-    pub fn total(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    /// Failures of requests that were sent.
-    pub fn of_sent(&self) -> u64 {
-        self.total() - self.get(Failure::Connect)
-    }
-}
-
-impl AddAssign for FailureCounts {
-    fn add_assign(&mut self, other: Self) {
-        other.iter().for_each(|(failure, count)| self.0[failure] += count);
-    }
-}
-
-const MOST_SAMPLES: usize = 5;
-
-/// A few failures in words, for people.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Samples(Vec<String>);
-
-impl Samples {
-    pub fn is_full(&self) -> bool {
-        self.0.len() >= MOST_SAMPLES
-    }
-
-    /// Keeps `text` unless there are enough, or the same one is there already.
-    pub fn keep(&mut self, text: String) {
-        if !self.is_full() && !self.0.contains(&text) {
-            self.0.push(text);
-        }
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &String> {
-        self.0.iter()
-    }
-}
-
-impl AddAssign for Samples {
-    fn add_assign(&mut self, other: Self) {
-        other.0.into_iter().for_each(|text| self.keep(text));
-    }
-}
-
-/// Handshakes of TLS.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Handshakes {
-    #[serde(rename = "full_handshakes")]
-    pub full: u64,
-    #[serde(rename = "resumed_handshakes")]
-    pub resumed: u64,
-}
-
-/// What HTTP/2 adds to the record.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Http2 {
-    /// The fewest streams at a time that a server allowed; absent when no connection was made.
-    #[serde(default, skip_serializing_if = "Fewest::is_none")]
-    pub streams_allowed: Fewest,
-    /// Connections whose end the server announced.
-    pub go_aways: u64,
-    /// Requests asked again, because the server said it had not seen them, or closed the connection
-    /// before it answered; each is counted once among the sent ones.
-    pub asked_again: u64,
-    pub refused_streams: u64,
-    /// Streams the server reset for other reasons.
-    pub reset_streams: u64,
-}
-
-/// The least of what was seen, if anything was.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub struct Fewest(pub Option<u32>);
-
-impl Fewest {
-    fn is_none(&self) -> bool {
-        self.0.is_none()
-    }
-}
-
-impl AddAssign for Fewest {
-    fn add_assign(&mut self, other: Self) {
-        self.0 = self.0.into_iter().chain(other.0).min();
-    }
-}
-
-/// How many answers had each status.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Statuses(BTreeMap<u16, u64>);
-
-impl Statuses {
-    #[inline]
-    pub fn count(&mut self, status: u16) {
-        *self.0.entry(status).or_default() += 1;
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&u16, &u64)> {
-        self.0.iter()
-    }
-}
-
-impl<'de> Deserialize<'de> for Statuses {
-    /// Keys of JSON are texts, also where they are numbers.
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let named = BTreeMap::<String, u64>::deserialize(from)?;
-        let numbered = named
-            .into_iter()
-            .map(|(name, count)| name.parse::<u16>().map(|status| (status, count)));
-        numbered.collect::<Result<_, _>>().map(Statuses).map_err(D::Error::custom)
-    }
-}
-
-impl AddAssign for Statuses {
-    fn add_assign(&mut self, other: Self) {
-        other.0.into_iter().for_each(|(status, count)| *self.0.entry(status).or_default() += count);
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Bytes {
-    pub head: u64,
-    pub body: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Connections {
-    pub opened: u64,
-    pub reused_requests: u64,
-}
-
-/// Requests of the load.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, AddAssign)]
-pub struct Requests {
-    pub sent: u64,
-    pub completed: u64,
-    /// In flight when the window of the slot began, and when it ended.
-    pub carried: u64,
-    pub unanswered: u64,
-    /// Of the unanswered, those answered validly afterwards.
-    pub drained: u64,
-    /// Asked again, because the connection had ended without a byte of the answer. Each counts once
-    /// among the sent ones.
-    pub retried: u64,
-    /// Open loop: due, but not sent before the end.
-    pub unsent: u64,
-    /// Open loop: due, and dropped because too many waited for a free connection.
-    pub dropped: u64,
-    /// Open loop: the most that waited at a time.
-    pub most_waiting: u64,
-}
-
-/// What came of requests.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, AddAssign)]
-pub struct Seen {
-    pub by_status: Statuses,
-    /// Those of gRPC, which has its own.
-    #[serde(default, skip_serializing_if = "Statuses::is_empty")]
-    pub grpc_by_status: Statuses,
-    pub failures: FailureCounts,
-    pub failure_samples: Samples,
-    pub bytes: Bytes,
-    pub connections: Connections,
-}
-
-/// How often something happened.
-#[derive(Debug, Clone, Default, AddAssign)]
-pub struct Counts {
-    pub requests: Requests,
-    pub seen: Seen,
-    /// Connections the server closed although we wanted to go on using them.
-    pub server_closed: u64,
-    /// Threads waited, and went on.
-    pub wake_ups: u64,
-    pub handshakes: Handshakes,
-    pub http2: Http2,
-}
+pub use histogram::{Histogram, PercentileStep};
 
 /// How long something took.
 #[derive(Debug, Clone, Default, AddAssign)]
-pub struct Timings {
+pub struct Histograms {
     /// Service times of answers that came in one read, first byte and end at once.
-    pub whole: Timing,
+    pub whole: Histogram,
     /// Times from sending to the first byte, of the other answers.
-    pub first_byte: Timing,
+    pub first_byte: Histogram,
     /// Times from sending to the end, of the other answers.
-    pub last_byte: Timing,
+    pub last_byte: Histogram,
     /// Time from opening a connection until it is established.
-    pub connect: Timing,
+    pub connect: Histogram,
     /// TLS handshakes, from the connection's establishment on.
-    pub handshake: Timing,
+    pub handshake: Histogram,
     /// Open loop: times of valid answers from when their request was due.
-    pub response: Timing,
+    pub response: Histogram,
     /// Times waited in vain: requests that timed out and, in an open loop, unanswered ones.
-    pub waited: Timing,
+    pub waited: Histogram,
     /// Open loop: from when a request was due and a connection free until it or a connection for
     /// it was begun.
-    pub lag: Timing,
+    pub lag: Histogram,
     /// Response times and failures of requests that are reported separately.
     pub endpoints: Endpoints,
     pub events: EventTimes,
@@ -279,10 +44,10 @@ pub struct Timings {
 #[derive(Debug, Clone, Default, AddAssign)]
 pub struct Recorder {
     pub counts: Counts,
-    pub times: Timings,
+    pub times: Histograms,
 }
 
-impl Timings {
+impl Histograms {
     /// Times of a valid answer, by when its request was sent, and when its first and last byte
     /// came; in an open loop also by the time its response time counts from.
     pub fn answered(
@@ -305,18 +70,18 @@ impl Timings {
     }
 
     /// Every valid answer's time from sending to its end.
-    pub fn service_time(&self) -> Timing {
+    pub fn service_time(&self) -> Histogram {
         sum([&self.whole, &self.last_byte])
     }
 
     /// Every valid answer's time from sending to its first byte.
-    pub fn first_byte_time(&self) -> Timing {
+    pub fn first_byte_time(&self) -> Histogram {
         sum([&self.whole, &self.first_byte])
     }
 
     /// Times as who asks sees them: from when a request was due, or sent in a closed loop;
     /// what was waited for in vain took at least that long.
-    pub fn response_time(&self, open: bool) -> Timing {
+    pub fn response_time(&self, open: bool) -> Histogram {
         match open {
             true => sum([&self.response, &self.waited]),
             false => sum([&self.whole, &self.last_byte, &self.waited]),
@@ -324,9 +89,9 @@ impl Timings {
     }
 }
 
-fn sum<const N: usize>(timings: [&Timing; N]) -> Timing {
-    let mut all = Timing::default();
-    timings.into_iter().for_each(|timing| all.add(timing));
+fn sum<const N: usize>(histograms: [&Histogram; N]) -> Histogram {
+    let mut all = Histogram::default();
+    histograms.into_iter().for_each(|histogram| all.add(histogram));
     all
 }
 

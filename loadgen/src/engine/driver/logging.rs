@@ -6,14 +6,14 @@ use super::SlotDriver;
 use crate::engine::flight::{Answer, Flight};
 use crate::engine::log::{Fate, RequestLog};
 use crate::engine::pool::{ConnId, Role};
-use crate::engine::windows::Report;
+use crate::engine::windows::ThreadReport;
 use crate::record::Failure;
 
 /// What has neither been answered nor failed when the load ends.
 const UNANSWERED: &str = "unanswered";
 
 impl SlotDriver<'_> {
-    pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<Report>) {
+    pub fn begin_log(&mut self, start_ns: u64, reports: &Sender<ThreadReport>) {
         let first = self.conns.first;
         let log = |every| RequestLog::new(every, start_ns, first, reports.clone());
         self.records.log = self.plan.log_every.map(log);

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use hdrhistogram::Histogram;
+use hdrhistogram::Histogram as HdrHistogram;
 
 /// Longer times are counted as this long.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -13,11 +13,11 @@ const DIGITS: u8 = 3;
 /// Its memory is taken when it is first needed, and grows with the longest time seen: most
 /// recorders never meet some kinds of time, and slots are short.
 #[derive(Debug, Clone, Default)]
-pub struct Timing {
-    histogram: Option<Histogram<u64>>,
+pub struct Histogram {
+    histogram: Option<HdrHistogram<u64>>,
 }
 
-impl AddAssign for Timing {
+impl AddAssign for Histogram {
     fn add_assign(&mut self, other: Self) {
         match &self.histogram {
             None => *self = other,
@@ -26,14 +26,14 @@ impl AddAssign for Timing {
     }
 }
 
-impl Timing {
+impl Histogram {
     #[inline]
     pub fn record(&mut self, ns: u64) {
         // It grows up to the longest time, so this can't fail.
         let _ = self.get_or_create().record(ns.min(LONGEST_NS));
     }
 
-    pub fn add(&mut self, other: &Timing) {
+    pub fn add(&mut self, other: &Histogram) {
         match (&mut self.histogram, &other.histogram) {
             (_, None) => {}
             (None, some) => self.histogram.clone_from(some),
@@ -43,9 +43,9 @@ impl Timing {
     }
 
     #[inline]
-    fn get_or_create(&mut self) -> &mut Histogram<u64> {
+    fn get_or_create(&mut self) -> &mut HdrHistogram<u64> {
         self.histogram.get_or_insert_with(|| {
-            let mut histogram = Histogram::new_with_max(SHORTEST_RANGE_NS, DIGITS)
+            let mut histogram = HdrHistogram::new_with_max(SHORTEST_RANGE_NS, DIGITS)
                 .unwrap_or_else(|error| unreachable!("the bounds are constants: {error}"));
             histogram.auto(true);
             histogram
@@ -53,12 +53,12 @@ impl Timing {
     }
 
     pub fn count(&self) -> u64 {
-        self.histogram.as_ref().map_or(0, Histogram::len)
+        self.histogram.as_ref().map_or(0, HdrHistogram::len)
     }
 
     /// Microseconds; 0 when nothing was recorded.
     pub fn mean_us(&self) -> f64 {
-        self.figure_us(Histogram::mean)
+        self.figure_us(HdrHistogram::mean)
     }
 
     pub fn min_us(&self) -> f64 {
@@ -76,18 +76,18 @@ impl Timing {
         })
     }
 
-    fn figure_us(&self, of: impl FnOnce(&Histogram<u64>) -> f64) -> f64 {
+    fn figure_us(&self, of: impl FnOnce(&HdrHistogram<u64>) -> f64) -> f64 {
         self.histogram.as_ref().map_or(0.0, |histogram| round_us(of(histogram)))
     }
 
     /// The distribution in steps that get finer towards its tail.
-    pub fn percentiles(&self) -> impl Iterator<Item = Step> {
+    pub fn percentiles(&self) -> impl Iterator<Item = PercentileStep> {
         self.histogram.iter().flat_map(|histogram| {
             let mut count = 0;
             histogram.iter_quantiles(5).map(move |step| {
                 count += step.count_since_last_iteration();
                 let us = round_us(step.value_iterated_to().min(histogram.max()) as f64);
-                Step { us, quantile: step.quantile_iterated_to(), count }
+                PercentileStep { us, quantile: step.quantile_iterated_to(), count }
             })
         })
     }
@@ -105,7 +105,7 @@ impl Timing {
 
 /// A step of a percentile distribution.
 #[derive(Debug, Clone, Copy)]
-pub struct Step {
+pub struct PercentileStep {
     pub us: f64,
     pub quantile: f64,
     /// Samples up to here.
@@ -122,19 +122,23 @@ mod tests {
 
     #[test]
     fn keeps_three_digits_and_bounds() {
-        let mut timing = Timing::default();
-        assert_eq!((timing.min_us(), timing.max_us(), timing.quantile_us(0.5)), (0.0, 0.0, 0.0));
+        let mut histogram = Histogram::default();
+        assert_eq!(
+            (histogram.min_us(), histogram.max_us(), histogram.quantile_us(0.5)),
+            (0.0, 0.0, 0.0)
+        );
         for ns in [1_000, 45_670, u64::MAX] {
-            timing.record(ns);
+            histogram.record(ns);
         }
-        assert!((timing.quantile_us(0.5) - 45.67).abs() < 0.05);
-        assert!((timing.max_us() / 3.6e9 - 1.0).abs() < 0.001);
-        assert_eq!(timing.count(), 3);
+        assert!((histogram.quantile_us(0.5) - 45.67).abs() < 0.05);
+        assert!((histogram.max_us() / 3.6e9 - 1.0).abs() < 0.001);
+        assert_eq!(histogram.count(), 3);
     }
 
     #[test]
     fn adding_is_recording_both() {
-        let (mut a, mut b, mut both) = (Timing::default(), Timing::default(), Timing::default());
+        let (mut a, mut b, mut both) =
+            (Histogram::default(), Histogram::default(), Histogram::default());
         for ns in 1..5_000u64 {
             let into = if ns % 3 == 0 { &mut a } else { &mut b };
             into.record(ns * ns);

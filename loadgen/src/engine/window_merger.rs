@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::self_watch::Usage;
-use super::windows::{Phase, WindowPart};
+use super::windows::{Phase, ThreadWindow};
 use crate::clock::ns_to_seconds;
 use crate::order::bounds::MOST_WINDOWS;
-use crate::record::{Counts, Recorder, Timing, rounded};
+use crate::record::{Counts, Histogram, Recorder, rounded};
 
 const BUSY_LIMIT: f64 = 0.85;
 const LAG_LIMIT: f64 = 0.05;
@@ -59,23 +59,23 @@ pub struct Window {
 pub struct Progress<'a> {
     pub window: &'a Window,
     /// Its response times.
-    pub response_time: &'a Timing,
+    pub response_time: &'a Histogram,
     /// Counts since the load began.
     pub so_far: &'a Counts,
 }
 
 /// Sums up windows as soon as all threads have handed them over, so that memory stays bounded.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub struct WindowMerger {
     threads: usize,
     /// Open loop: so late requests may be sent.
     lag_budget_ns: Option<u64>,
     leave_out_bound: bool,
-    pending: BTreeMap<u64, Vec<WindowPart>>,
-    sum: Sum,
+    pending: BTreeMap<u64, Vec<ThreadWindow>>,
+    sum: SlotSum,
     left_out: Recorder,
     /// Of the window that was closed last.
-    response_time: Timing,
+    response_time: Histogram,
     kept_s: f64,
     left_out_s: f64,
     start_ns: u64,
@@ -83,7 +83,7 @@ pub struct Collector {
 
 /// The windows of a slot together.
 #[derive(Debug, Default)]
-pub struct Sum {
+pub struct SlotSum {
     /// Of the slot's window: all counts, and times without the windows that were left out.
     pub recorder: Recorder,
     pub rate_rps: f64,
@@ -97,20 +97,20 @@ pub struct Sum {
     pub usage: Vec<Usage>,
 }
 
-impl Collector {
+impl WindowMerger {
     pub fn new(threads: usize, lag_budget_ns: Option<u64>, leave_out_bound: bool) -> Self {
-        Collector {
+        WindowMerger {
             threads,
             lag_budget_ns,
             leave_out_bound,
-            sum: Sum { usage: vec![Usage::default(); threads], ..Sum::default() },
+            sum: SlotSum { usage: vec![Usage::default(); threads], ..SlotSum::default() },
             start_ns: u64::MAX,
-            ..Collector::default()
+            ..WindowMerger::default()
         }
     }
 
     /// Takes a part; tells how it goes when a window is complete and one to show.
-    pub fn add(&mut self, part: WindowPart) -> Option<Progress<'_>> {
+    pub fn add(&mut self, part: ThreadWindow) -> Option<Progress<'_>> {
         if part.phase == Phase::Window {
             self.sum.usage[part.thread] += part.usage;
         }
@@ -127,7 +127,7 @@ impl Collector {
 
     /// Closes windows in which some threads had ended already, and sums up. Where no window could
     /// be kept, all are.
-    pub fn finish(mut self) -> Sum {
+    pub fn finish(mut self) -> SlotSum {
         for parts in std::mem::take(&mut self.pending).into_values() {
             self.close(parts);
         }
@@ -145,7 +145,7 @@ impl Collector {
         self.sum
     }
 
-    fn close(&mut self, mut parts: Vec<WindowPart>) -> Option<Progress<'_>> {
+    fn close(&mut self, mut parts: Vec<ThreadWindow>) -> Option<Progress<'_>> {
         let mut recorder = Recorder::default();
         parts.iter_mut().for_each(|part| recorder += std::mem::take(&mut *part.recorder));
         self.sum.whole += recorder.counts.clone();
@@ -178,11 +178,11 @@ impl Collector {
         })
     }
 
-    fn window(&self, phase: Phase, parts: &[WindowPart], recorder: &Recorder) -> Window {
+    fn window(&self, phase: Phase, parts: &[ThreadWindow], recorder: &Recorder) -> Window {
         let begin_ns = parts.iter().map(|part| part.begin_ns).min().unwrap_or(0);
         let end_ns = parts.iter().map(|part| part.end_ns).max().unwrap_or(0);
         let length_s = ns_to_seconds(end_ns.saturating_sub(begin_ns));
-        let busy = |part: &WindowPart| {
+        let busy = |part: &ThreadWindow| {
             (part.usage.busy_s() + part.usage.run_queue_s)
                 / ns_to_seconds(part.end_ns.saturating_sub(part.begin_ns)).max(1e-6)
         };
@@ -222,14 +222,20 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// A window of a second with as many answers, each with that lag and response time.
-    fn part(nth: u64, thread: usize, completed: u64, lag_us: u64, response_us: u64) -> WindowPart {
+    fn part(
+        nth: u64,
+        thread: usize,
+        completed: u64,
+        lag_us: u64,
+        response_us: u64,
+    ) -> ThreadWindow {
         let mut recorder = Recorder::default();
         recorder.counts.requests.completed = completed;
         for _ in 0..completed {
             recorder.times.lag.record(lag_us * 1000);
             recorder.times.answered(1, response_us * 1000, response_us * 1000, Some(1));
         }
-        WindowPart {
+        ThreadWindow {
             phase: Phase::Window,
             thread,
             begin_ns: (nth + 1) * SECOND_NS,
@@ -250,23 +256,23 @@ mod tests {
             (1500, 0, 20_000, true),
             (1400, 1_000_000, 20_000, false),
         ] {
-            let mut collector = Collector::new(1, Some(budget_ns), false);
-            let progress = collector.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
+            let mut merger = WindowMerger::new(1, Some(budget_ns), false);
+            let progress = merger.add(part(0, 0, 10, lag_us, response_us)).expect("a window");
             assert_eq!(progress.window.client_bound, bound, "{lag_us} {response_us}");
         }
     }
 
     #[test]
     fn windows_in_which_a_thread_stood_still_are_left_out() {
-        let mut collector = Collector::new(2, None, false);
+        let mut merger = WindowMerger::new(2, None, false);
         for nth in 0..3 {
             for thread in 0..2 {
                 let mut part = part(nth, thread, 100, 0, 10);
                 part.stalled_ns = if nth == 1 && thread == 1 { SECOND_NS / 2 } else { 1_000_000 };
-                collector.add(part);
+                merger.add(part);
             }
         }
-        let sum = collector.finish();
+        let sum = merger.finish();
         assert_eq!((sum.recorder.counts.requests.completed, sum.left_out_windows), (600, 1));
         assert_eq!((sum.rate_rps, sum.recorder.times.service_time().count()), (200.0, 400));
         assert_eq!(sum.whole.requests.completed, 600);
@@ -274,9 +280,9 @@ mod tests {
 
     #[test]
     fn where_no_window_is_good_all_are_kept() {
-        let mut collector = Collector::new(1, None, false);
-        collector.add(WindowPart { stalled_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
-        let sum = collector.finish();
+        let mut merger = WindowMerger::new(1, None, false);
+        merger.add(ThreadWindow { stalled_ns: SECOND_NS / 2, ..part(0, 0, 100, 0, 10) });
+        let sum = merger.finish();
         assert_eq!((sum.rate_rps, sum.left_out_windows), (100.0, 0));
         assert_eq!(sum.recorder.times.service_time().count(), 100);
     }
