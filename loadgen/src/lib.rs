@@ -41,4 +41,3 @@ pub mod record;
 pub mod session;
 pub mod target;
 pub mod tls;
-pub mod units;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::exit::{Stop, print};
 use super::verdict;
+use crate::cli::threshold::Threshold;
 use crate::output::merge::{Named, merge};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::output::table;
-use crate::output::threshold::Threshold;
 
 const EXAMPLES: &str = "\
 Examples:

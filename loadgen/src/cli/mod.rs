@@ -7,6 +7,8 @@ mod relay;
 mod run;
 mod serve;
 mod signals;
+pub mod threshold;
+pub mod units;
 mod verdict;
 
 use std::process::ExitCode;

@@ -7,8 +7,8 @@ use std::thread;
 use null_server::{Answer, listener, serve};
 
 use super::exit::{OK, Stop, print};
+use crate::cli::units;
 use crate::target::Address;
-use crate::units;
 
 /// Answer every request with the same body, as cheaply as possible.
 ///

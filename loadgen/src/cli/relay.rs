@@ -3,8 +3,8 @@
 use relay::{Cable, Relay};
 
 use super::exit::{OK, Stop, print};
+use crate::cli::units;
 use crate::clock::seconds_to_ns;
-use crate::units;
 
 /// Carry packets between two network interfaces, late or not at all: netem for kernels without it.
 ///

@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::exit::{OK, Stop, print};
 use super::signals;
+use crate::cli::units;
 use crate::engine::{Engine, Plan};
 use crate::order::parse::{OrderError, parse};
 use crate::output::result::{SCHEMA, SlotResult};
 use crate::output::trace::TracedAnswer;
-use crate::units;
 
 /// Read one JSON order per line from standard input and answer each with one JSON line.
 ///

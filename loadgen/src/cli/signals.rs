@@ -9,8 +9,8 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::cli::units::CpuList;
 use crate::engine::Engine;
-use crate::units::CpuList;
 
 /// A slot ends at once; somebody who presses twice must not lose its result.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
 //! The exit code of what was measured.
 
 use super::exit::{CLIENT_BOUND, CROSSED, FAILED, OK, tell};
+use crate::cli::threshold::Threshold;
 use crate::engine::EndedBy;
 use crate::output::result::{Client, SlotResult};
-use crate::output::threshold::Threshold;
 
 /// The exit code of a result; what is behind it goes to standard error. `clients` has the results of
 /// all that took part.

@@ -8,7 +8,6 @@ pub mod prometheus;
 pub mod request_log;
 pub mod result;
 pub mod table;
-pub mod threshold;
 pub mod times;
 pub mod trace;
 pub mod words;

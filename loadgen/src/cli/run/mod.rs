@@ -2,8 +2,8 @@
 
 mod args;
 mod files;
+mod flags_to_order;
 mod once;
-mod order;
 mod replay;
 mod watch;
 
@@ -15,6 +15,7 @@ pub use args::{Args, explain};
 use super::exit::{CROSSED, FAILED, OK, Stop, print, tell};
 use super::{signals, verdict};
 use crate::engine::{EndedBy, Measured, Plan};
+use crate::order::validate::validate;
 use crate::output::live::LiveView;
 use crate::output::result::SlotResult;
 use crate::output::{csv, hdr, table};
@@ -23,8 +24,8 @@ use watch::Watch;
 
 pub fn main(args: &Args) -> Result<u8, Stop> {
     args.check()?;
-    let (order, notes) = order::build(args)?;
-    crate::order::validate::validate(&order)?;
+    let (order, notes) = flags_to_order::build(args)?;
+    validate(&order)?;
     notes.iter().for_each(|note| tell(note));
     let mut plan = Plan::new(order)?;
     plan.log_every = args.output.log_every();

@@ -1,9 +1,9 @@
 //! Who follows a run: the terminal, and files that grow with it.
 
 use super::files::{MetricsFile, RequestLogFile};
+use crate::cli::threshold::StopLimit;
 use crate::engine::{Logged, Progress, Watcher};
 use crate::output::live::LiveView;
-use crate::output::threshold::StopLimit;
 
 pub struct Watch<'a> {
     pub live: LiveView,

@@ -3,14 +3,14 @@
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
+use loadgen::cli::threshold::{StopLimit, Threshold};
+use loadgen::cli::units;
 use loadgen::engine::schedule::DueTimes;
 use loadgen::http1::cookies::CookieJar;
 use loadgen::http1::response::HeadCache;
 use loadgen::order::parse::parse;
-use loadgen::output::threshold::{StopLimit, Threshold};
 use loadgen::session::capture::{Capture, Seen, decoded};
 use loadgen::session::template::{Encoding, Template};
-use loadgen::units;
 
 use super::{Target, fuzz};
 use crate::parser;

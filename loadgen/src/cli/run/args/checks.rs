@@ -1,9 +1,9 @@
 //! Flags of what is right, and how the client watches itself.
 
+use crate::cli::threshold::{StopLimit, Threshold};
+use crate::cli::units;
 use crate::order::Sha256Hex;
 use crate::order::bounds::{LONGEST_WINDOW_S, SHORTEST_WINDOW_S};
-use crate::output::threshold::{StopLimit, Threshold};
-use crate::units;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckFlags {

@@ -1,7 +1,7 @@
 //! Flags of where connections come from and go to.
 
+use crate::cli::units::{self, Sources};
 use crate::order::ConnectTo;
-use crate::units::{self, Sources};
 
 #[derive(Debug, clap::Args)]
 pub struct ClientFlags {

@@ -1,8 +1,8 @@
 //! Flags of the load as a whole.
 
+use crate::cli::units::{self, CpuList};
 use crate::order::bounds::{LONGEST_SLOT_S, LONGEST_TIMEOUT_S, LONGEST_WAIT_S};
 use crate::order::{KeepAlive, ThinkDistribution};
-use crate::units::{self, CpuList};
 
 #[derive(Debug, clap::Args)]
 pub struct LoadFlags {

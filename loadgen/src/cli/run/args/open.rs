@@ -3,9 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use crate::cli::units;
 use crate::order::Stage;
 use crate::order::bounds::{HIGHEST_RATE, MOST_LAG_MS};
-use crate::units;
 
 #[derive(Debug, clap::Args)]
 pub struct OpenFlags {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::cli::units;
 use crate::events::EventFormat;
 use crate::order::bounds::STEEPEST_ZIPF;
-use crate::units;
 
 #[derive(Debug, clap::Args)]
 pub struct RequestFlags {

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::result::SlotResult;
+use super::units;
 use crate::engine::Progress;
+use crate::output::result::SlotResult;
 
 /// Its name, whether it is a time in microseconds, and where it is.
 type Figure = (&'static str, bool, fn(&SlotResult) -> f64);
@@ -144,7 +145,7 @@ impl FromStr for Threshold {
         }
         let bound = if figure.1 {
             let unit_given = bound.ends_with(|c: char| c.is_ascii_alphabetic());
-            let seconds = crate::units::seconds::<{ crate::units::DAY_S }>(bound)?;
+            let seconds = units::seconds::<{ units::DAY_S }>(bound)?;
             if !unit_given {
                 return Err(format!("{bound:?} has no unit; write {bound}ms or {bound}us"));
             }
