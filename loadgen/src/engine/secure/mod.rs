@@ -235,6 +235,11 @@ impl Secure {
             let done = self.process(came, sink)?;
             self.incoming.clear();
             self.incoming.extend_from_slice(&came[done..]);
+            // What the other side waits for, such as the refusal to shake hands again, is not kept
+            // for the next request. That it can't be sent shows when reading.
+            if !self.outgoing.is_empty() {
+                let _ = self.flush(fd);
+            }
             Ok(Filled::Bytes)
         })
     }
@@ -352,3 +357,6 @@ fn encode(
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
+
+#[cfg(test)]
+mod tests;
