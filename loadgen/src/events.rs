@@ -60,7 +60,8 @@ impl EventCounter {
             EventFormat::Sse if self.line.is_empty() => std::mem::take(&mut self.has_data),
             EventFormat::Sse => {
                 let value = self.line.strip_prefix(DATA);
-                self.has_data |= value.is_some_and(|it| it.is_empty() || it.starts_with(b":"));
+                self.has_data |=
+                    value.is_some_and(|rest| rest.is_empty() || rest.starts_with(b":"));
                 false
             }
         };

@@ -137,7 +137,7 @@ fn has_port(host: &str) -> bool {
     host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'))
 }
 
-/// Finds addresses, asking once for each host: what was found local is what is loaded.
+/// Finds addresses, asking once for each host: what was addresses local is what is loaded.
 #[derive(Debug, Default)]
 pub struct Resolver {
     connect_to: Vec<ConnectTo>,
@@ -171,8 +171,8 @@ impl Resolver {
     fn destination(&self, target: &Target) -> Result<(String, u16), String> {
         let (host, port) = (target.host_name(), target.port()?);
         let is_for = |rule: &&ConnectTo| {
-            rule.host.as_deref().is_none_or(|it| it.eq_ignore_ascii_case(host))
-                && rule.port.is_none_or(|it| it == port)
+            rule.host.as_deref().is_none_or(|known| known.eq_ignore_ascii_case(host))
+                && rule.port.is_none_or(|known| known == port)
         };
         Ok(match self.connect_to.iter().find(is_for) {
             None => (host.to_owned(), port),
@@ -189,30 +189,30 @@ fn addresses_of(
     port: u16,
     ip_version: Option<IpVersion>,
 ) -> Result<Vec<Address>, String> {
-    let mut found: Vec<SocketAddr> = Vec::new();
+    let mut addresses: Vec<SocketAddr> = Vec::new();
     // A rule may have several addresses.
     for name in host.split(',') {
         let known = (name, port).to_socket_addrs();
-        found.extend(known.map_err(|error| format!("cannot resolve {name:?}: {error}"))?);
+        addresses.extend(known.map_err(|error| format!("cannot resolve {name:?}: {error}"))?);
     }
-    found.dedup();
+    addresses.dedup();
     let kind = match ip_version {
         None => "address",
         Some(IpVersion::V4) => {
-            found.retain(SocketAddr::is_ipv4);
+            addresses.retain(SocketAddr::is_ipv4);
             "IPv4 address"
         }
         Some(IpVersion::V6) => {
-            found.retain(SocketAddr::is_ipv6);
+            addresses.retain(SocketAddr::is_ipv6);
             "IPv6 address"
         }
     };
-    if found.is_empty() {
+    if addresses.is_empty() {
         return Err(format!("{host:?} has no {kind}"));
     }
-    let first_kind = found[0].is_ipv4();
-    found.sort_by_key(|address| address.is_ipv4() != first_kind);
-    Ok(found.into_iter().map(Address::Tcp).collect())
+    let first_kind = addresses[0].is_ipv4();
+    addresses.sort_by_key(|address| address.is_ipv4() != first_kind);
+    Ok(addresses.into_iter().map(Address::Tcp).collect())
 }
 
 fn unix(rest: &str) -> Result<Target, String> {

@@ -78,8 +78,8 @@ fn trusted(ca_file: Option<&Path>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         None => {
-            let found = rustls_native_certs::load_native_certs();
-            roots.add_parsable_certificates(found.certs);
+            let native = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(native.certs);
         }
         Some(file) => {
             for certificate in certificates("ca_file", file)? {

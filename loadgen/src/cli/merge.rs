@@ -61,7 +61,8 @@ fn read(file: &Path) -> Result<Vec<Named>, String> {
         fs::read_to_string(file)
     };
     let text = text.map_err(|error| format!("{name}: {error}"))?;
-    let lines: Vec<_> = text.lines().enumerate().filter(|(_, it)| !it.trim().is_empty()).collect();
+    let lines: Vec<_> =
+        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return Err(format!("{name}: is empty; write `loadgen run --json … > {name}`"));
     }

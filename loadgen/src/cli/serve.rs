@@ -62,8 +62,10 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     let id = order.id.clone();
     let fail = |message: String| OrderError { id: Some(id.clone()), message };
     let broken = |error: io::Error| fail(error.to_string());
-    let (only_login, trace) =
-        order.session.as_ref().map_or((false, false), |it| (it.only_login, it.trace));
+    let (only_login, trace) = order
+        .session
+        .as_ref()
+        .map_or((false, false), |session| (session.only_login, session.trace));
     let plan = Arc::new(Plan::new(order).map_err(&fail)?);
     if only_login {
         engine.log_in(&plan).map_err(broken)?;
@@ -72,7 +74,7 @@ fn outcome(engine: &mut Engine, line: &[u8]) -> Result<String, OrderError> {
     }
     if trace {
         let traced = engine.trace(&plan).map_err(broken)?;
-        let traced: Vec<_> = traced.iter().map(|it| TracedAnswer::new(&plan, it)).collect();
+        let traced: Vec<_> = traced.iter().map(|answer| TracedAnswer::new(&plan, answer)).collect();
         return Ok(text(&json!({"schema": SCHEMA, "id": id, "trace": traced})));
     }
     let measured = engine.run(&plan, &mut ()).map_err(broken)?;

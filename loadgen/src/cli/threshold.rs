@@ -133,8 +133,8 @@ impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let at = text.find(['<', '>']).ok_or("has neither < nor >; write 'p99>50ms'")?;
-        let (name, bound) = (text[..at].trim(), text[at + 1..].trim());
+        let sign = text.find(['<', '>']).ok_or("has neither < nor >; write 'p99>50ms'")?;
+        let (name, bound) = (text[..sign].trim(), text[sign + 1..].trim());
         let Some(figure) = FIGURES.iter().find(|(known, ..)| *known == name) else {
             let names: Vec<&str> = FIGURES.iter().map(|(name, ..)| *name).collect();
             return Err(format!("{name:?} is not one of {}", names.join(", ")));
@@ -155,7 +155,7 @@ impl FromStr for Threshold {
             let value: f64 = number.parse().map_err(|_| format!("{bound:?} is not a number"))?;
             if share.is_some() { value / 100.0 } else { value }
         };
-        let above = text.as_bytes()[at] == b'>';
+        let above = text.as_bytes()[sign] == b'>';
         Ok(Threshold { text: text.to_owned(), figure, above, bound, is_share: share.is_some() })
     }
 }

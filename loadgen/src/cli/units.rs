@@ -115,7 +115,7 @@ pub fn resolve(text: &str) -> Result<ConnectTo, String> {
     let wrong = || format!("{text:?} is not HOST:PORT:ADDRESS, like example.org:443:127.0.0.1");
     let [host, port, ..] = parts(text)[..] else { return Err(wrong()) };
     let addresses = text.get(host.len() + port.len() + 2..).ok_or_else(wrong)?;
-    let address = |text: &str| name(text).filter(|it| it.parse::<IpAddr>().is_ok());
+    let address = |text: &str| name(text).filter(|name| name.parse::<IpAddr>().is_ok());
     let addresses: Option<Vec<String>> = addresses.split(',').map(address).collect();
     Ok(ConnectTo {
         host: name(host),
@@ -141,7 +141,7 @@ fn parts(text: &str) -> Vec<&str> {
 
 /// A host without brackets, if there is one.
 fn name(text: &str) -> Option<String> {
-    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     (!bare.is_empty()).then(|| bare.to_owned())
 }
 
@@ -219,9 +219,9 @@ mod tests {
         for six in ["a.org:80:[::1]", "a.org:80:::1"] {
             assert_eq!(resolve(six), Ok(rule("a.org", Some(80), "::1", None)), "{six}");
         }
-        let two = resolve("a.org:80:127.0.0.1,[::1]").map(|it| it.to_host);
+        let two = resolve("a.org:80:127.0.0.1,[::1]").map(|rule| rule.to_host);
         assert_eq!(two, Ok(Some("127.0.0.1,::1".into())));
-        assert_eq!(resolve("[::1]:80:::1").map(|it| it.host), Ok(Some("::1".into())));
+        assert_eq!(resolve("[::1]:80:::1").map(|rule| rule.host), Ok(Some("::1".into())));
         for bad in ["", "a", "a:b:c:d", ":::", "a:1:b", "a:1:b:99999", "a:1:b:2:c"] {
             assert!(connect_to(bad).is_err(), "{bad}");
         }

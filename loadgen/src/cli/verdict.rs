@@ -24,7 +24,7 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
     {
         return FAILED;
     }
-    match clients.iter().find_map(|it| limit_of(&it.client)) {
+    match clients.iter().find_map(|result| limit_of(&result.client)) {
         None => OK,
         Some(why) => {
             tell(&why);

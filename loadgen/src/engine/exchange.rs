@@ -59,8 +59,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A checksum to compute, when the body of the next answer is to be read in full. `counts`
-    /// not where it isn't for this request to change which of the others are checksummed.
+    /// A checksum to compute, when the body of the next answer is to be read in full: that of the
+    /// first and of every so-many-th. A request that doesn't count (`counts`) shifts none of them.
     pub fn next_hash(&mut self, request: &Ready, counts: bool) -> Option<Box<Sha256>> {
         request.expect.body_sha256?;
         let wanted = self.asked.is_multiple_of(CHECKSUM_EVERY);

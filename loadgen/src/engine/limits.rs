@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::order::Load;
 use crate::target::Address;
 
-/// Files open besides connections: standard streams, one epoll instance per thread.
+/// Files open besides connections: standard streams, an epoll instance and a timer per thread.
 const OTHER_FILES: u64 = 64;
 /// So many of an address find a free port at once: beyond half of the usual range of 28 232 ports
 /// the kernel tries thousands for each connection, which takes it milliseconds.

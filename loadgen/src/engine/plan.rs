@@ -159,12 +159,12 @@ impl Plan {
         plan.no_delay |= plan.sessions.is_some();
         let load = &plan.order.load;
         let mut resolver = Resolver::new(&load.connect_to, load.ip_version);
-        let login = plan.order.session.iter().flat_map(|it| it.login.clone().into_iter());
+        let login = plan.order.session.iter().flat_map(|session| session.login.clone().into_iter());
         let named = |list: &str, (index, request)| (format!("{list}[{index}]"), request);
         let asked = plan.order.requests.clone().into_iter().enumerate();
         let all: Vec<_> = asked
-            .map(|it| named("requests", it))
-            .chain(login.enumerate().map(|it| named("session.login", it)))
+            .map(|numbered| named("requests", numbered))
+            .chain(login.enumerate().map(|numbered| named("session.login", numbered)))
             .collect();
         for (place, request) in all {
             let ready = plan.ready(&request, &mut resolver).map_err(|e| format!("{place}.{e}"))?;
@@ -221,7 +221,7 @@ impl Plan {
             let origins = self.targets.join(" and ");
             return Err(format!("requests: those of users go to one server, not to {origins}"));
         }
-        let scripts: Vec<_> = self.requests.iter().map(|it| it.script.as_ref()).collect();
+        let scripts: Vec<_> = self.requests.iter().map(|request| request.script.as_ref()).collect();
         let endpoints = &mut self.endpoints;
         sessions.complete(&self.order, &scripts, |name| number_of(endpoints, name));
         self.sessions = Some(sessions);
@@ -250,7 +250,8 @@ impl Plan {
             true => Some((server_name(request, &target)?, load.tls.clone().unwrap_or_default())),
         };
         let rendered = Rendered::new(request, &target);
-        let script = self.sessions.as_ref().map(|it| it.script(request, &target)).transpose()?;
+        let sessions = self.sessions.as_ref();
+        let script = sessions.map(|sessions| sessions.script(request, &target)).transpose()?;
         let endpoint = request.endpoint.as_ref().map(|name| number_of(&mut self.endpoints, name));
         let is_known =
             |o: &Origin| o.addresses == addresses && o.tls == tls && o.protocol == load.protocol;

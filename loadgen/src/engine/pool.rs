@@ -1,5 +1,5 @@
-//! One thread's connections, open between slots. Each belongs to an origin for its life, and to the
-//! slot whose epoch it carries: what happens to a connection of another epoch is nobody's count.
+//! One thread's connections, open between slots. Each belongs to one origin as long as it exists, and
+//! has the epoch of the slot that uses it. Events of a connection with another epoch aren't counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};

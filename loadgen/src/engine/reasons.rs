@@ -1,4 +1,4 @@
-//! What people are told about failures: the cause, and the remedy where there is one.
+//! Failures in words, for people: the cause, and the remedy where there is one.
 
 use std::io;
 
@@ -15,11 +15,11 @@ const SHOWN_BYTES: usize = 60;
 /// Of an answer to a user: enough to recognise an error page.
 const MOST_ANSWER_BYTES: usize = 200;
 
-/// What is wrong with an answer, by what was found to be.
-pub fn mismatch(found: Failure, request: &Ready, status: u16, body_bytes: u64) -> String {
+/// What is wrong with an answer that failed so.
+pub fn mismatch(failure: Failure, request: &Ready, status: u16, body_bytes: u64) -> String {
     let (url, expected) = (&request.url, &request.expect);
     match expected.body_bytes {
-        _ if found == Failure::Status => {
+        _ if failure == Failure::Status => {
             format!("{url}: status {status} instead of {}", expected.status_text())
         }
         Some(wanted) if wanted != body_bytes => {
@@ -34,8 +34,8 @@ pub fn with_redirect(text: String, read: &[u8]) -> String {
     const FIELD: &[u8] = b"\nlocation:";
     let head = &read[..memmem::find(read, b"\r\n\r\n").unwrap_or(read.len())];
     let mut lines = head.windows(FIELD.len());
-    let Some(at) = lines.position(|part| part.eq_ignore_ascii_case(FIELD)) else { return text };
-    let rest = &head[at + FIELD.len()..];
+    let Some(begin) = lines.position(|part| part.eq_ignore_ascii_case(FIELD)) else { return text };
+    let rest = &head[begin + FIELD.len()..];
     let target = rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())].trim_ascii();
     let remedy = "redirects aren't followed: ask for that";
     format!("{text}: it redirects to {} ({remedy})", target.escape_ascii())
@@ -84,8 +84,8 @@ const NO_CERTIFICATE: &str =
     "the server wants a certificate of its clients; give one that it trusts (--cert, --key)";
 
 fn wants_certificate(error: &io::Error) -> bool {
-    let told = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
-    matches!(told, Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)))
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
+    matches!(cause, Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)))
 }
 
 /// Why there is no TLS; true when trying again would change nothing.

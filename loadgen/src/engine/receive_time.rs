@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn nothing_there_is_not_the_end() {
         let (client, server) = connection();
-        let found =
+        let error =
             receive(&server, &mut [0; 16], RecvFlags::empty()).expect_err("nothing was sent");
-        assert_eq!(found.kind(), io::ErrorKind::WouldBlock);
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         drop(client);
         let end = receive(&server, &mut [0; 16], RecvFlags::empty()).expect("the end");
         assert_eq!(end, (0, None));

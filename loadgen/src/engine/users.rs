@@ -61,8 +61,10 @@ impl Sessions {
     /// None where all connections ask alike.
     pub fn of(order: &Order) -> Result<Option<Sessions>, String> {
         let requests = || order.requests.iter();
-        let is_needed = |it: &Request| {
-            it.flow.is_some() || !it.capture.is_empty() || !it.expect.contains.is_empty()
+        let is_needed = |request: &Request| {
+            request.flow.is_some()
+                || !request.capture.is_empty()
+                || !request.expect.contains.is_empty()
         };
         let is_bare = order.session.is_none() && !requests().any(is_needed);
         if is_bare && !order.load.cookies {
@@ -71,7 +73,7 @@ impl Sessions {
         // Bare cookies are kept as long as their connections are.
         let bare = || Session { key: Some(String::new()), ..Session::default() };
         let session = order.session.clone().unwrap_or_else(bare);
-        let captured = session.login.iter().chain(requests()).flat_map(|it| &it.capture);
+        let captured = session.login.iter().chain(requests()).flat_map(|request| &request.capture);
         let users = (order.load.connections * order.load.streams.unwrap_or(1)) as usize;
         let sources = Sources::new(&session, captured.map(|(name, _)| name), users)?;
         let many = order.requests.len();
@@ -117,16 +119,16 @@ impl Sessions {
 
 /// For each request: the flow that begins with it, if one does, with its name if it has one.
 pub fn flows(requests: &[Request]) -> Vec<Option<(Range<usize>, Option<&str>)>> {
-    let mut found = Vec::with_capacity(requests.len());
-    while found.len() < requests.len() {
-        let first = found.len();
+    let mut flows = Vec::with_capacity(requests.len());
+    while flows.len() < requests.len() {
+        let first = flows.len();
         let name = requests[first].flow.as_deref();
-        let alike = |it: &&Request| name.is_some() && it.flow.as_deref() == name;
+        let alike = |other: &&Request| name.is_some() && other.flow.as_deref() == name;
         let many = requests[first..].iter().take_while(alike).count().max(1);
-        found.push(Some((first..first + many, name)));
-        found.resize(first + many, None);
+        flows.push(Some((first..first + many, name)));
+        flows.resize(first + many, None);
     }
-    found
+    flows
 }
 
 /// Where a user stands.
@@ -263,9 +265,10 @@ mod tests {
             ..Request::get("http://h/".into())
         };
         let requests: Vec<_> = names.iter().map(request).collect();
-        let found = flows(&requests);
-        let told: Vec<_> = found.iter().map(|it| it.as_ref().map(|it| it.0.len())).collect();
-        assert_eq!(told, [Some(1), Some(2), None, Some(1), Some(1), Some(1)]);
-        assert_eq!(found[1].as_ref().and_then(|it| it.1), Some("a"));
+        let flows = flows(&requests);
+        let length = |flow: &Option<(Range<usize>, _)>| flow.as_ref().map(|(steps, _)| steps.len());
+        let lengths: Vec<_> = flows.iter().map(length).collect();
+        assert_eq!(lengths, [Some(1), Some(2), None, Some(1), Some(1), Some(1)]);
+        assert_eq!(flows[1].as_ref().and_then(|(_, name)| *name), Some("a"));
     }
 }

@@ -81,7 +81,7 @@ impl CookieJar {
         }
         let pair = [name, value].join(&b'=');
         let cookie = Cookie { pair, name_bytes: name.len(), path, ends: attributes.ends };
-        let place = self.cookies.iter().position(|it| it.path.len() < cookie.path.len());
+        let place = self.cookies.iter().position(|other| other.path.len() < cookie.path.len());
         self.cookies.insert(place.unwrap_or(self.cookies.len()), cookie);
     }
 }
@@ -121,7 +121,7 @@ impl Attributes {
     /// `Max-Age` has precedence, and what makes no sense is ignored.
     fn read<'a>(attributes: impl Iterator<Item = &'a [u8]>) -> Attributes {
         let (mut path, mut max_age, mut expires) = (None, None, None);
-        for attribute in attributes.filter_map(|it| str::from_utf8(it).ok()) {
+        for attribute in attributes.filter_map(|bytes| str::from_utf8(bytes).ok()) {
             let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
             let value = value.trim();
             match name.trim() {

@@ -24,14 +24,14 @@ type Trait = (&'static str, fn(&SlotResult) -> String);
 /// What clients of one load have in common, each in words. Where it differs, their figures are about
 /// different things.
 const ALIKE: [Trait; 8] = [
-    ("loop", |it| format!("{:?}", it.kind).to_lowercase()),
-    ("protocol", |it| format!("{:?}", it.protocol).to_lowercase()),
-    ("warm-up", |it| format!("{} s", it.lead_in_s)),
-    ("keep-alive", |it| format!("{:?}", it.keepalive.asked).to_lowercase()),
-    ("send-lag budget", |it| format!("{} us", it.send_lag_us.budget)),
-    ("number of streams", |it| part(&it.http2, |http2| http2.streams.to_string())),
-    ("timing of events", |it| part(&it.events, |_| "on".into())),
-    ("resumption of TLS sessions", |it| part(&it.tls, |tls| tls.resumption.to_string())),
+    ("loop", |result| format!("{:?}", result.kind).to_lowercase()),
+    ("protocol", |result| format!("{:?}", result.protocol).to_lowercase()),
+    ("warm-up", |result| format!("{} s", result.lead_in_s)),
+    ("keep-alive", |result| format!("{:?}", result.keepalive.asked).to_lowercase()),
+    ("send-lag budget", |result| format!("{} us", result.send_lag_us.budget)),
+    ("number of streams", |result| part(&result.http2, |http2| http2.streams.to_string())),
+    ("timing of events", |result| part(&result.events, |_| "on".into())),
+    ("resumption of TLS sessions", |result| part(&result.tls, |tls| tls.resumption.to_string())),
 ];
 
 fn part<T>(of: &Option<T>, words: impl Fn(&T) -> String) -> String {
@@ -61,37 +61,37 @@ pub fn merge(parts: &[Named]) -> Result<SlotResult, String> {
     }
     Ok(SlotResult {
         schema: result.schema,
-        id: joined(&results, |it| &it.id),
-        target: joined(&results, |it| &it.target),
+        id: joined(&results, |result| &result.id),
+        target: joined(&results, |result| &result.target),
         kind: result.kind,
         protocol: result.protocol,
         ended_by: ended_by(&results),
         lead_in_s: result.lead_in_s,
-        measured_s: rounded(sum(&results, |it| it.measured_s) / results.len() as f64, 6),
-        drain_s: most(&results, |it| it.drain_s),
+        measured_s: rounded(sum(&results, |result| result.measured_s) / results.len() as f64, 6),
+        drain_s: most(&results, |result| result.drain_s),
         requests,
         seen,
         keepalive: KeptAlive {
             asked: result.keepalive.asked,
-            server_closed: results.iter().map(|it| it.keepalive.server_closed).sum(),
+            server_closed: results.iter().map(|result| result.keepalive.server_closed).sum(),
         },
-        rate_rps: rounded(sum(&results, |it| it.rate_rps), 3),
-        response_time_us: times(parts, |it| Some(&it.response_time_us))?,
-        service_time_us: times(parts, |it| Some(&it.service_time_us))?,
-        first_byte_time_us: times(parts, |it| Some(&it.first_byte_time_us))?,
-        connect_time_us: times(parts, |it| Some(&it.connect_time_us))?,
+        rate_rps: rounded(sum(&results, |result| result.rate_rps), 3),
+        response_time_us: times(parts, |result| Some(&result.response_time_us))?,
+        service_time_us: times(parts, |result| Some(&result.service_time_us))?,
+        first_byte_time_us: times(parts, |result| Some(&result.first_byte_time_us))?,
+        connect_time_us: times(parts, |result| Some(&result.connect_time_us))?,
         tls_handshake_us: match &result.tls_handshake_us {
-            Some(_) => Some(times(parts, |it| it.tls_handshake_us.as_ref())?),
+            Some(_) => Some(times(parts, |result| result.tls_handshake_us.as_ref())?),
             None => None,
         },
         send_lag_us: Lag {
             budget: result.send_lag_us.budget,
-            p50: most(&results, |it| it.send_lag_us.p50),
-            p99: most(&results, |it| it.send_lag_us.p99),
-            max: most(&results, |it| it.send_lag_us.max),
+            p50: most(&results, |result| result.send_lag_us.p50),
+            p99: most(&results, |result| result.send_lag_us.p99),
+            max: most(&results, |result| result.send_lag_us.max),
         },
         client: client(&results),
-        windows: results.iter().flat_map(|it| it.windows.iter().cloned()).collect(),
+        windows: results.iter().flat_map(|result| result.windows.iter().cloned()).collect(),
         whole: whole(&results),
         endpoints: endpoints(parts)?,
         events: events(parts)?,
@@ -125,24 +125,24 @@ fn ensure_alike(first: &Named, other: &Named) -> Result<(), String> {
 }
 
 fn sum(results: &[&SlotResult], of: impl Fn(&SlotResult) -> f64) -> f64 {
-    results.iter().map(|it| of(it)).sum()
+    results.iter().map(|result| of(result)).sum()
 }
 
 fn most(results: &[&SlotResult], of: impl Fn(&SlotResult) -> f64) -> f64 {
-    results.iter().map(|it| of(it)).fold(0.0, f64::max)
+    results.iter().map(|result| of(result)).fold(0.0, f64::max)
 }
 
 /// Different texts, each once.
 fn joined(results: &[&SlotResult], of: impl Fn(&SlotResult) -> &str) -> String {
     let mut known = BTreeSet::new();
-    let new = results.iter().map(|it| of(it)).filter(|text| known.insert(*text));
+    let new = results.iter().map(|result| of(result)).filter(|text| known.insert(*text));
     new.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// What was unusual about the end of any of them.
 fn ended_by(results: &[&SlotResult]) -> EndedBy {
     let unusual = [EndedBy::Interrupt, EndedBy::Unreachable, EndedBy::Limit, EndedBy::Late];
-    let any = |end: &EndedBy| results.iter().any(|it| it.ended_by == *end);
+    let any = |end: &EndedBy| results.iter().any(|result| result.ended_by == *end);
     unusual.into_iter().find(any).unwrap_or(results[0].ended_by)
 }
 
@@ -160,32 +160,32 @@ fn times(
 }
 
 fn client(results: &[&SlotResult]) -> Client {
-    let all = || results.iter().map(|it| &it.client);
+    let all = || results.iter().map(|result| &result.client);
     let count = |of: fn(&Client) -> usize| -> usize { all().map(of).sum() };
-    let threads = count(|it| it.threads);
+    let threads = count(|client| client.threads);
     let usage = |client: &Client| client.all.usage;
-    let busy: f64 = all().map(|it| it.all.busy * it.threads as f64).sum();
+    let busy: f64 = all().map(|client| client.all.busy * client.threads as f64).sum();
     Client {
         threads,
         all: ThreadUse {
             usage: all().map(usage).sum::<Usage>(),
             busy: rounded(busy / threads.max(1) as f64, 4),
         },
-        per_thread: all().flat_map(|it| it.per_thread.iter().cloned()).collect(),
-        wake_ups: all().map(|it| it.wake_ups).sum(),
-        windows: count(|it| it.windows),
-        bound_windows: count(|it| it.bound_windows),
-        bound_left_out: all().all(|it| it.bound_left_out),
-        still_windows: count(|it| it.still_windows),
-        stood_still_s: rounded(all().map(|it| it.stood_still_s).sum(), 6),
-        left_out_windows: count(|it| it.left_out_windows),
+        per_thread: all().flat_map(|client| client.per_thread.iter().cloned()).collect(),
+        wake_ups: all().map(|client| client.wake_ups).sum(),
+        windows: count(|client| client.windows),
+        bound_windows: count(|client| client.bound_windows),
+        bound_left_out: all().all(|client| client.bound_left_out),
+        still_windows: count(|client| client.still_windows),
+        stood_still_s: rounded(all().map(|client| client.stood_still_s).sum(), 6),
+        left_out_windows: count(|client| client.left_out_windows),
     }
 }
 
 fn whole(results: &[&SlotResult]) -> Whole {
     let mut all = results[0].whole.clone();
     for Whole { length_s, sent, completed, retried, unanswered, seen, server_closed } in
-        results[1..].iter().map(|it| &it.whole)
+        results[1..].iter().map(|result| &result.whole)
     {
         all.length_s = all.length_s.max(*length_s);
         all.sent += sent;
@@ -198,23 +198,23 @@ fn whole(results: &[&SlotResult]) -> Whole {
     all
 }
 
-/// By name, in the order in which they are found.
+/// By name, in the order in which they come.
 fn endpoints(parts: &[Named]) -> Result<Vec<EndpointUse>, String> {
     let mut all: Vec<EndpointUse> = Vec::new();
-    for found in parts.iter().flat_map(|part| &part.result.endpoints) {
-        match all.iter_mut().find(|known| known.endpoint == found.endpoint) {
-            None => all.push(found.clone()),
+    for more in parts.iter().flat_map(|part| &part.result.endpoints) {
+        match all.iter_mut().find(|known| known.endpoint == more.endpoint) {
+            None => all.push(more.clone()),
             Some(known) => {
-                known.completed += found.completed;
-                known.failed += found.failed;
-                known.rate_rps = rounded(known.rate_rps + found.rate_rps, 3);
+                known.completed += more.completed;
+                known.failed += more.failed;
+                known.rate_rps = rounded(known.rate_rps + more.rate_rps, 3);
             }
         }
     }
     for endpoint in &mut all {
         let name = endpoint.endpoint.clone();
-        endpoint.response_time_us = times(parts, |it| {
-            let same = it.endpoints.iter().find(|it| it.endpoint == name)?;
+        endpoint.response_time_us = times(parts, |result| {
+            let same = result.endpoints.iter().find(|endpoint| endpoint.endpoint == name)?;
             Some(&same.response_time_us)
         })?;
     }
@@ -226,52 +226,52 @@ fn events(parts: &[Named]) -> Result<Option<Events>, String> {
     if all().next().is_none() {
         return Ok(None);
     }
-    let answers: u64 = all().map(|it| it.answers).sum();
-    let of_answers: f64 = all().map(|it| it.per_answer * it.answers as f64).sum();
+    let answers: u64 = all().map(|events| events.answers).sum();
+    let of_answers: f64 = all().map(|events| events.per_answer * events.answers as f64).sum();
     Ok(Some(Events {
         answers,
         per_answer: rounded(of_answers / answers.max(1) as f64, 3),
-        time_to_first_us: times(parts, |it| Some(&it.events.as_ref()?.time_to_first_us))?,
-        gap_us: times(parts, |it| Some(&it.events.as_ref()?.gap_us))?,
+        time_to_first_us: times(parts, |result| Some(&result.events.as_ref()?.time_to_first_us))?,
+        gap_us: times(parts, |result| Some(&result.events.as_ref()?.gap_us))?,
     }))
 }
 
 fn tls(results: &[&SlotResult]) -> Option<TlsUse> {
-    results.iter().filter_map(|it| it.tls.clone()).reduce(|mut all, it| {
-        all.handshakes += it.handshakes;
-        all.verified &= it.verified;
+    results.iter().filter_map(|result| result.tls.clone()).reduce(|mut all, more| {
+        all.handshakes += more.handshakes;
+        all.verified &= more.verified;
         all
     })
 }
 
 fn http2(results: &[&SlotResult]) -> Option<Http2Use> {
-    results.iter().filter_map(|it| it.http2.clone()).reduce(|mut all, it| {
-        all.seen += it.seen;
+    results.iter().filter_map(|result| result.http2.clone()).reduce(|mut all, more| {
+        all.seen += more.seen;
         all
     })
 }
 
 /// Each client may have had slow readers or not.
 fn slow_readers(results: &[&SlotResult]) -> Option<SlowReading> {
-    results.iter().filter_map(|it| it.slow_readers.clone()).reduce(|mut all, it| {
-        all.connections += it.connections;
-        all.bytes_per_s = all.bytes_per_s.max(it.bytes_per_s);
-        all.sent += it.sent;
-        all.completed += it.completed;
-        all.failed += it.failed;
-        all.body_bytes += it.body_bytes;
+    results.iter().filter_map(|result| result.slow_readers.clone()).reduce(|mut all, more| {
+        all.connections += more.connections;
+        all.bytes_per_s = all.bytes_per_s.max(more.bytes_per_s);
+        all.sent += more.sent;
+        all.completed += more.completed;
+        all.failed += more.failed;
+        all.body_bytes += more.body_bytes;
         all
     })
 }
 
 fn idle(results: &[&SlotResult]) -> Option<Idle> {
-    results.iter().filter_map(|it| it.idle_connections.clone()).reduce(|mut all, it| {
-        all.asked += it.asked;
-        all.held += it.held;
-        all.failed += it.failed;
-        all.server_closed += it.server_closed;
-        all.connect_failures += it.connect_failures;
-        all.failure_samples += it.failure_samples;
+    results.iter().filter_map(|result| result.idle_connections.clone()).reduce(|mut all, more| {
+        all.asked += more.asked;
+        all.held += more.held;
+        all.failed += more.failed;
+        all.server_closed += more.server_closed;
+        all.connect_failures += more.connect_failures;
+        all.failure_samples += more.failure_samples;
         all
     })
 }

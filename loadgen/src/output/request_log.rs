@@ -26,20 +26,20 @@ struct Line<'a> {
 pub fn render(plan: &Plan, ended: &[Logged]) -> String {
     let us = |ns: u64| ns as f64 / 1e3;
     let mut text = String::new();
-    for it in ended {
-        let request = &plan.requests[it.request];
+    for logged in ended {
+        let request = &plan.requests[logged.request];
         let line = Line {
             method: &request.method,
             url: &request.url,
-            connection: it.connection,
-            scheduled_us: it.due_ns.map(us),
-            sent_us: it.sent_ns.map(us),
-            first_byte_us: it.first_byte_ns.map(us),
-            end_us: us(it.end_ns),
-            status: (it.status > 0).then_some(it.status),
-            head_bytes: it.head_bytes,
-            body_bytes: it.body_bytes,
-            failure: it.failure,
+            connection: logged.connection,
+            scheduled_us: logged.due_ns.map(us),
+            sent_us: logged.sent_ns.map(us),
+            first_byte_us: logged.first_byte_ns.map(us),
+            end_us: us(logged.end_ns),
+            status: (logged.status > 0).then_some(logged.status),
+            head_bytes: logged.head_bytes,
+            body_bytes: logged.body_bytes,
+            failure: logged.failure,
         };
         // Numbers and texts are always JSON.
         text.push_str(&serde_json::to_string(&line).unwrap_or_default());

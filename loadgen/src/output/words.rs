@@ -29,8 +29,12 @@ fn digits(value: f64) -> String {
 /// A whole number with commas.
 pub fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
-    let parts: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|it| str::from_utf8(it).ok()).collect();
+    let parts: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|digits| str::from_utf8(digits).ok())
+        .collect();
     parts.join(",")
 }
 

@@ -13,7 +13,7 @@ pub struct Endpoint {
     pub failed: u64,
 }
 
-/// By the number of the endpoint; those at the end of which nothing was heard may be missing.
+/// By the number of the endpoint. The last ones are missing as long as nothing was recorded of them.
 #[derive(Debug, Clone, Default)]
 pub struct Endpoints(Vec<Endpoint>);
 

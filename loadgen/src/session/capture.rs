@@ -29,7 +29,7 @@ pub struct Capture {
     pub value: usize,
     source: Source,
     /// What it is, for people.
-    pub told: String,
+    pub words: String,
 }
 
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Capture {
             return Err("give one of css (with an attribute), regex, json, header, cookie".into());
         }
         let (kind, text, source) = given.remove(0);
-        Ok(Capture { value, source, told: format!("{{{{{name}}}}} ({kind} {text})") })
+        Ok(Capture { value, source, words: format!("{{{{{name}}}}} ({kind} {text})") })
     }
 
     /// It is in the body, which has to be read.
@@ -80,8 +80,8 @@ impl Capture {
             Source::Cookie(name) => seen.jar.value(name.as_bytes()).map(<[u8]>::to_vec),
             Source::Regex(pattern) => {
                 let groups = pattern.captures(seen.body)?;
-                let found = if pattern.captures_len() > 1 { groups.get(1) } else { groups.get(0) };
-                found.map(|it| it.as_bytes().to_vec())
+                let group = if pattern.captures_len() > 1 { groups.get(1) } else { groups.get(0) };
+                group.map(|group| group.as_bytes().to_vec())
             }
         }
     }
@@ -149,21 +149,21 @@ mod tests {
             (r#"{"cookie": "t"}"#, None),
         ] {
             let seen = Seen { head: HEAD, body, jar: &jar };
-            let found = capture(json).expect("a capture").find(&seen);
-            assert_eq!(found.as_deref(), wanted, "{json}");
+            let value = capture(json).expect("a capture").find(&seen);
+            assert_eq!(value.as_deref(), wanted, "{json}");
         }
     }
 
     #[test]
     fn one_source_is_needed() {
-        for (json, told) in [
+        for (json, message) in [
             ("{}", "one of"),
             (r#"{"css": "a", "json": "$.a"}"#, "one of"),
             (r#"{"json": "$.a", "attribute": "x"}"#, "one of"),
             (r#"{"regex": "("}"#, "regex"),
             (r#"{"css": "a > b"}"#, "spaces"),
         ] {
-            assert!(capture(json).is_err_and(|why| why.contains(told)), "{json}");
+            assert!(capture(json).is_err_and(|why| why.contains(message)), "{json}");
         }
     }
 

@@ -311,10 +311,10 @@ mod tests {
         <form id="login" action='/a>b'><input type=hidden name='csrf'
           value="a&quot;b&#43;c&#x2F;d&#x3D;" /><a href="/x?a=1&amp;b=2">Go &gt;</a></form></body></html>"#;
 
-    fn found(selector: &str, attribute: Option<&str>) -> Option<String> {
+    fn value(selector: &str, attribute: Option<&str>) -> Option<String> {
         let selector = Selector::parse(selector).expect("a selector");
-        let found = selector.find(PAGE.as_bytes(), attribute)?;
-        Some(String::from_utf8(found).expect("text"))
+        let value = selector.find(PAGE.as_bytes(), attribute)?;
+        Some(String::from_utf8(value).expect("text"))
     }
 
     #[test]
@@ -336,7 +336,7 @@ mod tests {
             ("input", Some("nope"), None),
             ("select", None, None),
         ] {
-            assert_eq!(found(selector, attribute).as_deref(), wanted, "{selector}");
+            assert_eq!(value(selector, attribute).as_deref(), wanted, "{selector}");
         }
     }
 
@@ -374,8 +374,8 @@ mod tests {
         fn any_value_is_found_again(value: String, text in "[^<]{0,20}") {
             let page = format!("<p>{}<input name=other value=x><input value=\"{}\" name=t>",
                                escaped(&text), escaped(&value));
-            let found = Selector::parse("input[name=t]").expect("a selector").find(page.as_bytes(), None);
-            prop_assert_eq!(found, Some(value.into_bytes()));
+            let read = Selector::parse("input[name=t]").expect("a selector").find(page.as_bytes(), None);
+            prop_assert_eq!(read, Some(value.into_bytes()));
         }
     }
 }

@@ -40,17 +40,17 @@ impl Path {
     /// What stands there: a string's content, and anything else as it is written. There is nothing
     /// where that is null.
     pub fn find(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut found = None;
-        let seek = Seek { steps: &self.0, found: &mut found };
+        let mut value = None;
+        let seek = Seek { steps: &self.0, value: &mut value };
         // What follows the place isn't looked at: the search ends with an error there.
         let _ = seek.deserialize(&mut serde_json::Deserializer::from_slice(text));
-        found
+        value
     }
 }
 
 struct Seek<'a> {
     steps: &'a [Step],
-    found: &'a mut Option<Vec<u8>>,
+    value: &'a mut Option<Vec<u8>>,
 }
 
 impl<'de> DeserializeSeed<'de> for Seek<'_> {
@@ -61,7 +61,7 @@ impl<'de> DeserializeSeed<'de> for Seek<'_> {
             return from.deserialize_any(self);
         }
         let written = <&RawValue>::deserialize(from)?.get();
-        *self.found = match written.as_bytes().first() {
+        *self.value = match written.as_bytes().first() {
             Some(b'"') => serde_json::from_str::<String>(written).ok().map(String::into_bytes),
             _ if written == "null" => None,
             _ => Some(written.as_bytes().to_vec()),
@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(Text(key)) = map.next_key()? {
             if self.steps.first().is_some_and(|step| *step == Step::Key(key.as_ref().into())) {
-                return map.next_value_seed(Seek { steps: &self.steps[1..], found: self.found });
+                return map.next_value_seed(Seek { steps: &self.steps[1..], value: self.value });
             }
             map.next_value::<IgnoredAny>()?;
         }
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for Seek<'_> {
                 return Ok(());
             }
         }
-        seq.next_element_seed(Seek { steps: &self.steps[1..], found: self.found })?;
+        seq.next_element_seed(Seek { steps: &self.steps[1..], value: self.value })?;
         Ok(())
     }
 }
@@ -112,9 +112,9 @@ mod tests {
 
     use super::*;
 
-    fn found(path: &str, text: &str) -> Option<String> {
-        let found = Path::parse(path).expect("a path").find(text.as_bytes());
-        found.map(|value| String::from_utf8(value).expect("text"))
+    fn value(path: &str, text: &str) -> Option<String> {
+        let value = Path::parse(path).expect("a path").find(text.as_bytes());
+        value.map(|value| String::from_utf8(value).expect("text"))
     }
 
     #[test]
@@ -133,12 +133,12 @@ mod tests {
             ("$.t.id", None),
             ("$.nope", None),
         ] {
-            assert_eq!(found(path, text).as_deref(), wanted, "{path}");
+            assert_eq!(value(path, text).as_deref(), wanted, "{path}");
         }
-        assert_eq!(found("$[1]", "[1, 2]").as_deref(), Some("2"));
-        assert_eq!(found("$", "\"all\"").as_deref(), Some("all"));
-        assert_eq!(found("$.a", "{\"a\": \"cut"), None);
-        assert_eq!(found("$.a", "<html>"), None);
+        assert_eq!(value("$[1]", "[1, 2]").as_deref(), Some("2"));
+        assert_eq!(value("$", "\"all\"").as_deref(), Some("all"));
+        assert_eq!(value("$.a", "{\"a\": \"cut"), None);
+        assert_eq!(value("$.a", "<html>"), None);
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub fn decoded(text: &[u8]) -> Vec<u8> {
         to.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let window = &rest[..rest.len().min(LONGEST_REFERENCE)];
-        let found = memchr(b';', window).and_then(|end| Some((reference(&rest[1..end])?, end)));
-        let used = match found {
+        let letter = memchr(b';', window).and_then(|end| Some((reference(&rest[1..end])?, end)));
+        let used = match letter {
             Some((letter, end)) => {
                 to.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
                 end + 1
@@ -47,7 +47,7 @@ fn reference(name: &[u8]) -> Option<char> {
 
 fn number(digits: &[u8], radix: u32) -> Option<char> {
     // The standard library would take a sign.
-    let digits = str::from_utf8(digits).ok().filter(|it| !it.starts_with('+'))?;
+    let digits = str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
     char::from_u32(u32::from_str_radix(digits, radix).ok()?)
 }
 

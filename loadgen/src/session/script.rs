@@ -147,8 +147,8 @@ impl Script {
         }
         for capture in &self.captures {
             match capture.find(&seen) {
-                Some(found) => values[capture.value] = found,
-                None => return Err(format!("there is no {} in it", capture.told)),
+                Some(value) => values[capture.value] = value,
+                None => return Err(format!("there is no {} in it", capture.words)),
             }
         }
         Ok(())

@@ -36,8 +36,8 @@ impl Template {
     pub fn parse(text: &[u8], usual: Encoding, names: &[String]) -> Template {
         let mut parts = Vec::new();
         let (mut begins, mut at) = (0, 0);
-        while let Some(found) = memmem::find(&text[at..], b"{{") {
-            let open = at + found;
+        while let Some(distance) = memmem::find(&text[at..], b"{{") {
+            let open = at + distance;
             let Some(length) = memmem::find(&text[open..], b"}}") else { break };
             let inner = &text[open + 2..open + length];
             match named(inner, usual, names) {

@@ -67,18 +67,18 @@ impl Sources {
     /// Which sources have to be drawn from for these values.
     pub fn of(&self, values: impl Iterator<Item = usize>) -> Vec<usize> {
         let source = |value: usize| {
-            self.sources.iter().rposition(|it| {
-                let count = match &it.values {
+            self.sources.iter().rposition(|source| {
+                let count = match &source.values {
                     Values::Rows(rows) => rows.columns.len(),
                     _ => 1,
                 };
-                (it.first..it.first + count).contains(&value)
+                (source.first..source.first + count).contains(&value)
             })
         };
-        let mut found: Vec<usize> = values.filter_map(source).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        let mut needed: Vec<usize> = values.filter_map(source).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        needed
     }
 
     /// Gives a user what is its own for good.
@@ -120,7 +120,9 @@ impl Sources {
                 Values::Choose(texts) => {
                     write(format_args!("{}", texts[rng.random_range(0..texts.len())]))
                 }
-                Values::Random(it) => write(format_args!("{}", rng.random_range(it.from..=it.to))),
+                Values::Random(range) => {
+                    write(format_args!("{}", rng.random_range(range.from..=range.to)))
+                }
                 Values::Unique {} => write(format_args!("{:016x}", unique())),
             }
         }
@@ -160,8 +162,8 @@ fn check(values: &Values, users: usize) -> Result<(), String> {
             Ok(())
         }
         Values::Choose(texts) if texts.is_empty() => Err("choose: is empty".into()),
-        Values::Random(it) if it.from > it.to => {
-            Err(format!("random: from {} to {} there is no number", it.from, it.to))
+        Values::Random(range) if range.from > range.to => {
+            Err(format!("random: from {} to {} there is no number", range.from, range.to))
         }
         _ => Ok(()),
     }
@@ -216,9 +218,11 @@ mod tests {
         let counter = sources(serde_json::json!({"n": {"counter": {"from": 7, "step": 2}}}), 1);
         assert_eq!(drawn(&counter.expect("a counter"), 3), ["7", "9", "11"]);
         let chosen = sources(serde_json::json!({"n": {"choose": ["x", "y"]}}), 1).expect("texts");
-        assert!(drawn(&chosen, 20).iter().all(|it| it == "x" || it == "y"));
+        assert!(drawn(&chosen, 20).iter().all(|drawn| drawn == "x" || drawn == "y"));
         let dice = sources(serde_json::json!({"n": {"random": {"from": 1, "to": 6}}}), 1);
-        assert!(drawn(&dice.expect("a die"), 50).iter().all(|it| ("1"..="6").contains(&&**it)));
+        assert!(
+            drawn(&dice.expect("a die"), 50).iter().all(|drawn| ("1"..="6").contains(&&**drawn))
+        );
         let mut unique = HashSet::new();
         for _ in 0..2 {
             let again = sources(serde_json::json!({"n": {"unique": {}}}), 1).expect("unique");
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_gives_nothing_is_refused() {
-        for (values, told) in [
+        for (values, message) in [
             (serde_json::json!({"v": {"choose": []}}), "choose: is empty"),
             (serde_json::json!({"v": {"random": {"from": 2, "to": 1}}}), "no number"),
             (
@@ -252,7 +256,7 @@ mod tests {
         ] {
             let refused = sources(values, 1).expect_err("refused");
             assert!(
-                refused.starts_with("session.values.v: ") && refused.contains(told),
+                refused.starts_with("session.values.v: ") && refused.contains(message),
                 "{refused}"
             );
         }

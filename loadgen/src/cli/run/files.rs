@@ -55,7 +55,7 @@ impl MetricsFile {
     pub fn create(path: &Path, plan: &Plan) -> Result<MetricsFile, Stop> {
         let name = named(Self::FLAG, path);
         // A device would be replaced as well.
-        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(format!("{name}: is no regular file, and would be replaced").into());
         }
         let mut next = OsString::from(path);

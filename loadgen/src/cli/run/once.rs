@@ -44,8 +44,8 @@ pub fn show(plan: &Plan) -> Result<(String, bool), String> {
     let wrong = seen.trouble.clone().or_else(|| {
         let Response { status, body_bytes, .. } = seen.response;
         let hash = Sha256::new().chain_update(&seen.body);
-        let found = request.expect.judge(status, body_bytes, Some(hash))?;
-        let text = reasons::mismatch(found, request, status, body_bytes);
+        let failure = request.expect.judge(status, body_bytes, Some(hash))?;
+        let text = reasons::mismatch(failure, request, status, body_bytes);
         Some(reasons::with_redirect(text, &seen.head))
     });
     let _ = writeln!(text, "\n{}", times(&seen));
@@ -193,8 +193,8 @@ fn shown_body(seen: &Seen) -> String {
 fn times(seen: &Seen) -> String {
     let ms = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
     let mut parts = vec![format!("connected after {}", ms(seen.connected))];
-    parts.extend(seen.handshaken.map(|at| format!("TLS after {}", ms(at))));
-    parts.extend(seen.first_byte.map(|at| format!("first byte after {}", ms(at))));
+    parts.extend(seen.handshaken.map(|time| format!("TLS after {}", ms(time))));
+    parts.extend(seen.first_byte.map(|time| format!("first byte after {}", ms(time))));
     parts.push(format!("whole after {}", ms(seen.done)));
     parts.join(", ")
 }

@@ -80,7 +80,7 @@ impl SlotDriver<'_> {
 
     /// Handles what has happened, and what the clock says.
     pub fn handle(&mut self, events: &mut Vec<Event>) {
-        // An answer that one read brings was there when the wait ended.
+        // What the first read of a socket brings was there when the wait ended.
         let seen_ns = self.clock.now_ns;
         let again = std::mem::take(&mut self.conns.again);
         for event in again.into_iter().chain(events.drain(..)) {

@@ -201,7 +201,7 @@ impl SlotDriver<'_> {
         let captured = match (&self.plan.sessions, &exchange.user) {
             (Some(sessions), Some(user)) if failure.is_none() => {
                 let script = self.plan.requests[request].script.iter();
-                let taken = script.flat_map(|it| it.captured());
+                let taken = script.flat_map(|script| script.captured());
                 let named =
                     |value: usize| (sessions.sources.names[value].clone(), user.value(value));
                 taken.map(named).collect()

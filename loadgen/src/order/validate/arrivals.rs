@@ -16,7 +16,7 @@ pub fn check(arrivals: &Arrivals, load: &Load) -> Result<(), String> {
         burst == 1 || !arrivals.stages.is_empty(),
         "burst: times_s say what is due at once; leave it out"
     );
-    let sensible = |at: &f64| (0.0..=LONGEST_SLOT_S.into()).contains(at);
+    let sensible = |time_s: &f64| (0.0..=LONGEST_SLOT_S.into()).contains(time_s);
     ensure!(
         arrivals.times_s.is_sorted() && arrivals.times_s.iter().all(sensible),
         "times_s: must ascend from 0 and stay below {LONGEST_SLOT_S}"

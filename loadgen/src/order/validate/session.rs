@@ -4,7 +4,8 @@ use crate::order::{Order, Protocol, Request, Unit};
 
 pub fn check(order: &Order) -> Result<(), String> {
     let has_flows = order.requests.iter().any(|request| request.flow.is_some());
-    let needs_users = |it: &Request| !it.capture.is_empty() || !it.expect.contains.is_empty();
+    let needs_users =
+        |request: &Request| !request.capture.is_empty() || !request.expect.contains.is_empty();
     if order.session.is_none() && !has_flows && !order.requests.iter().any(needs_users) {
         return Ok(());
     }
@@ -19,7 +20,8 @@ pub fn check(order: &Order) -> Result<(), String> {
             "session: idle connections and slow readers are no users; leave them out".into()
         );
     }
-    let by_connection = load.arrivals.as_ref().is_some_and(|it| it.unit == Unit::Connection);
+    let by_connection =
+        load.arrivals.as_ref().is_some_and(|arrivals| arrivals.unit == Unit::Connection);
     if has_flows && (order.zipf.is_some() || order.sequence.is_some() || by_connection) {
         return Err("requests: a flow says which request follows; leave out zipf, sequence, and \
                     \"unit\": \"connection\""
@@ -41,7 +43,7 @@ mod tests {
 
     #[test]
     fn contradictions_are_named() {
-        for (requests, load, more, told) in [
+        for (requests, load, more, message) in [
             (r#""flow": "a""#, r#""protocol": "http2""#, "", "HTTP/1.1 only"),
             (r#""capture": {"a": {"json": "$"}}"#, r#""idle_connections": 1"#, "", "idle"),
             (r#""flow": "a""#, "", r#""zipf": 1"#, "zipf"),
@@ -68,7 +70,7 @@ mod tests {
                     "load": {{"loop": "closed", {load}}}, {more}}}"#
             );
             let refused = parse(&order).expect_err(&order);
-            assert!(refused.message.contains(told), "{}", refused.message);
+            assert!(refused.message.contains(message), "{}", refused.message);
         }
     }
 }

@@ -131,8 +131,8 @@ impl Args {
 pub fn explain(mut refusal: clap::Error) -> clap::Error {
     let twice = refusal.get(ContextKind::InvalidArg) == refusal.get(ContextKind::PriorArg);
     if refusal.kind() == ErrorKind::ArgumentConflict && !twice {
-        let told = refusal.to_string();
-        let flags = told.split("Usage").next().unwrap_or_default();
+        let text = refusal.to_string();
+        let flags = text.split("Usage").next().unwrap_or_default();
         let named = CONTRADICTIONS.iter().filter(|(flag, _)| flags.contains(flag));
         let why = named.take(1).map(|(_, why)| (*why).into()).collect();
         refusal.insert(ContextKind::Suggested, ContextValue::StyledStrs(why));

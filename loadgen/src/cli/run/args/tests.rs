@@ -20,7 +20,7 @@ fn refusal(flags: &str) -> String {
 
 #[test]
 fn contradictions_are_refused() {
-    for (flags, told) in [
+    for (flags, message) in [
         ("u --rate 5 --stage 1s:5", "--stage"),
         ("u --replay f --times f", "--times"),
         ("u --conn-rate 5 --keepalive never", "--conn-rate"),
@@ -65,7 +65,7 @@ fn contradictions_are_refused() {
         ("", "<URLS>"),
     ] {
         let said = refusal(flags);
-        assert!(said.contains(told), "{flags}: {said}");
+        assert!(said.contains(message), "{flags}: {said}");
         assert_eq!(said.contains("cannot be used with"), said.contains("tip: "), "{said}");
     }
     for (flags, why) in [
