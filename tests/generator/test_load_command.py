@@ -36,7 +36,7 @@ def test_results_of_several_clients_are_merged(url: str, tmp_path: Path) -> None
     limited = ("--fail-if", "p99 < 60s")
     worse = webdyno("load", "merge", "a.json", "b.json", *limited, folder=tmp_path)
     assert worse.returncode == Exit.WORSE
-    assert "Response time" in worse.stdout
+    assert "Throughput " in worse.stdout
 
 
 def test_a_terminal_shows_how_it_goes(url: str, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_terminal_shows_how_it_goes(url: str, tmp_path: Path) -> None:
             pass
         result, _ = running.communicate()
     os.close(master)
-    assert "Response time" in result
+    assert "Throughput " in result
     frames = drawn.decode().split("\x1b[3A\r\x1b[J")
     assert len(frames) >= 5, frames
     frame = frames[-2].splitlines()

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 /// Everything went as asked.
 pub const OK: u8 = 0;
-/// Some requests failed, or none was answered.
+/// Some requests failed, or none had a response.
 pub const FAILED: u8 = 1;
 /// The command line or an order is wrong, or the run couldn't start.
 pub const USAGE: u8 = 2;
-/// The client was the limit in some windows.
+/// The client was saturated in some windows.
 pub const CLIENT_BOUND: u8 = 3;
 /// What was measured could not be written: a file or disk is full, or nobody reads.
 pub const UNWRITTEN: u8 = 4;

@@ -33,16 +33,16 @@ pub fn of(result: &SlotResult, fail_on: &[Threshold], clients: &[SlotResult]) ->
     }
 }
 
-/// Where the client itself was the limit: in which windows.
+/// Where the client itself was saturated: in which windows.
 fn limit_of(client: &Client) -> Option<String> {
     let bound = if client.bound_left_out { 0 } else { client.bound_windows };
     // Where none could be left out, all were bad.
     let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
     (bound > 0 || all_bad).then(|| {
         format!(
-            "the client was the limit in {} of {} windows, and stood still in {}; give it more \
-             threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was the \
-             limit (--leave-out-client-bound)",
+            "the client was saturated in {} of {} windows, and stalled in {}; give it more \
+             threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was \
+             saturated (--leave-out-client-bound)",
             client.bound_windows, client.windows, client.still_windows
         )
     })

@@ -1,9 +1,9 @@
 //! What threads recorded in windows comes together here.
 //!
-//! A window is marked when the client was the limit in it: a thread ran, or waited for a CPU, for
+//! A window is marked when the client was saturated in it: a thread ran, or waited for a CPU, for
 //! more than 85 % of the time, or requests were sent late (send lag) by more than 5 % of the response
 //! time and by more than [`LAG_FLOOR_US`] beyond the budget (all p99). It is marked, too, when a
-//! thread stood still.
+//! thread was stalled.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const LAG_LIMIT: f64 = 0.05;
 /// upon, so it says nothing about the client's strength. A client that can't keep up falls behind
 /// by milliseconds at once.
 const LAG_FLOOR_US: f64 = 500.0;
-/// Shorter windows show how the load settles; whether the client was the limit takes longer to say.
+/// Shorter windows show how the load settles; whether the client was saturated takes longer to say.
 const JUDGED_S: f64 = 0.1;
 /// Of a window. It moves the window's rate by as much.
 const STILL_LIMIT: f64 = 0.02;
@@ -46,9 +46,9 @@ pub struct Window {
     pub cpu_s: f64,
     /// Share of time on a CPU or waiting for one, of the busiest thread.
     pub busiest_thread: f64,
-    /// The client was the limit.
+    /// The client was saturated.
     pub client_bound: bool,
-    /// The longest time that a thread stood still.
+    /// The longest time that a thread was stalled.
     pub still_s: f64,
     /// So long that the window measures nothing.
     pub stood_still: bool,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_in_which_a_thread_stood_still_are_left_out() {
+    fn windows_in_which_a_thread_was_stalled_are_left_out() {
         let mut merger = WindowMerger::new(2, None, false);
         for nth in 0..3 {
             for thread in 0..2 {

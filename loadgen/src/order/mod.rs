@@ -47,7 +47,7 @@ pub struct Order {
     /// Length of the windows in which the client watches itself, in seconds.
     #[serde(default = "one")]
     pub window_s: f64,
-    /// Leave windows in which the client was the limit out of times and rate.
+    /// Leave windows in which the client was saturated out of times and rate.
     #[serde(default)]
     pub leave_out_client_bound: bool,
     /// Open loop after a lead-in: when what was due in the window is awaited no longer.

@@ -72,10 +72,10 @@ impl LiveView {
         let throughput = thousands(self.throughputs.back().copied().unwrap_or(0.0));
         let mut client = format!("client {:.0}% busy", window.busiest_thread * 100.0);
         if window.send_lag_p99_us > 0.0 {
-            let _ = write!(client, ", send lag p99 {}", time(window.send_lag_p99_us));
+            let _ = write!(client, ", send delay p99 {}", time(window.send_lag_p99_us));
         }
         if window.client_bound {
-            client.push_str(", and the limit");
+            client.push_str(", saturated");
         }
         [
             format!(

@@ -82,7 +82,7 @@ impl Metrics {
         self.render_window(&mut text);
         let does = "CPU time of the load generator's threads.";
         text.one("client_cpu_seconds_total", "counter", does, self.client_cpu_s);
-        let does = "Windows in which the load generator was the limit, not the server.";
+        let does = "Windows in which the load generator was saturated.";
         text.one("saturated_windows_total", "counter", does, self.saturated_windows as f64);
         text.0
     }

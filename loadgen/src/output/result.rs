@@ -135,12 +135,12 @@ pub struct Client {
     pub per_thread: Vec<ThreadUse>,
     /// How often threads waited and went on, in the window.
     pub wake_ups: u64,
-    /// Windows, and those of them in which the client was the limit.
+    /// Windows, and those of them in which the client was saturated.
     pub windows: usize,
     pub bound_windows: usize,
     /// Those are left out of times and rate.
     pub bound_left_out: bool,
-    /// Windows in which a thread stood still, and for how long; always left out.
+    /// Windows in which a thread was stalled, and for how long; always left out.
     pub still_windows: usize,
     pub stood_still_s: f64,
     /// How many windows were left out; none when all would have to be.

@@ -12,7 +12,7 @@ use crate::record::Statuses;
 const BARS: usize = 12;
 const BAR_WIDTH: f64 = 40.0;
 
-/// The final table, with a histogram of the response times.
+/// The final table, with a histogram of latency.
 pub fn render(result: &SlotResult) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: &str| {
@@ -20,8 +20,8 @@ pub fn render(result: &SlotResult) -> String {
     };
     line("Target", &result.target);
     line(
-        "Rate",
-        &format!("{:.1} valid answers/s over {:.3} s", result.rate_rps, result.measured_s),
+        "Throughput",
+        &format!("{:.1} valid responses/s over {:.3} s", result.rate_rps, result.measured_s),
     );
     line("Requests", &requests(result));
     // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
@@ -30,7 +30,7 @@ pub fn render(result: &SlotResult) -> String {
         line("Failed", &format!("{count} {}", failure.name()));
     }
     if *unanswered > 0 {
-        line("Failed", &format!("{unanswered} without an answer when the run was ended"));
+        line("Failed", &format!("{unanswered} without a response when the run ended"));
     }
     for sample in whole.failure_samples.iter() {
         line("", sample);
@@ -47,14 +47,14 @@ pub fn render(result: &SlotResult) -> String {
         &format!("{} of heads, {} of bodies", bytes(received.head), bytes(received.body)),
     );
     line("", &columns(["mean", "p50", "p90", "p99", "p99.9", "max"].map(str::to_owned)));
-    line("Response time", &times(&result.response_time_us));
+    line("Latency", &times(&result.response_time_us));
     line("Service time", &times(&result.service_time_us));
     line("First byte", &times(&result.first_byte_time_us));
     if let Some(events) = &result.events {
         line("First event", &times(&events.time_to_first_us));
         line("Event gap", &times(&events.gap_us));
         let Events { answers, per_answer, .. } = events;
-        line("", &format!("{per_answer} events per answer, of {answers} whole answers"));
+        line("", &format!("{per_answer} events per response, of {answers} whole responses"));
     }
     line("Connect time", &times(&result.connect_time_us));
     if let (Some(tls), Some(handshakes)) = (&result.tls, &result.tls_handshake_us) {
@@ -110,8 +110,11 @@ fn requests(result: &SlotResult) -> String {
         let _ = write!(text, ", {} retried on another connection", requests.retried);
     }
     if requests.unsent + requests.dropped > 0 {
-        let _ =
-            write!(text, ", {} due but not sent, {} dropped", requests.unsent, requests.dropped);
+        let _ = write!(
+            text,
+            ", {} scheduled but not sent, {} dropped",
+            requests.unsent, requests.dropped
+        );
     }
     text
 }
@@ -119,12 +122,12 @@ fn requests(result: &SlotResult) -> String {
 fn http2_in_words(Http2Use { streams, seen: http2 }: &Http2Use) -> String {
     let allowed = match http2.streams_allowed.0 {
         Some(allowed) if allowed < *streams => {
-            format!(" asked, {allowed} allowed by the server")
+            format!(" requested, {allowed} allowed by the server")
         }
         _ => String::new(),
     };
     format!(
-        "{streams} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests asked \
+        "{streams} streams per connection{allowed}; {} connections ended by GOAWAY, {} requests sent \
          again, {} streams refused, {} reset",
         http2.go_aways, http2.asked_again, http2.refused_streams, http2.reset_streams
     )
@@ -136,22 +139,22 @@ fn client(result: &SlotResult) -> String {
     let lag = &result.send_lag_us;
     let lag = if result.requests.sent > 0 && lag.max > 0.0 {
         let each = result.requests.sent as f64 / client.wake_ups.max(1) as f64;
-        format!(", send lag p99 {}, {each:.1} requests per wake-up", time(lag.p99))
+        format!(", send delay p99 {}, {each:.1} requests per wake-up", time(lag.p99))
     } else {
         String::new()
     };
     let bound = match client.bound_windows {
         0 => String::new(),
-        bound => format!("; the client was the limit in {bound} of {} windows", client.windows),
+        bound => format!("; it was saturated in {bound} of {} windows", client.windows),
     };
     let still = match client.still_windows {
         0 => String::new(),
         still => {
-            format!("; it stood still for {:.3} s, in {still} windows", client.stood_still_s)
+            format!("; it stalled for {:.3} s, in {still} windows", client.stood_still_s)
         }
     };
     format!(
-        "{} thread(s) {:.0} % busy, {} CPU per request{lag}{bound}{still}",
+        "{} thread(s) {:.0}% busy, {} CPU per request{lag}{bound}{still}",
         client.threads,
         client.all.busy * 100.0,
         time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),
@@ -185,7 +188,7 @@ fn histogram(times: &TimeSummary) -> String {
         bars[bar.min(BARS - 1)] += step.count_at_value();
     }
     let most = bars.iter().copied().max().unwrap_or(1).max(1);
-    let mut text = String::from("Response times up to\n");
+    let mut text = String::from("Latency up to\n");
     for (bar, count) in bars.iter().enumerate() {
         let up_to = low * (ratio * (bar + 1) as f64).exp();
         let width = (*count as f64 / most as f64 * BAR_WIDTH).ceil() as usize;

@@ -157,7 +157,7 @@ fn check_load(load: &Load) -> Result<(), String> {
     if let Some(Think { mean_s, .. }) = load.think {
         ensure!(
             load.kind == Loop::Closed,
-            "think: an open loop doesn't wait for answers; leave it out"
+            "think: an open loop doesn't wait for responses; leave it out"
         );
         between("think.mean_s", mean_s, 0.0, LONGEST_WAIT_S)?;
     }

@@ -9,7 +9,7 @@ use crate::support::{HELLO, Server};
 #[test]
 fn what_makes_no_sense_is_refused_with_the_reason() {
     for (args, wanted) in [
-        (&["-r", "5", "--think", "1s", "http://127.0.0.1/"][..], "doesn't wait for answers"),
+        (&["-r", "5", "--think", "1s", "http://127.0.0.1/"][..], "doesn't wait for responses"),
         (&["-r", "5", "--stage", "1s:5", "http://127.0.0.1/"], "cannot be used with"),
         (&["--requests-per-conn", "5", "http://127.0.0.1/"], "--conn-rate"),
         (&["http://192.0.2.1/"], "--allow-remote"),

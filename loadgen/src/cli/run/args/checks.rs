@@ -14,7 +14,7 @@ pub struct CheckFlags {
     /// Length of the right body in bytes [default: any]
     #[arg(long, value_name = "BYTES")]
     pub expect_bytes: Option<u64>,
-    /// SHA-256 of the right body in hexadecimal; checked on the first answer and one in 256
+    /// SHA-256 of the right body in hexadecimal; checked on the first response and one in 256
     /// [default: any]
     #[arg(long, value_name = "HEX")]
     pub expect_sha256: Option<Sha256Hex>,
@@ -29,7 +29,7 @@ pub struct CheckFlags {
     /// repeated [default: go on]
     #[arg(long, value_name = "LIMIT")]
     pub stop_on: Vec<StopLimit>,
-    /// Leave windows in which the client was the limit out of times and rate [default: keep]
+    /// Leave windows in which the client was saturated out of latency and throughput [default: keep]
     #[arg(long)]
     pub leave_out_client_bound: bool,
     /// Length of the windows in which the client watches itself, and of the rows of --csv

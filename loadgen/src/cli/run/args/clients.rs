@@ -10,11 +10,11 @@ pub struct ClientFlags {
     /// addresses]
     #[arg(long = "source", value_name = "ADDRESS", value_parser = units::sources)]
     pub sources: Vec<Sources>,
-    /// Connections held open beside the load: each asks once when it opens, for the first request,
+    /// Connections held open next to the load: each sends the first request once, when it opens,
     /// and then rests; they are counted apart
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub idle: u32,
-    /// Connections beside the load that read slowly; they are counted apart
+    /// Connections next to the load that read slowly; they are counted apart
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub slow_readers: u32,
     /// What each slow reader reads, in bytes per second [default: 1000]

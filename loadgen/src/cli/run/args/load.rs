@@ -38,17 +38,17 @@ pub struct LoadFlags {
     /// Requests per connection: always (no limit), never (one), or a number [default: always]
     #[arg(long, value_name = "HOW", conflicts_with = "conn_rate")]
     pub keepalive: Option<KeepAlive>,
-    /// Longest wait for a connection (connect timeout), and for an answer: 500ms, 5s; at most 1h
+    /// Longest wait for a connection (connect timeout), and for a response: 500ms, 5s; at most 1h
     #[arg(long, value_name = "TIME", default_value = "5s",
           value_parser = units::length::<LONGEST_TIMEOUT_S>)]
     pub timeout: f64,
-    /// Closed loop: pause between an answer and the next request: 10ms, 1s [default: none]
+    /// Closed loop: pause between a response and the next request: 10ms, 1s [default: none]
     #[arg(long, value_name = "TIME", value_parser = units::seconds::<LONGEST_WAIT_S>)]
     pub think: Option<f64>,
     /// How pauses spread around --think: constant or exponential [default: constant]
     #[arg(long, value_name = "HOW", value_enum, requires = "think")]
     pub think_distribution: Option<ThinkDistribution>,
-    /// Time answers by when the kernel got them, not by when they were read, which is later by a
+    /// Time responses by when the kernel got them, not by when they were read, which is later by a
     /// wake-up; each costs a little more [default: only with --send-lag-budget]
     #[arg(long)]
     pub kernel_times: bool,

@@ -44,10 +44,10 @@ Examples:
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
 Exit codes:
-  0  all answers were valid and no threshold was crossed
-  1  some requests failed (without a --fail-on that says how many may), or none was answered
+  0  all responses were valid and no threshold was crossed
+  1  some requests failed (without a --fail-on that says how many may), or no response came
   2  wrong usage, or the run could not start
-  3  the client was the limit in some windows, so the numbers are about it, not the server
+  3  the client was saturated in some windows, so the numbers are about it, not the server
   4  what was measured could not be written: standard output or a file is full or closed
   5  a --fail-on threshold was crossed, or a --stop-on limit";
 
@@ -78,7 +78,7 @@ const CONTRADICTIONS: [(&str, &str); 14] = [
 
 /// Load a server and print what was measured.
 ///
-/// The loop is closed (each connection asks again when it has its answer) unless a rate is given:
+/// The loop is closed (each connection sends again when it has its response) unless a rate is given:
 /// then a timetable sets the pace, whatever the server does, and latency counts from when a request
 /// was due, so that a server that stalls hides nothing (no coordinated omission).
 #[derive(Debug, clap::Args)]

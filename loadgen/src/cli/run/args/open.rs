@@ -41,7 +41,7 @@ pub struct OpenFlags {
     #[arg(long, value_name = "COUNT", requires = "rates")]
     pub burst: Option<NonZeroU32>,
     /// Send requests up to so much later, and several at a wake-up, which costs less: 50us, 200us,
-    /// 1ms, at most 10ms; answers are then timed by when the kernel got them [default: 0, exact]
+    /// 1ms, at most 10ms; responses are then timed by when the kernel got them [default: 0, exact]
     #[arg(long, value_name = "TIME", requires = "open",
           value_parser = lag)]
     pub send_lag_budget: Option<f64>,

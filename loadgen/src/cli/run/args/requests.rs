@@ -33,7 +33,7 @@ pub struct RequestFlags {
           conflicts_with_all = ["data", "method", "headers", "user", "bearer", "compressed",
                                 "events", "expect_status", "expect_bytes", "expect_sha256"])]
     pub request_file: Option<PathBuf>,
-    /// Ask by Zipf's law with this exponent: the first request most often [default: all alike]
+    /// Choose by Zipf's law with this exponent: the first request most often [default: all alike]
     #[arg(long, value_name = "EXPONENT", value_parser = units::above_0::<STEEPEST_ZIPF>, conflicts_with_all = ["replay", "request_file"])]
     pub zipf: Option<f64>,
     /// An access log in combined format to replay against the URL, with its own times, or at
