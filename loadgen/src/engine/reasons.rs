@@ -69,35 +69,38 @@ pub fn unsent(flight: &Flight) -> Failure {
 
 /// A connection broke while an answer was read.
 pub fn lost(error: &io::Error) -> (Failure, String) {
-    match error.kind() {
+    match tls_error(error) {
         // With TLS 1.3 a client learns of it after its own handshake.
-        _ if wants_certificate(error) => (Failure::Reset, NO_CERTIFICATE.into()),
-        // TLS could not make sense of what came.
-        io::ErrorKind::InvalidData => {
-            (Failure::Malformed, format!("the answer is not TLS: {error}"))
+        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
+            (Failure::Reset, NO_CERTIFICATE.into())
         }
-        _ => (Failure::Reset, format!("connection lost: {error}")),
+        Some(TlsError::AlertReceived(alert)) => {
+            (Failure::Reset, format!("the server ended the connection by a TLS alert: {alert:?}"))
+        }
+        Some(error) => (Failure::Malformed, format!("the response is not TLS: {error}")),
+        None => (Failure::Reset, format!("connection lost: {error}")),
     }
 }
 
 const NO_CERTIFICATE: &str =
     "the server wants a certificate of its clients; give one that it trusts (--cert, --key)";
 
-fn wants_certificate(error: &io::Error) -> bool {
-    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>());
-    matches!(cause, Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)))
+fn tls_error(error: &io::Error) -> Option<&TlsError> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// Why there is no TLS; true when trying again would change nothing.
 pub fn no_tls(origin: &Origin, error: &io::Error) -> (String, bool) {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
+    match tls_error(error) {
         Some(TlsError::InvalidCertificate(reason)) => {
             let why = untrusted(reason);
             let remedy = "or take any certificate (--insecure, \"insecure\")";
             (format!("the server's certificate is not to be trusted: {why}; {remedy}"), true)
         }
         Some(TlsError::AlertReceived(AlertDescription::NoApplicationProtocol)) => no_alpn(origin),
-        Some(_) if wants_certificate(error) => (NO_CERTIFICATE.into(), true),
+        Some(TlsError::AlertReceived(AlertDescription::CertificateRequired)) => {
+            (NO_CERTIFICATE.into(), true)
+        }
         Some(TlsError::AlertReceived(AlertDescription::ProtocolVersion)) => {
             ("the server doesn't speak this version of TLS (--tls-version)".into(), true)
         }
@@ -153,5 +156,22 @@ fn untrusted(reason: &CertificateError) -> String {
             "it is an authority's (CA:TRUE), not a server's; make one with CA:FALSE".into()
         }
         other => format!("{other}; give the server another one"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_is_an_end_and_damage_is_malformed() {
+        let read = |error| lost(&io::Error::new(io::ErrorKind::InvalidData, error));
+        let (failure, why) = read(TlsError::AlertReceived(AlertDescription::HandshakeFailure));
+        assert_eq!(failure, Failure::Reset);
+        assert!(why.ends_with("a TLS alert: HandshakeFailure"), "{why}");
+        let (failure, why) = read(TlsError::DecryptError);
+        assert_eq!(failure, Failure::Malformed);
+        assert!(why.starts_with("the response is not TLS: "), "{why}");
+        assert_eq!(lost(&io::ErrorKind::BrokenPipe.into()).0, Failure::Reset);
     }
 }
