@@ -207,7 +207,7 @@ def _rule(group: list["AuditWarning"], audit: "Audit") -> Padding:
     ]
     hidden = len(group) - len(places) + audit.more.get(first.rule, 0)
     if hidden:
-        places.append(Text(f"… and {hidden} more (--json lists them)", style="dim"))
+        places.append(Text(f"… and {hidden} more (--format json lists them)", style="dim"))
     return Padding(
         Group(
             Text.assemble((first.rule, STYLES[first.severity]), (f"  {first.severity}", "dim")),

@@ -110,8 +110,8 @@ def _named(choices: Mapping[str, T], kind: str, name: str) -> T:
 
 
 def _files(folders: Iterable[Path], kind: str, name: str) -> list[Path]:
-    found = (sorted((folder / kind).glob(f"*/{name}.toml")) for folder in folders)
-    return [path for paths in found for path in paths if path.is_file()]
+    paths_of_folders = (sorted((folder / kind).glob(f"*/{name}.toml")) for folder in folders)
+    return [path for paths in paths_of_folders for path in paths if path.is_file()]
 
 
 def _read_service(path: Path) -> Service:

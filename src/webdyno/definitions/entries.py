@@ -83,18 +83,18 @@ def _body_key(body: bytes) -> Entry:
 
 def counted(entries: Iterable[Entry]) -> list[Entry]:
     """Give each entry once, its weight being how often it came."""
-    found: list[Entry] = []
+    distinct: list[Entry] = []
     weights: list[int] = []
     for entry in entries:
-        if entry in found:
-            weights[found.index(entry)] += 1
+        if entry in distinct:
+            weights[distinct.index(entry)] += 1
         else:
-            found.append(entry)
+            distinct.append(entry)
             weights.append(1)
     if len(set(weights)) <= 1:
-        return found
+        return distinct
     return [
-        {**entry, "weight": float(weight)} for entry, weight in zip(found, weights, strict=True)
+        {**entry, "weight": float(weight)} for entry, weight in zip(distinct, weights, strict=True)
     ]
 
 

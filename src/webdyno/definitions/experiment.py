@@ -111,7 +111,7 @@ class Draft:
             data = with_value(data, key_parts(key), levels[0], self.place((FACTORS, key)))
         place = Draft(self.source, data, {**self.origin, **only_varied}).place
         checks = _Checks(names, place)
-        experiment = checks.at(data)
+        experiment = checks.experiment(data)
         _check_levels(experiment, data, checks)
         return experiment
 
@@ -199,11 +199,11 @@ def _only_varied(data: dict[str, Any]) -> list[tuple[str, list[Any]]]:
 
 
 def _has(data: dict[str, Any], key: KeyPath) -> bool:
-    found: Any = data
+    table: Any = data
     for part in key:
-        if not isinstance(found, dict) or part not in found:
+        if not isinstance(table, dict) or part not in table:
             return False
-        found = found[part]
+        table = table[part]
     return True
 
 
@@ -235,9 +235,9 @@ class _Checks:
         changed = {**data, FACTORS: {}}
         for key, level in levels.items():
             changed = with_value(changed, key_parts(key), level, self.place((FACTORS, key)))
-        self.at(changed)
+        self.experiment(changed)
 
-    def at(self, data: dict[str, Any]) -> Experiment:
+    def experiment(self, data: dict[str, Any]) -> Experiment:
         experiment = build(Experiment, data, self.place)
         self._check_generators(experiment)
         self._check_awake(experiment)

@@ -71,27 +71,31 @@ class _Block(NamedTuple):
     lines: list[str]
     has_users: bool
 
-    def place(self, at: int) -> str:
-        return f"{self.path}:{self.begins + at}"
+    def place(self, index: int) -> str:
+        return f"{self.path}:{self.begins + index}"
 
 
 def _request(block: _Block, title: str) -> list[Entry]:
     """Read nothing, or one request."""
-    lines, at = block.lines, 0
+    lines, index = block.lines, 0
     entry: Entry = {"name": title} if title else {}
-    while at < len(lines) and (not lines[at].strip() or lines[at].startswith(("#", "//", "@"))):
-        if match := _ANNOTATION.fullmatch(lines[at].strip()):
-            entry = _annotated(entry, match[1], (match[2] or "").strip(), block.place(at))
-        at += 1
-    if at == len(lines):
+    while index < len(lines) and (
+        not lines[index].strip() or lines[index].startswith(("#", "//", "@"))
+    ):
+        if match := _ANNOTATION.fullmatch(lines[index].strip()):
+            entry = _annotated(entry, match[1], (match[2] or "").strip(), block.place(index))
+        index += 1
+    if index == len(lines):
         return []
-    place = block.place(at)
-    line = _REQUEST_LINE.fullmatch(lines[at].strip())
+    place = block.place(index)
+    line = _REQUEST_LINE.fullmatch(lines[index].strip())
     if line is None:
-        raise UserError(f"{place}: {lines[at]!r:.60} is no request: GET /path, /path or an address")
+        raise UserError(
+            f"{place}: {lines[index]!r:.60} is no request: GET /path, /path or an address"
+        )
     method, url = line[1] or line[3] or "GET", line[2] or line[4]
-    pairs, at = _headers(block, at + 1)
-    body = _body(block, at)
+    pairs, index = _headers(block, index + 1)
+    body = _body(block, index)
     entry = {"path": _path(url, place, block), "method": method, **entry}
     if headers := {**headers_of(pairs), **host_header(pairs)}:
         entry["headers"] = headers
@@ -142,27 +146,27 @@ def _annotated(entry: Entry, key: str, text: str, place: str) -> Entry:
                     "input[name=csrf]; kinds are css, css@ATTRIBUTE, regex, json, header, cookie"
                 )
             name, kind, attribute, source = match.groups()
-            found = {kind: source} | ({"attribute": attribute} if attribute else {})
-            return {**entry, "capture": {**entry.get("capture", {}), name: found}}
+            capture = {kind: source} | ({"attribute": attribute} if attribute else {})
+            return {**entry, "capture": {**entry.get("capture", {}), name: capture}}
     return entry
 
 
-def _headers(block: _Block, at: int) -> tuple[list[tuple[str, str]], int]:
+def _headers(block: _Block, index: int) -> tuple[list[tuple[str, str]], int]:
     """Read header lines up to a blank one; give them and where that is."""
     pairs, lines = [], block.lines
-    while at < len(lines) and lines[at].strip():
-        if not lines[at].startswith(("#", "//")):
-            place = block.place(at)
-            match = _HEADER_LINE.fullmatch(lines[at].strip())
+    while index < len(lines) and lines[index].strip():
+        if not lines[index].startswith(("#", "//")):
+            place = block.place(index)
+            match = _HEADER_LINE.fullmatch(lines[index].strip())
             if match is None:
-                raise UserError(f"{place}: {lines[at]!r:.60} should be a header, Name: value")
+                raise UserError(f"{place}: {lines[index]!r:.60} should be a header, Name: value")
             pairs.append((match[1], _filled(match[2], place, block)))
-        at += 1
-    return pairs, at
+        index += 1
+    return pairs, index
 
 
-def _body(block: _Block, at: int) -> bytes | None:
-    text, place = "\n".join(block.lines[at + 1 :]).strip(), block.place(at)
+def _body(block: _Block, index: int) -> bytes | None:
+    text, place = "\n".join(block.lines[index + 1 :]).strip(), block.place(index)
     if text.startswith("< ") and "\n" not in text:
         return read_named(block.path.parent / text[2:].strip(), MOST_BODY_BYTES, place)
     return _filled(text, place, block).encode() if text else None

@@ -190,12 +190,12 @@ def _source_of(value: str, earlier: HarEntry) -> dict[str, str] | None:
     if value not in text and "&" not in text and "\\" not in text:
         return None
     if (whole := _json(text)) is not None:
-        found = (path for path, leaf in _leaves(whole, "$") if leaf == value)
-        return next(({"json": path} for path in found if _is_plain(path)), None)
+        places = (path for path, leaf in _leaves(whole, "$") if leaf == value)
+        return next(({"json": path} for path in places if _is_plain(path)), None)
     page = _Tokens()
     page.feed(text)
-    found_in = next((css for css, given in page.found if given == value), None)
-    return {"css": found_in} if found_in else None
+    selector = next((css for css, given in page.values if given == value), None)
+    return {"css": selector} if selector else None
 
 
 def _is_plain(path: str) -> bool:
@@ -225,10 +225,10 @@ class _Tokens(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, str]] = []
+        self.values: list[tuple[str, str]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given: Callable[[str], str] = lambda key: dict(attrs).get(key) or ""  # noqa: E731
         value = given({"input": "value", "meta": "content"}.get(tag, ""))
         if name := given("name"):
-            self.found.append((f'{tag}[name="{name}"]', value))
+            self.values.append((f'{tag}[name="{name}"]', value))

@@ -23,8 +23,8 @@ def read_rows(path: Path, place: str = "", sha256: str | None = None) -> tuple[l
     """
     content = read_named(path, MOST_BYTES, place)
     named = f"{place}: {path}" if place else str(path)
-    found = hashlib.sha256(content).hexdigest()
-    if sha256 not in {None, found}:
+    digest = hashlib.sha256(content).hexdigest()
+    if sha256 not in {None, digest}:
         raise UserError(f"{named}: has changed since the run began; put back what it was")
     try:
         text = content.decode("utf-8-sig")
@@ -35,7 +35,7 @@ def read_rows(path: Path, place: str = "", sha256: str | None = None) -> tuple[l
         raise UserError(f"{named}: has no rows; CSV has a line of names, then one for each row")
     if len(rows) > MOST_ROWS:
         raise UserError(f"{named}: has more than {MOST_ROWS:,} rows; cut it down")
-    return rows, found
+    return rows, digest
 
 
 def _of_csv(text: str, named: str) -> list[Row]:
@@ -65,14 +65,14 @@ def _of_json(text: str, named: str) -> list[Row]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            fields = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{named}:{number}: is no JSON, an object a line: {error}") from None
-        if not isinstance(found, dict) or not found:
+        if not isinstance(fields, dict) or not fields:
             raise UserError(f'{named}:{number}: should be an object such as {{"name": "ann"}}')
         row = {
             key: value if isinstance(value, str) else json.dumps(value)
-            for key, value in found.items()
+            for key, value in fields.items()
         }
         if rows and list(row) != list(rows[0]):
             raise UserError(f"{named}:{number}: has not the keys {', '.join(rows[0])}")
@@ -88,10 +88,10 @@ def with_rows(data: dict[str, Any], folder: Path, place: PlaceOf) -> dict[str, A
     values = data.get("values")
     if not isinstance(values, dict):
         return data
-    found = {
+    files = {
         name: _found(its, folder, place(("values", name, "file"))) for name, its in values.items()
     }
-    return {**data, "values": found}
+    return {**data, "values": files}
 
 
 def _found(values: Any, folder: Path, place: str) -> Any:  # noqa: ANN401 (TOML)

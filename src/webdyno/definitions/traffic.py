@@ -119,7 +119,7 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
             f"{joined!r:.60}"
         )
     try:
-        found, addresses = getopt.gnu_getopt(words[1:], _SHORT, list(_LONG))
+        pairs, addresses = getopt.gnu_getopt(words[1:], _SHORT, list(_LONG))
     except getopt.GetoptError as error:
         option = f"{'--' if len(error.opt) > 1 else '-'}{error.opt}"
         raise UserError(
@@ -127,7 +127,7 @@ def _taken_apart(command: str, place: str) -> tuple[list[tuple[str, str]], list[
             "request as [[requests]]"
         ) from None
     by_long = {f"--{long.rstrip('=')}": short for long, short in _LONG.items()}
-    options = [(by_long.get(option, option), value) for option, value in found]
+    options = [(by_long.get(option, option), value) for option, value in pairs]
     return [each for each in options if each[0] not in _SAID_NOTHING], addresses
 
 

@@ -66,11 +66,11 @@ def written_value(text: str, flag: str) -> object:
         raise UserError(f"{flag!r:.{LONGEST_SHOWN}}: has a line break or another control character")
     try:
         # In brackets of a list nothing but one value can stand: no comment, no second key.
-        found = tomllib.loads(f"values = [{text}]")
+        table = tomllib.loads(f"values = [{text}]")
     except (ValueError, RecursionError):  # ValueError: also an integer of thousands of digits
         return text
-    values = found["values"]
-    if len(found) > 1 or len(values) != 1 or text.rstrip().endswith(","):
+    values = table["values"]
+    if len(table) > 1 or len(values) != 1 or text.rstrip().endswith(","):
         return text
     (value,) = values
     if isinstance(value, dict):

@@ -108,8 +108,8 @@ def _build(
 def _written_since(user: ServerUser | None, kept: Path) -> str | None:
     """Name some of the files in a build that are newer than itself; caches and logs aside."""
     files = kept / "files"
-    found = run_as(user, ["find", files, "-type", "f", "-newer", kept / DONE]).stdout
-    inside = [f"/{Path(line).relative_to(files)}" for line in found.splitlines() if line]
+    newer = run_as(user, ["find", files, "-type", "f", "-newer", kept / DONE]).stdout
+    inside = [f"/{Path(line).relative_to(files)}" for line in newer.splitlines() if line]
     names = sorted(path[1:] for path in inside if not any(part in path for part in CACHES))
     return listed_to(SHOWN_WRITTEN, names) or None
 

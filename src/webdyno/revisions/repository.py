@@ -113,11 +113,11 @@ class Repository:
     def around(cls, folder: Path, place: str) -> "Repository":
         """Find the repository that a folder is in; raise UserError where it is in none."""
         user = caller(folder)
-        found = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
-        if found.returncode:
-            why = found.stderr.strip().removeprefix("fatal: ")
+        git = run_as(user, ["git", "-C", folder, "rev-parse", "--show-toplevel"])
+        if git.returncode:
+            why = git.stderr.strip().removeprefix("fatal: ")
             raise UserError(f"{place}: {folder} is in no Git repository: {why}")
-        return cls(Path(found.stdout.rstrip("\n")), user)
+        return cls(Path(git.stdout.rstrip("\n")), user)
 
     def revision(self, name: str, place: str) -> Revision:
         """Find a revision: a branch, tag, commit, `HEAD~3`, or `.` for the working tree.
@@ -127,9 +127,9 @@ class Repository:
         if name == WORKING_TREE:
             return self._working_tree(place)
         wanted = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-        found = self._git(*wanted)
-        commit = found.stdout.strip()
-        if found.returncode or not commit:
+        parsed = self._git(*wanted)
+        commit = parsed.stdout.strip()
+        if parsed.returncode or not commit:
             names = self._git("for-each-ref", "--format=%(refname:short)").stdout.split()
             raise UserError(f"{place}: {self.top} has no revision {name!r}; {nearest(name, names)}")
         tree = self._told("rev-parse", f"{commit}^{{tree}}")
@@ -178,12 +178,14 @@ class Repository:
     def submodules(self, commit: str) -> list[Submodule]:
         """Name the submodules of a commit, and whether there is a clone of each here."""
         entries = filter(None, self._told("ls-tree", "-r", "-z", commit).split("\0"))
-        found = [
+        links = [
             (entry.split()[2], entry.partition("\t")[2])
             for entry in entries
             if entry.startswith(LINK)
         ]
-        return [Submodule(path, at, (self.top / path / ".git").exists()) for at, path in found]
+        return [
+            Submodule(path, pinned, (self.top / path / ".git").exists()) for pinned, path in links
+        ]
 
     def ignored(self) -> list[str]:
         """Name files and folders of the working tree that Git ignores; revisions lack them."""
