@@ -18,6 +18,10 @@ impl SlotDriver<'_> {
         let mut done_ns = seen_ns;
         for _ in 0..READS_AT_ONCE {
             let Some(connection) = self.conns.pool[id].http2_connection() else { return };
+            // What was sent after the wait ended can't have been answered by then.
+            if done_ns < connection.sent_ns {
+                done_ns = self.clock.read();
+            }
             let more = connection.move_frames();
             if connection.arrived_ns() > 0 {
                 done_ns = connection.arrived_ns();

@@ -63,7 +63,8 @@ pub struct Http2Connection {
     pub allowed: usize,
     /// Something waits to be sent.
     pub dirty: bool,
-    /// When a request was answered last; 0 before.
+    /// When a request was sent last, and when one was answered last; 0 before.
+    pub sent_ns: u64,
     pub answered_ns: u64,
     end: Option<ConnectionEnd>,
 }
@@ -181,6 +182,7 @@ impl Http2Connection {
             self.wakers.push(self.awake.waker(self.streams.len()));
             self.streams.push(None);
         }
+        self.sent_ns = flight.sent_ns;
         self.streams[number] = Some(Stream::new(flight, is_head, hash, answer));
         self.in_flight += 1;
         self.dirty = true;
@@ -194,7 +196,8 @@ impl Http2Connection {
         while let Some(number) = self.awake.pop() {
             let Some(stream) = &mut self.streams[number] else { continue };
             let cx = &mut Context::from_waker(&self.wakers[number]);
-            let polled = stream.poll(cx, now_ns);
+            // Of what one read brought the kernel tells one time.
+            let polled = stream.poll(cx, now_ns.max(stream.flight.sent_ns));
             // What was read makes room in a window, of which the server is to hear.
             self.dirty |= stream.is_reading();
             if let Poll::Ready(outcome) = polled {
