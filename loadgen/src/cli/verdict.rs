@@ -4,6 +4,7 @@ use super::exit::{CLIENT_BOUND, CROSSED, FAILED, OK, tell};
 use crate::cli::threshold::Threshold;
 use crate::engine::EndedBy;
 use crate::output::result::{Client, SlotResult};
+use crate::output::words::several;
 
 /// The exit code of a result; what is behind it goes to standard error. `clients` has the results of
 /// all that took part.
@@ -40,10 +41,12 @@ fn limit_of(client: &Client) -> Option<String> {
     let all_bad = client.bound_windows + client.still_windows > 0 && client.left_out_windows == 0;
     (bound > 0 || all_bad).then(|| {
         format!(
-            "the client was saturated in {} of {} windows, and stalled in {}; give it more \
+            "the client was saturated in {} of {}, and stalled in {}; give it more \
              threads (-t) or CPUs, run for longer (-d), or leave out windows in which it was \
              saturated (--leave-out-client-bound)",
-            client.bound_windows, client.windows, client.still_windows
+            client.bound_windows,
+            several(client.windows, "window"),
+            client.still_windows
         )
     })
 }

@@ -28,7 +28,7 @@ const ALIKE: [Trait; 8] = [
     ("protocol", |result| format!("{:?}", result.protocol).to_lowercase()),
     ("warm-up", |result| format!("{} s", result.lead_in_s)),
     ("keep-alive", |result| format!("{:?}", result.keepalive.asked).to_lowercase()),
-    ("send-lag budget", |result| format!("{} us", result.send_lag_us.budget)),
+    ("send-lag budget", |result| format!("{} µs", result.send_lag_us.budget)),
     ("number of streams", |result| part(&result.http2, |http2| http2.streams.to_string())),
     ("timing of events", |result| part(&result.events, |_| "on".into())),
     ("resumption of TLS sessions", |result| part(&result.tls, |tls| tls.resumption.to_string())),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::result::{Events, Http2Use, SlotResult, Whole};
 use super::times::TimeSummary;
-use super::words::{bytes, time};
+use super::words::{bytes, several, thousands, time};
 use crate::grpc::status_text;
 use crate::http1::head::SWITCHING;
 use crate::record::Statuses;
@@ -21,16 +21,16 @@ pub fn render(result: &SlotResult) -> String {
     line("Target", &result.target);
     line(
         "Throughput",
-        &format!("{:.1} valid responses/s over {:.3} s", result.rate_rps, result.measured_s),
+        &format!("{} valid responses/s over {:.3} s", rate(result.rate_rps), result.measured_s),
     );
     line("Requests", &requests(result));
     // Lead-in and drain included: a server that hangs at the end of a run is a server that hangs.
     let Whole { seen: whole, unanswered, .. } = &result.whole;
     for (failure, count) in whole.failures.iter().filter(|(_, count)| *count > 0) {
-        line("Failed", &format!("{count} {}", failure.name()));
+        line("Failed", &format!("{} {}", number(count), failure.name()));
     }
     if *unanswered > 0 {
-        line("Failed", &format!("{unanswered} without a response when the run ended"));
+        line("Failed", &format!("{} without a response when the run ended", number(*unanswered)));
     }
     for sample in whole.failure_samples.iter() {
         line("", sample);
@@ -41,7 +41,8 @@ pub fn render(result: &SlotResult) -> String {
     }
     let (connections, received) = (result.seen.connections, result.seen.bytes);
     let closed = result.keepalive.server_closed;
-    line("Connections", &format!("{} opened, {closed} closed by the server", connections.opened));
+    let (opened, closed) = (number(connections.opened), number(closed));
+    line("Connections", &format!("{opened} opened, {closed} closed by the server"));
     line(
         "Received",
         &format!("{} of heads, {} of bodies", bytes(received.head), bytes(received.body)),
@@ -88,9 +89,19 @@ pub fn render(result: &SlotResult) -> String {
     text
 }
 
+/// Whole where it is large.
+fn rate(per_s: f64) -> String {
+    if per_s < 1000.0 { format!("{per_s:.1}") } else { thousands(per_s) }
+}
+
 fn counted(statuses: &Statuses, shown: impl Fn(u16) -> String) -> String {
-    let counted = statuses.iter().map(|(status, count)| format!("{}: {count}", shown(*status)));
+    let counted =
+        statuses.iter().map(|(status, count)| format!("{}: {}", shown(*status), number(*count)));
     counted.collect::<Vec<_>>().join(", ")
+}
+
+fn number(count: u64) -> String {
+    thousands(count as f64)
 }
 
 fn status(status: u16) -> String {
@@ -104,16 +115,19 @@ fn requests(result: &SlotResult) -> String {
     let requests = &result.requests;
     let mut text = format!(
         "{} sent, {} completed, {} on their way at the end",
-        requests.sent, requests.completed, requests.unanswered
+        number(requests.sent),
+        number(requests.completed),
+        number(requests.unanswered)
     );
     if requests.retried > 0 {
-        let _ = write!(text, ", {} retried on another connection", requests.retried);
+        let _ = write!(text, ", {} retried on another connection", number(requests.retried));
     }
     if requests.unsent + requests.dropped > 0 {
         let _ = write!(
             text,
             ", {} scheduled but not sent, {} dropped",
-            requests.unsent, requests.dropped
+            number(requests.unsent),
+            number(requests.dropped)
         );
     }
     text
@@ -145,17 +159,23 @@ fn client(result: &SlotResult) -> String {
     };
     let bound = match client.bound_windows {
         0 => String::new(),
-        bound => format!("; it was saturated in {bound} of {} windows", client.windows),
+        bound => {
+            format!("; it was saturated in {bound} of {}", several(client.windows, "window"))
+        }
     };
     let still = match client.still_windows {
         0 => String::new(),
         still => {
-            format!("; it stalled for {:.3} s, in {still} windows", client.stood_still_s)
+            format!(
+                "; it stalled for {:.3} s, in {}",
+                client.stood_still_s,
+                several(still, "window")
+            )
         }
     };
     format!(
-        "{} thread(s) {:.0}% busy, {} CPU per request{lag}{bound}{still}",
-        client.threads,
+        "{} {:.0}% busy, {} CPU per request{lag}{bound}{still}",
+        several(client.threads, "thread"),
         client.all.busy * 100.0,
         time(cpu_s * 1e6 / result.requests.sent.max(1) as f64),
     )

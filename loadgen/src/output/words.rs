@@ -1,8 +1,11 @@
 //! Figures as people read them.
 
+/// What is less by no more than this share has as many digits as the next power of ten.
+const ROUNDED_UP: f64 = 5e-4;
+
 /// Microseconds in a fitting unit, with three digits.
 pub fn time(us: f64) -> String {
-    in_units(us, [(1e6, "s"), (1e3, "ms"), (0.0, "us")])
+    in_units(us, [(1e6, "s"), (1e3, "ms"), (0.0, "µs")])
 }
 
 /// Bytes in a fitting unit, with three digits.
@@ -14,16 +17,22 @@ pub fn bytes(count: u64) -> String {
 }
 
 fn in_units(value: f64, units: [(f64, &str); 3]) -> String {
-    let fitting = units.into_iter().find(|(size, _)| value >= *size).unwrap_or(units[2]);
-    format!("{} {}", digits(value / fitting.0.max(1.0)), fitting.1)
+    let is_fitting = |(size, _): &(f64, &str)| value >= *size * (1.0 - ROUNDED_UP);
+    let (size, unit) = units.into_iter().find(is_fitting).unwrap_or(units[2]);
+    format!("{} {unit}", digits(value / size.max(1.0)))
 }
 
 fn digits(value: f64) -> String {
     match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 100.0 * (1.0 - ROUNDED_UP) => format!("{value:.0}"),
+        value if value >= 10.0 * (1.0 - ROUNDED_UP) => format!("{value:.1}"),
         value => format!("{value:.2}"),
     }
+}
+
+/// How many of a noun.
+pub fn several(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(count as f64), if count == 1 { "" } else { "s" })
 }
 
 /// A whole number with commas.
@@ -44,14 +53,17 @@ mod tests {
 
     #[test]
     fn units_fit() {
-        assert_eq!(time(4.5678), "4.57 us");
+        assert_eq!(time(4.5678), "4.57 µs");
         assert_eq!(time(123_456.0), "123 ms");
+        assert_eq!([9.996, 99.96, 999.96].map(time), ["10.0 µs", "100 µs", "1.00 ms"]);
+        assert_eq!([9.99, 99.94, 999.4].map(time), ["9.99 µs", "99.9 µs", "999 µs"]);
         assert_eq!(time(2_500_000.0), "2.50 s");
         assert_eq!((bytes(12), bytes(12_345_678)), ("12 B".into(), "12.3 MB".into()));
     }
 
     #[test]
     fn large_numbers_have_commas() {
+        assert_eq!([several(1, "window"), several(1234, "window")], ["1 window", "1,234 windows"]);
         assert_eq!(
             ["0", "999", "1,000", "12,345,678"],
             [0.0, 999.0, 1000.4, 12_345_678.0].map(thousands)
