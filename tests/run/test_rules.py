@@ -17,8 +17,8 @@ from webdyno.model.stack import Rule
 from webdyno.run.rules import RULES
 from webdyno.run.rules.program import BrokenRule, CheckedProgram, RunningDatabase
 from webdyno.stack.layout import Deployment, lay_out
+from webdyno.stack.prepared import site_view
 from webdyno.stack.service_graph import resolve_services
-from webdyno.stack.site_files import site_view
 from webdyno.stack.speaking import Conversation
 
 CATALOGUE = Catalogue.load()

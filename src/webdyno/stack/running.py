@@ -22,14 +22,13 @@ from webdyno.model.quantities import memory_words
 from webdyno.model.setting import SettingValue
 from webdyno.model.stack import Site, Stack
 from webdyno.stack.certificates import SECURE
-from webdyno.stack.filling import FILLED
 from webdyno.stack.first_response import first_response, request_of_readiness
 from webdyno.stack.layout import Deployment, Placement, lay_out, testbed_of
+from webdyno.stack.prepared import FILLED, PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.ready import FirstRequest, FirstResponse
 from webdyno.stack.round_trip import measured_round_trip_s
 from webdyno.stack.service import RunningService, StackDied
 from webdyno.stack.service_graph import Role, resolve_stack
-from webdyno.stack.site_files import PreparedSite, preload, prepare_site, site_view
 from webdyno.stack.sockets import demand_port
 
 LINK_KEPT_FOR_S = 86_400.0

@@ -12,7 +12,7 @@ from webdyno.definitions import Catalogue
 from webdyno.host.this_machine import Testbed
 from webdyno.model.errors import OperationError
 from webdyno.model.request import spell_out
-from webdyno.stack.site_files import made_text, prepare_site
+from webdyno.stack.prepared import made_text, prepare_site
 
 
 @given(st.integers(0, 5000))

@@ -1,13 +1,19 @@
-"""The files of a site: made and set up once, kept for later starts by what they were made of."""
+"""What servers find when they start: files of a site, and data of services that a set-up filled.
 
+Both are made once and kept for later starts, by what they were made of: files for later runs as
+well, data as long as this process lives. A killed one's are swept away with its workspace.
+"""
+
+import atexit
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +32,8 @@ from webdyno.stack.commands import CommandError, run_checked
 from webdyno.stack.layout import Deployment, lay_out
 from webdyno.stack.needs import find, paths_of_needs
 from webdyno.stack.ready import Address, connect
-from webdyno.stack.service_graph import resolve_services
+from webdyno.stack.service import RunningService
+from webdyno.stack.service_graph import Role, resolve_services
 from webdyno.stack.sockets import NewSocket
 
 FORMAT = 2
@@ -274,3 +281,43 @@ def preload(
 def _key(path: str) -> bytes:
     """Escape as nginx does, which knows that a key can't hold spaces and control characters."""
     return re.sub(rb"[\x00-\x20%\x7f]", lambda char: b"%%%02X" % char[0][0], os.fsencode(path))
+
+
+class FilledData:
+    """Data folders of services, by the set-up that filled them."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, dict[str, Path]] = {}
+        self._workspace: Workspace | None = None
+
+    def of(self, roles: Sequence[Role]) -> Mapping[str, Path] | None:
+        """Give the data of services, by role; None where such a set-up hasn't run yet."""
+        return self._made.get(_set_up_key(roles))
+
+    def keep(self, roles: Sequence[Role], services: Iterable[RunningService]) -> None:
+        """Keep the data of services that a set-up filled, and that don't run."""
+        if self._workspace is None:
+            self._workspace = Workspace()
+            atexit.register(self._workspace.remove)
+        top = make_private(self._workspace.path / str(len(self._made)))
+        kept = {}
+        for service in services:
+            data = service.home / (service.role.service.data or ".")
+            kept[service.role.name] = folder = make_private(top / service.role.name)
+            take_back(data, folder, service.testbed.user)
+            hand_over(folder, service.testbed.user)
+        self._made[_set_up_key(roles)] = kept
+
+
+def _set_up_key(roles: Sequence[Role]) -> str:
+    """Name a set-up by all that it depends on: services and settings; the program, if it fills."""
+    said = [
+        (role.name, role.service.model_dump_json(exclude={"folder"}), dict(role.settings))
+        for role in roles
+        if role.service.own is None or role.service.own.setup
+    ]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+FILLED = FilledData()
+"""That of this process."""
