@@ -17,7 +17,7 @@ from webdyno.generator.interface import Expectation, LoadOrder, SentRequest
 from webdyno.generator.loadgen import Loadgen, find_loadgen
 from webdyno.generator.split_and_merge import merged_results, split_order
 from webdyno.model.histogram import Histogram, merge
-from webdyno.model.load import Load, Stretch
+from webdyno.model.load import Load
 from webdyno.model.load_result import (
     Bytes,
     Client,
@@ -34,6 +34,7 @@ from webdyno.model.load_result import (
     Whole,
     Window,
 )
+from webdyno.model.replay import Stretch
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
 CPUS = sorted(os.sched_getaffinity(0))

@@ -13,7 +13,8 @@ from webdyno.generator.interface import Expectation, LoadOrder, SentRequest, Sha
 from webdyno.generator.loadgen import order_json
 from webdyno.generator.split_and_merge import split_order
 from webdyno.model.errors import UserError
-from webdyno.model.load import Load, Replay, SlowReaders
+from webdyno.model.load import Load, SlowReaders
+from webdyno.model.replay import Replay
 
 ORDER_SCHEMA = Path(__file__).parents[2] / "loadgen/schema/order.v1.schema.json"
 SHARED = Load(loop="open", rate_per_s=1000, connections=7)

@@ -7,9 +7,10 @@ from webdyno.judge.point_data import RunData
 from webdyno.judge.sweep import judge_sweep
 from webdyno.model.experiment import Level
 from webdyno.model.judgement import Verdict
-from webdyno.model.load import Load, Replay
+from webdyno.model.load import Load
 from webdyno.model.point import SweepJudgement
 from webdyno.model.records import Record
+from webdyno.model.replay import Replay
 from webdyno.model.request import Request
 
 

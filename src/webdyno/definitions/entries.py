@@ -15,7 +15,7 @@ from webdyno.definitions.rows import with_rows
 from webdyno.definitions.toml_file import PlaceOf
 from webdyno.model.errors import UserError
 from webdyno.model.files import MIB, opened, read_named, reading
-from webdyno.model.load import Replay
+from webdyno.model.replay import Replay
 from webdyno.model.request import OWN_HEADERS, READABLE_ENCODINGS, accepted_encodings, encoded
 
 Entry = dict[str, Any]

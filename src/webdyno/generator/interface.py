@@ -13,9 +13,10 @@ from typing import Any, Protocol, Self
 
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import OWN_GENERATOR, Experiment
-from webdyno.model.load import Load, Stretch
+from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.metrics import METRICS
+from webdyno.model.replay import Stretch
 from webdyno.model.request import EventFormat, Request, may_be_compressed
 from webdyno.model.service import Need
 

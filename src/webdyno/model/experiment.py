@@ -15,11 +15,12 @@ from webdyno.model.changes import Changes, changed
 from webdyno.model.errors import UserError
 from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
-from webdyno.model.load import Load, unpacked
+from webdyno.model.load import Load
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.quantities import Seconds
 from webdyno.model.race import RaceKind, check_race, usual_measure_of_race
+from webdyno.model.replay import unpacked
 from webdyno.model.request import Ignored, Request, WrittenRequests, parts_of
 from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant

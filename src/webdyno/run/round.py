@@ -13,9 +13,9 @@ from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.errors import OperationError
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.load import unpacked
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PreflightRecord, RoundRecord
+from webdyno.model.replay import unpacked
 from webdyno.run.backend import Questions
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedVariant

@@ -9,7 +9,7 @@ import tomli_w
 
 from webdyno.definitions.entries import with_body
 from webdyno.model.errors import UserError
-from webdyno.model.load import MOST_REPLAYED, Replay
+from webdyno.model.replay import MOST_REPLAYED, Replay
 from webdyno.model.workload import ConnectionUse, Workload
 from webdyno.workload.fits import Mix, arrivals, fidelity, mix, popularity, sessions, spread_of
 from webdyno.workload.log import Floats, Log, Whole

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webdyno.model.errors import UserError
-from webdyno.model.load import Replay
+from webdyno.model.replay import Replay
 
 GAPS_S = st.floats(0, 5_000).map(lambda gap_s: round(gap_s, 6))
 EVEN = Replay([0.5 * n for n in range(20)], list(range(20)))
