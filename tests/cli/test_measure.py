@@ -6,14 +6,8 @@ from pathlib import Path
 import pytest
 
 from builders import run_head
-from webdyno.cli.experiment_flags import (
-    REST_S,
-    AskedFlags,
-    CostFlags,
-    ExperimentFlags,
-    SetupFlags,
-    TrafficFlags,
-)
+from webdyno.cli.compare_flags import REST_S, CostFlags, PaceFlags
+from webdyno.cli.experiment_flags import AskedFlags, ExperimentFlags, SetupFlags, TrafficFlags
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue, CommandLine, Override, read_experiment
@@ -21,6 +15,7 @@ from webdyno.lab import measure
 from webdyno.lab.caller import Caller
 from webdyno.lab.systems import AskedSystems, arranged, race_of
 from webdyno.model.errors import UserError
+from webdyno.model.experiment import Experiment
 from webdyno.model.stack import Site, Stack
 from webdyno.run.session import with_seed
 
@@ -110,3 +105,38 @@ def test_a_rate_asks_for_costs_in_an_open_loop(
 
 def test_no_rate_leaves_the_load_as_it_is() -> None:
     assert list(CostFlags().overrides()) == []
+    assert list(PaceFlags().overrides()) == []
+
+
+def paced(costs: CostFlags, pace: PaceFlags) -> Experiment:
+    """The experiment that `compare` makes of such flags."""
+    asked = AskedFlags().read([*costs.overrides(), *pace.overrides()])
+    _, experiment, _ = arranged(["nginx", "apache-event"], asked, Catalogue.load(), CALLER)
+    return experiment
+
+
+def test_paces_are_keys_of_the_load() -> None:
+    load = paced(CostFlags(rate_per_conn="2"), PaceFlags(burst="5", kernel_times=True)).load
+    assert (load.loop, load.rate_per_connection, load.burst) == ("open", 2, 5)
+    assert load.offered_rps == 2 * 64
+    assert load.kernel_times
+    ramped = paced(CostFlags(), PaceFlags(conn_ramp="1500ms")).load
+    assert (ramped.loop, ramped.connection_ramp_s) == ("closed", 1.5)
+    varied = paced(CostFlags(rate_per_conn="1,2"), PaceFlags())
+    assert varied.factors == {"load.rate_per_connection": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("costs", "pace", "says"),
+    [
+        (CostFlags(rate="9", rate_per_conn="2"), PaceFlags(), "both give the rate"),
+        (CostFlags(), PaceFlags(burst="50"), r'--burst 50.*burst needs loop = "open"'),
+        (CostFlags(rate="100"), PaceFlags(burst="x"), "should be a whole number, not 'x'"),
+        (CostFlags(rate="100"), PaceFlags(conn_ramp="5s"), 'needs loop = "closed"'),
+        (CostFlags(), PaceFlags(conn_ramp="soon"), "should look like"),
+        (CostFlags(rate="2"), PaceFlags(burst="50"), "come every 25 s"),
+    ],
+)
+def test_paces_that_do_not_fit_are_refused(costs: CostFlags, pace: PaceFlags, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        paced(costs, pace)

@@ -1,5 +1,6 @@
 """Nothing absurd is accepted: each is refused with its place, in words, before anything starts."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,10 @@ def test_a_setting(catalogue: Catalogue, override: str, says: str) -> None:
         (["load.rate_per_s=10,20"], 'needs loop = "open"'),
         (["load.send_lag_budget=0,50us"], 'send_lag_budget needs loop = "open"'),
         (["load.send_lag_budget=0,11ms"], "from 0 s to 10 ms"),
+        (["load.burst=1,50"], 'burst needs loop = "open"'),
+        (["load.burst=0,50"], "1 or more"),
+        (["load.rate_per_connection=1,2"], 'rate_per_connection needs loop = "open"'),
+        (["load.connection_ramp_s=0,2h"], "from 0 s to 1 h"),
         (["testbed.keep_awake=true,false"], "for all or for none"),
         (["load.connections=" + ",".join(map(str, range(1, 1101)))], "1000 entries or fewer"),
         (
@@ -121,6 +126,33 @@ def test_a_budget_for_the_send_lag_is_written_with_its_unit(catalogue: Catalogue
     rate = read_overrides(["load.loop=open", "load.rate_per_s=9", "load.send_lag_budget=200us"])
     load = catalogue.experiment("static-hello", rate).load_of("nginx")
     assert load.send_lag_budget == pytest.approx(0.0002)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["load.rate_per_s=9"], "both give the rate"),
+        (["load.due=connection", "load.keepalive=2"], 'omit due = "connection"'),
+        (["load.protocol=h2c", "load.streams=5"], "omit streams"),
+        (["load.send_lag_budget=1ms"], "omit send_lag_budget"),
+        (["load.connection_ramp_s=1s"], 'connection_ramp_s needs loop = "closed"'),
+        (["load.burst=1001"], "bursts of 1,001 come every 8 s"),
+    ],
+)
+def test_a_rate_of_each_connection_goes_with_one_request_at_a_time(
+    catalogue: Catalogue, more: list[str], says: str
+) -> None:
+    rate = ["load.loop=open", "load.rate_per_connection=2"]
+    with pytest.raises(UserError, match=re.escape(says)):
+        catalogue.experiment("static-hello", read_overrides([*rate, *more]))
+    load = catalogue.experiment("static-hello", read_overrides(rate)).load_of("nginx")
+    assert load.offered_rps == 2 * load.connections
+
+
+def test_a_ramp_of_connections_goes_with_slots_that_a_time_ends(catalogue: Catalogue) -> None:
+    counted = read_overrides(["load.connection_ramp_s=1s", "load.requests=100"])
+    with pytest.raises(UserError, match="may end before it"):
+        catalogue.experiment("static-hello", counted)
 
 
 def test_what_is_set_is_not_varied_any_more(catalogue: Catalogue) -> None:

@@ -177,6 +177,12 @@ def test_each_has_biases(name: GeneratorName) -> None:
         ("ab", Load(paths=["/a", "/b"]), "one path only"),
         ("wrk", Load(idle_connections=3), "idle_connections"),
         ("wrk", Load(kernel_times=True), "kernel_times"),
+        ("ab", Load(connection_ramp_s=1), "connection_ramp_s"),
+        (
+            "httperf",
+            Load(loop="open", rate_per_s=9, due="connection", keepalive=1, burst=3),
+            "burst",
+        ),
         (
             "httperf",
             Load(loop="open", rate_per_s=9, due="connection", keepalive=1, send_lag_budget=0.001),

@@ -68,6 +68,8 @@ LOADS = [
     Load(),
     Load(loop="open", rate_per_s=500, connections=8),
     Load(kernel_times=True),
+    Load(loop="open", rate_per_s=500, connections=8, burst=25),
+    Load(loop="open", rate_per_connection=50, connections=8, arrivals="constant", burst=2),
     Load(loop="open", rate_per_s=500, connections=8, send_lag_budget=0.002),
     Load(loop="open", rate_per_s=50, due="connection", keepalive=3, arrivals="constant"),
     Load(connections=4, think_s=0.01, zipf=0.8, idle_connections=5, keepalive="never"),
@@ -89,6 +91,21 @@ def test_every_kind_of_load_is_ordered_in_the_agreed_form_and_done(url: str, loa
     assert result.failures.total == 0
     assert len(result.windows) == 3
     assert sum(window.completed for window in result.windows) == result.requests.completed
+
+
+def test_connections_begin_one_after_the_other_where_an_order_says_so(url: str) -> None:
+    """The second of two begins after half of the ramp, which is the whole load."""
+    asked = dataclasses.replace(
+        order(f"{url}/hello.txt", body_bytes=13),
+        load=Load(connections=2, think_s=0.001),
+        duration_s=0.3,
+        connection_ramp_s=0.3,
+    )
+    schema = json.loads((SCHEMAS / "order.v1.schema.json").read_text())
+    Draft202012Validator(schema).validate(order_json(asked))
+    assert order_json(asked)["load"]["ramp_s"] == 0.3
+    with Loadgen([CPU]) as loadgen:
+        assert loadgen.slot(asked).connections.opened == 2
 
 
 def test_an_overload_is_followed_until_enough_is_late(url: str) -> None:

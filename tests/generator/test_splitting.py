@@ -61,6 +61,18 @@ def test_all_clients_draw_one_timetable_and_offer_it_together() -> None:
     assert "share" not in order_json(whole)["load"]["arrivals"]
 
 
+def test_rates_of_connections_add_up_and_no_two_have_one_timetable() -> None:
+    load = Load(loop="open", rate_per_connection=2, connections=7)
+    whole = order(load, seed=5)
+    parts = split_order(whole, 3)
+    assert sum(it.offered_rps() or 0 for it in parts) == whole.offered_rps() == 14
+    orders = [order_json(it) for it in parts]
+    assert all("share" not in it["load"]["arrivals"] for it in orders)
+    assert all(it["load"]["arrivals"]["each_connection"] for it in orders)
+    seeds = [it["seed"] + number for it in orders for number in range(it["load"]["connections"])]
+    assert len(set(seeds)) == 7
+
+
 def test_clients_of_a_closed_loop_need_no_timetable_but_choose_for_themselves() -> None:
     parts = [order_json(it) for it in split_order(order(Load(connections=4, think_s=0.1)), 2)]
     assert all("arrivals" not in it["load"] for it in parts)

@@ -6,6 +6,7 @@ from builders import SimulatedVariant, pilot_record, point_data, simulated_run
 from judge.test_adjustments import LATENCY_S, PILOTS, VARIANTS, measured, pilot
 from webdyno.judge.settings import pilots, slot_settings, slots_per_variant
 from webdyno.model.gate import GateSettings
+from webdyno.model.load import Load
 from webdyno.model.measure import Measure
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.race import HALVING
@@ -53,6 +54,19 @@ def test_short_windows_give_back_what_the_time_for_an_answer_asks_for(
     ]
     experiment = measured(Measure(answer_within_s=within_s)).head.experiment
     assert slot_settings(point_data(looks, experiment)).window_s == expected_s
+
+
+def test_windows_hold_twenty_bursts_unless_the_user_gives_their_length() -> None:
+    """Short windows stay as long as bursts need, whatever the pilots took."""
+    bursts = Load(loop="open", rate_per_s=500, burst=20)
+    looks = [
+        pilot_record(variant, warmup_s=0, ramp_up_s=0.1, window_s=0.5, took_s=9.0)
+        for variant in VARIANTS
+    ]
+    usual = measured(Measure()).head.experiment.replace(load=bursts)
+    assert slot_settings(point_data(looks, usual)).window_s == pytest.approx(0.8)
+    given = measured(Measure(slot_s=0.3)).head.experiment.replace(load=bursts)
+    assert slot_settings(point_data(looks, given)).window_s == 0.3
 
 
 def test_short_windows_give_back_nothing_for_what_the_user_excluded() -> None:

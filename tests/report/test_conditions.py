@@ -106,6 +106,27 @@ def test_what_is_not_known_of_the_machine_is_excluded() -> None:
             ),
         ),
         (
+            Load(loop="open", rate_per_s=500, burst=50, arrivals="constant"),
+            (
+                "open loop, 500 requests due per second, evenly spaced, 50 at once, at most 64 "
+                "connections, keep-alive always, timeout 5 s"
+            ),
+        ),
+        (
+            Load(loop="open", rate_per_connection=2),
+            (
+                "open loop, 2 requests due per second and connection, at random (Poisson), "
+                "64 connections, keep-alive always, timeout 5 s"
+            ),
+        ),
+        (
+            Load(connection_ramp_s=20, kernel_times=True),
+            (
+                "closed loop, responses timed by the kernel, 64 connections, one after the other "
+                "within 20 s, keep-alive always, timeout 5 s"
+            ),
+        ),
+        (
             Load(think_s=0.5, idle_connections=9, zipf=0.8),
             (
                 "closed loop, 64 connections, mean pause of 0.5 s before the next "

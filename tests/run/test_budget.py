@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from webdyno.definitions import Catalogue, CommandLine, Draft
 from webdyno.model.experiment import Experiment, Level
+from webdyno.model.load import Load
 from webdyno.model.point import plan_points
 from webdyno.own.variants import resolve
 from webdyno.run.budget import (
@@ -125,6 +126,14 @@ def test_a_sweep_takes_as_long_as_all_of_its_points() -> None:
     swept = with_budget(40, [1, 8])
     assert least_s(swept, CATALOGUE) == OWN_S + 2 * point_s(EXPERIMENT, CATALOGUE)
     assert "6 rounds or more at each of 2 points" in estimate_text(swept, CATALOGUE)
+
+
+def test_ramps_of_connections_and_windows_for_bursts_take_their_time() -> None:
+    usual_s = point_s(EXPERIMENT, CATALOGUE)
+    ramped = EXPERIMENT.replace(load=Load(connection_ramp_s=2))
+    assert point_s(ramped, CATALOGUE) > usual_s + 6 * 2 * 2 * 2 - 1
+    rare = EXPERIMENT.replace(load=Load(loop="open", rate_per_s=50, burst=100))
+    assert point_s(rare, CATALOGUE) > usual_s + 6 * 2 * 2 * 39
 
 
 def test_more_services_take_longer_to_start() -> None:

@@ -15,7 +15,7 @@ from webdyno.model.pilot import SlotSettings
 from webdyno.run.backend import StartedVariant
 from webdyno.run.planned import PlannedVariant, plan_variants
 from webdyno.run.point import RunningPoint, rng_of
-from webdyno.run.round import plan_slots, round_order
+from webdyno.run.round import PlannedSlot, _slot_order, plan_slots, round_order
 from webdyno.run.variant import RunningRound
 
 VARIANTS = st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True)
@@ -56,14 +56,19 @@ def test_an_odd_number_of_slots_cannot_be_balanced() -> None:
         round_order(["A", "B"], 3, rng_of(1, 0, 1))
 
 
-def drawn(variant: PlannedVariant, seed: int, round_number: int, turn: int) -> int:
-    """The seed of what a variant is asked in one of its turns."""
+def running_round(seed: int, number: int, variant: str) -> RunningRound:
+    """A round in which a variant is said to run."""
     experiment = SimpleNamespace(measure=SimpleNamespace(seed=seed))
     point = SimpleNamespace(experiment=experiment, number=0)
-    running = RunningRound(cast("RunningPoint", point), round_number)
-    running.up[variant.name] = cast(
-        "StartedVariant", SimpleNamespace(url="http://127.0.0.1:1", is_elsewhere=False)
-    )
+    running = RunningRound(cast("RunningPoint", point), number)
+    up = SimpleNamespace(url="http://127.0.0.1:1", is_elsewhere=False)
+    running.up[variant] = cast("StartedVariant", up)
+    return running
+
+
+def drawn(variant: PlannedVariant, seed: int, round_number: int, turn: int) -> int:
+    """The seed of what a variant is asked in one of its turns."""
+    running = running_round(seed, round_number, variant.name)
     return running.order(variant, "a slot", 1.0, turn=turn).seed
 
 
@@ -99,6 +104,22 @@ def test_a_warm_up_is_a_slot_of_its_own_only_where_the_ramp_up_is_shorter() -> N
     counted = planned(Load(connections=4, requests=1000))  # such slots have no ramp-up
     assert sorted(counted[:2]) == ["warmup apache-event", "warmup nginx"]
     assert counted[2:] == measured
+
+
+def test_a_ramp_of_connections_comes_before_the_ramp_up_of_slots_that_count() -> None:
+    catalogue = Catalogue.load()
+    variant, _ = plan_variants(catalogue.experiment("static-hello"), catalogue)
+    ramped = replace(variant, load=Load(connections=4, connection_ramp_s=3))
+    name = variant.name
+    times = SlotSettings(warmup_s={name: 9.0}, ramp_up_s={name: 0.5}, window_s=1.0)
+    slots = [
+        PlannedSlot(0, ramped, "warmup", warmup_s=9.0),
+        PlannedSlot(1, ramped, "measure"),
+    ]
+    running = running_round(1, 1, name)
+    warmup, slot = (_slot_order(running, each, times, rng_of(1, 0, 1)) for each in slots)
+    assert (warmup.connection_ramp_s, warmup.ramp_up_s) == (0, 0)
+    assert (slot.connection_ramp_s, slot.ramp_up_s, slot.duration_s) == (3, 3.5, 1.0)
 
 
 def test_a_warm_up_in_bursts_is_a_slot_and_a_pause_for_each() -> None:

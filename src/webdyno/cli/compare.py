@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from webdyno.cli.experiment_flags import NO_COSTS, NOTHING_SAID, AskedFlags, CostFlags
+from webdyno.cli.compare_flags import NO_COSTS, USUAL_PACE, CostFlags, PaceFlags
+from webdyno.cli.experiment_flags import NOTHING_SAID, AskedFlags
 from webdyno.cli.flags import PLAIN_NEW_RUN, ExplainToo, NewRunFlags, Output
 from webdyno.model.command import command
 from webdyno.model.errors import UserError
@@ -33,6 +34,7 @@ def compare(
         bool, Parameter(name="--all", help="Every stack that can serve the site and is built.")
     ] = False,
     costs: CostFlags = NO_COSTS,
+    pace: PaceFlags = USUAL_PACE,
     asked: AskedFlags = NOTHING_SAID,
     explain: ExplainToo = False,
     output: Output = None,
@@ -55,6 +57,8 @@ def compare(
         webdyno compare --all --site fortunes --time 15m
 
         webdyno compare nginx caddy --rate 500,2000 --idle     # what each costs
+
+        webdyno compare nginx caddy --rate 2000 --burst 50     # 50 at once, 40 times a second
     """
     from webdyno.cli.explain import explain_afterwards
     from webdyno.cli.progress import at_terminal
@@ -72,13 +76,13 @@ def compare(
         asked = replace(asked, site=served.name)
     _refuse_too_few(named)
     if run.how.target_is_mine and costs != NO_COSTS:
-        raise UserError("--rate and --idle are about servers here: others' CPU can't be read")
+        raise UserError("--rate… and --idle are about servers here: others' CPU can't be read")
     more = race_of(named)
     if more.data and explain:
         raise UserError("--explain asks two systems; run `webdyno explain RUN` afterwards for more")
     name, experiment, catalogue = arranged(
         named if more.data else named[::-1],
-        asked.read(list(costs.overrides())),
+        asked.read([*costs.overrides(), *pace.overrides()]),
         known,
         at_terminal(run.how),
         more,

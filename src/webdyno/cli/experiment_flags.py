@@ -247,55 +247,6 @@ class AskedFlags:
 
 
 NOTHING_SAID = AskedFlags()
-REST_S = 1.0
-"""How long servers are left alone in each round, by --idle."""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class CostFlags:
-    """What servers cost: at a given rate, and while nobody asks them anything."""
-
-    rate: Annotated[
-        str | None,
-        Parameter(help="RATE: which needs less CPU at so many requests/s? Or several: 500,2000."),
-    ] = None
-    idle: Annotated[
-        bool, Parameter(help="Also show what each uses at rest: CPU, wake-ups, memory.")
-    ] = False
-
-    def overrides(self) -> "Iterator[Override]":
-        """Give them as settings of the experiment; raise UserError where one is none."""
-        from webdyno.definitions import Override
-        from webdyno.model.metrics import CPU_TIME
-
-        if self.rate is not None:
-            flag = f"--rate {self.rate}"
-            yield Override(("load", "loop"), "open", flag)
-            yield Override(("measure", "decide_on"), CPU_TIME, flag)
-            yield _rates(self.rate, flag)
-        if self.idle:
-            yield Override(("measure", "rest_s"), REST_S, "--idle")
-
-
-def _rates(text: str, flag: str) -> "Override":
-    """Give the arrival rate; several as levels of a factor."""
-    from webdyno.definitions import Override
-    from webdyno.definitions.override import FACTORS
-    from webdyno.definitions.validation import written_value
-
-    parts = text.split(",")
-    if not all(part.strip() for part in parts):
-        raise UserError(f"{flag}: should be a rate, or several such as 500,2000")
-    rates = [written_value(part.strip(), flag) for part in parts]
-    if len(rates) == 1:
-        return Override(("load", "rate_per_s"), rates[0], flag)
-    return Override((FACTORS, "load.rate_per_s"), rates, flag)
-
-
-NO_COSTS = CostFlags()
-
-
 def refuse_loop(given: Sequence[str]) -> None:
     """Raise UserError for a loop that is requested where the search brings its own."""
     from webdyno.definitions import read_overrides

@@ -230,6 +230,8 @@ def only_plain(load: Load, requests: Sequence[Request]) -> str | None:
         return "knows no idle_connections, slow_readers or think_s"
     if load.send_lag_budget or load.kernel_times:
         return "knows no send_lag_budget or kernel_times"
+    if load.burst > 1 or load.rate_per_connection or load.connection_ramp_s:
+        return "knows no burst, rate_per_connection or connection_ramp_s"
     return None
 
 

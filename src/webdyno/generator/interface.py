@@ -138,6 +138,8 @@ class LoadOrder:
     """Of the window that counts."""
     ramp_up_s: float = 0.0
     """Load before that window."""
+    connection_ramp_s: float = 0.0
+    """Closed loop: at its beginning connections begin one after the other for so long."""
     part_s: float | None = None
     """What the load generator tells apart, where it can: parts of so many seconds; thirds of the
     window unless given."""
@@ -193,7 +195,8 @@ class LoadOrder:
         Of a timetable that is drawn it is the rate that it is drawn with.
         """
         if self.replay is None:
-            clients = 1 if self.share is None else self.share.of
+            share = None if self.load.rate_per_connection is not None else self.share
+            clients = 1 if share is None else share.of
             offered = self.load.offered_rps
             return None if offered is None else offered * self._mean_of_flows() / clients
         of_s = self.duration_s if last_s is None else last_s

@@ -199,10 +199,10 @@ class Loadgen:
 
 
 def _offered(order: LoadOrder) -> dict[str, float | None]:
-    largest = max(many for many, _ in order.flows())
+    together = order.load.burst * max(many for many, _ in order.flows())
     offered: dict[str, float | None] = {
         "offered_rps": order.offered_rps(),
-        "longest_flow": largest if largest > 1 else None,
+        "due_together": together if together > 1 else None,
     }
     if order.replay is None:
         return offered
@@ -222,6 +222,8 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
         asked["count"] = order.count
     if order.ramp_up_s:
         asked["lead_in_s"] = order.ramp_up_s
+    if order.connection_ramp_s:
+        asked["load"]["ramp_s"] = order.connection_ramp_s
     if order.abort_rule is not None:
         asked["enough_late"] = asdict(order.abort_rule)
     third_s = order.duration_s / 3 + ROUNDING_S
@@ -241,9 +243,11 @@ def order_json(order: LoadOrder) -> dict[str, Any]:
             "key": order.users.key,
         }
     if order.share is not None:
-        # Clients with the same seed would make the same random choices at the same time.
-        asked["seed"] += order.share.index
-        if order.load.loop == "open" and order.replay is None:
+        # Clients with the same seed would make the same random choices at the same time, and a
+        # connection's own timetable is drawn from the seed and its number among its client's.
+        own_timetables = order.load.rate_per_connection is not None
+        asked["seed"] += order.share.index * (order.load.connections + 1 if own_timetables else 1)
+        if order.load.loop == "open" and order.replay is None and not own_timetables:
             asked["load"]["arrivals"]["share"] = asdict(order.share) | {"seed": order.seed}
     return asked
 
@@ -307,16 +311,22 @@ def _load_json(load: Load) -> dict[str, Any]:
     if load.loop == "open":
         asked["arrivals"] = {
             "process": "constant" if load.arrivals == "constant" else "poisson",
-            "stages": [{"rate_per_s": load.rate_per_s}],
+            "stages": [{"rate_per_s": load.rate_per_connection or load.rate_per_s}],
             "unit": load.due,
         }
+        if load.rate_per_connection is not None:
+            asked["arrivals"]["each_connection"] = True
+        if load.burst > 1:
+            asked["arrivals"]["burst"] = load.burst
         asked["send_lag_budget_s"] = load.send_lag_budget
     if load.kernel_times:
         asked["kernel_times"] = True
     if load.think_s:
         asked["think"] = {"mean_s": load.think_s, "distribution": "exponential"}
     if load.protocol in {"h2", "h2c"}:
-        asked |= {"protocol": "http2", "streams": load.streams}
+        asked["protocol"] = "http2"
+        if load.streams > 1:
+            asked["streams"] = load.streams
     if load.protocol in {"https", "h2"}:
         # Here the certificate is our own, made for the run: there is nobody to vouch for it.
         asked["tls"] = {"insecure": not load.tls_verify, "resumption": load.tls_resumption}

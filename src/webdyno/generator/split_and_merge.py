@@ -139,7 +139,7 @@ def merged_results(results: Sequence[LoadResult]) -> LoadResult:
         ),
         rate_rps=sum(result.rate_rps for result in results),
         offered_rps=_of_all(sum, (result.offered_rps for result in results)),
-        longest_flow=first.longest_flow,
+        due_together=first.due_together,
         last_offered_rps=_of_all(sum, (result.last_offered_rps for result in results)),
         response_time_us=_times([result.response_time_us for result in results]),
         service_time_us=_times([result.service_time_us for result in results]),

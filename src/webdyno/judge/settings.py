@@ -23,6 +23,7 @@ expect, and still end in time; half of what their starts take, about."""
 SHORT_WINDOW_S, LEAST_WINDOW_S = 0.6, 0.4
 """A window that may be shortened for a prompt answer, and how short it may become: the usual one is
 `SHORTEST_WINDOW_S`, and longer ones have a reason."""
+BURSTS_IN_WINDOW = 20
 COUNTED_S = 0.3
 """So long calls are counted at least, for thousands of requests to a fast server."""
 
@@ -113,10 +114,19 @@ def _found_settings(data: PointData) -> SlotSettings:
             for variant, of_variant in by_variant.items()
             if measure.warmup_bursts == "on" or any(pilot.in_bursts for pilot in of_variant)
         ],
-        window_s=_given(measure.slot_s, [pilot.window_s for pilot in pilot_of.values()], WINDOW_S),
+        window_s=max(
+            _given(measure.slot_s, [pilot.window_s for pilot in pilot_of.values()], WINDOW_S),
+            0.0 if measure.slot_s else window_for_bursts_s(data.experiment),
+        ),
         phase_s=_phases(data) if measure.ramp_up_s is None else {},
         slots_per_variant=measure.slots_per_variant,
     )
+
+
+def window_for_bursts_s(experiment: Experiment) -> float:
+    """Give how long windows have to be at least, so that as many bursts come in each."""
+    loads = (experiment.load_of(variant) for variant in experiment.variants)
+    return BURSTS_IN_WINDOW * max(load.burst_gap_s for load in loads)
 
 
 def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
@@ -138,8 +148,10 @@ def _quick(settings: SlotSettings, data: PointData) -> SlotSettings:
     variants = len(warmup_s)
     left_s = (of_a_variant_s - SPARE_S) * variants - sum(took_s)
     round_s = left_s / FEWEST_ROUNDS - START_S * variants - apart_s
-    fitting_s = (round_s / FIRST_AFTER_PILOT - sum(ramp_up_s.values())) / variants
-    window_s = min(settings.window_s, max(fitting_s, LEAST_WINDOW_S))
+    ramps_s = sum(data.experiment.load_of(variant).connection_ramp_s for variant in warmup_s)
+    fitting_s = (round_s / FIRST_AFTER_PILOT - sum(ramp_up_s.values()) - ramps_s) / variants
+    least_s = max(LEAST_WINDOW_S, window_for_bursts_s(data.experiment))
+    window_s = min(settings.window_s, max(fitting_s, least_s))
     return settings.replace(window_s=window_s)
 
 
@@ -153,6 +165,7 @@ def _as_asked(settings: SlotSettings, data: PointData) -> SlotSettings:
     window_s = question_of(data.experiment).window_s(settings.window_s, data)
     if window_s is None:
         return settings
+    window_s = max(window_s, window_for_bursts_s(data.experiment))
     return settings.replace(
         window_s=window_s, slots_per_variant=settings.slots_per_variant or FIRST_AFTER_PILOT
     )

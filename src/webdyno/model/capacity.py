@@ -137,6 +137,7 @@ class CapacitySettings(Model):
             'loop = "open"': any(load.loop == "open" for load in loads),
             'due = "connection"': any(load.due == "connection" for load in loads),
             "think_s": any(load.think_s for load in loads),
+            "connection_ramp_s": any(load.connection_ramp_s for load in loads),
             "requests in [load]": any(load.requests for load in loads),
             "[gate]": gates,
         }

@@ -14,6 +14,12 @@ from webdyno.model.request import Headers, WrittenPaths
 
 MOST_CONNECTIONS = 1_000_000
 
+MOST_AT_ONCE = 1_000_000
+RAREST_BURSTS_S = 5.0
+"""With bursts that come more seldom, windows would take minutes."""
+
+Rate = Annotated[float, Field(ge=0.001, le=100_000_000)]
+"""A number per second."""
 Connections = Annotated[int, Strict(), Field(ge=1, le=MOST_CONNECTIONS)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
@@ -48,8 +54,11 @@ class Load(Model):
     loop: Literal["closed", "open"] = "closed"
     """closed: a connection sends its next request after the last response. open: requests are
     scheduled at a rate."""
-    rate_per_s: Annotated[float, Field(ge=0.001, le=100_000_000)] | None = None
+    rate_per_s: Rate | None = None
     """Open loop: the arrival rate, in units of `due`."""
+    rate_per_connection: Rate | None = None
+    """Open loop: in the place of `rate_per_s`, the arrival rate per second of each connection,
+    which sends only what is due on it."""
     due: Literal["request", "connection"] = "request"
     """Open loop: a connection is a new one, with `keepalive` requests."""
     arrivals: Literal["poisson", "constant", "replay"] = "poisson"
@@ -59,6 +68,9 @@ class Load(Model):
     """What `webdyno traffic --replay` wrote, played at a speed that gives `rate_per_s`."""
     replay: Annotated[str, AfterValidator(_replay)] | None = None
     """Its content, as a run keeps it."""
+    burst: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 1
+    """Open loop: so many requests are due at once, as much less often (pilot runs and long looks
+    have the rate only)."""
     send_lag_budget: Lag = 0.0
     """Open loop: requests may be sent so much later, several at a time, which costs the client
     less. 0 is exact."""
@@ -69,6 +81,9 @@ class Load(Model):
     """Closed loop: mean pause before a connection's next request."""
     connections: Connections = 64
     """Over all client threads; in an open loop the most in use."""
+    connection_ramp_s: Pause = 0.0
+    """Closed loop: connections begin one after the other over this time, before the ramp-up of each
+    slot."""
     keepalive: KeepAlive = "always"
     """Whether connections are reused; a number closes each after that many requests."""
     protocol: Literal["http", "https", "h2", "h2c"] = "http"
@@ -91,16 +106,26 @@ class Load(Model):
 
     @model_validator(mode="after")
     def _loop_fits(self) -> "Load":
-        if self.loop == "open" and self.rate_per_s is None:
+        rates = {"rate_per_s": self.rate_per_s, "rate_per_connection": self.rate_per_connection}
+        given = [key for key, rate in rates.items() if rate is not None]
+        if self.loop == "open" and not given:
             raise ValueError("an open loop needs rate_per_s, what is due per second")
-        if self.loop == "closed" and self.rate_per_s is not None:
-            raise ValueError('rate_per_s needs loop = "open"; a closed loop has no rate of its own')
+        if self.loop == "closed" and given:
+            raise ValueError(
+                f'{given[0]} needs loop = "open"; a closed loop has no rate of its own'
+            )
+        if len(given) > 1:
+            raise ValueError("rate_per_s and rate_per_connection both give the rate; omit one")
         if self.loop == "closed" and self.send_lag_budget:
             raise ValueError('send_lag_budget needs loop = "open"; in a closed loop nothing is due')
         if self.loop == "open" and self.think_s:
             raise ValueError('think_s needs loop = "closed"; an open loop has its timetable')
         if self.loop == "open" and self.requests:
             raise ValueError('requests needs loop = "closed"; an open loop has its timetable')
+        if self.loop == "open" and self.connection_ramp_s:
+            raise ValueError('connection_ramp_s needs loop = "closed"; in an open one give rates')
+        if self.requests and self.connection_ramp_s:
+            raise ValueError("connection_ramp_s: slots with requests may end before it; omit one")
         if self.arrivals == "replay" and (self.replay is None or self.due == "connection"):
             raise ValueError('arrivals = "replay" needs a replay_file, and due = "request"')
         if self.due == "connection" and not isinstance(self.keepalive, int):
@@ -115,6 +140,38 @@ class Load(Model):
             raise ValueError('streams needs HTTP/2: protocol = "h2" or "h2c"')
         return self
 
+    @model_validator(mode="after")
+    def _bursts_fit(self) -> "Load":
+        if self.burst == 1:
+            return self
+        if self.loop == "closed":
+            raise ValueError('burst needs loop = "open"; in a closed loop nothing is due')
+        if self.arrivals == "replay":
+            raise ValueError('burst and arrivals = "replay": a log has its own bursts; omit one')
+        if self.burst_gap_s > RAREST_BURSTS_S:
+            raise ValueError(
+                f"bursts of {self.burst:,} come every {self.burst_gap_s:,.0f} s at this rate; give "
+                f"a higher rate or smaller bursts, so that one comes every {RAREST_BURSTS_S:g} s"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _rate_of_connections_fits(self) -> "Load":
+        if self.rate_per_connection is None:
+            return self
+        besides = {
+            'arrivals = "replay"': self.arrivals == "replay",
+            'due = "connection"': self.due == "connection",
+            "streams": self.streams > 1,
+            "send_lag_budget": bool(self.send_lag_budget),
+        }
+        if also := [key for key, is_given in besides.items() if is_given]:
+            raise ValueError(
+                f"rate_per_connection has each connection send one request at a time, on time: "
+                f"omit {also[0]}, or give rate_per_s"
+            )
+        return self
+
     def shares(self, paths: int) -> list[float]:
         """Give how often each of so many paths is requested, as shares that add up to 1."""
         weights = [rank ** -(self.zipf or 0.0) for rank in range(1, paths + 1)]
@@ -124,7 +181,20 @@ class Load(Model):
     @property
     def offered_rps(self) -> float | None:
         """Requests due per second; None in a closed loop."""
+        if self.rate_per_connection is not None:
+            return self.rate_per_connection * self.connections
         if self.rate_per_s is None:
             return None
         per_connection = self.due == "connection" and isinstance(self.keepalive, int)
         return self.rate_per_s * (int(self.keepalive) if per_connection else 1)
+
+    @property
+    def one_by_one(self) -> "Load":
+        """The load without bursts, to see how servers change in time."""
+        return self.replace(burst=1)
+
+    @property
+    def burst_gap_s(self) -> float:
+        """Mean time from one burst to the next; 0 where requests come one by one."""
+        rate_per_s = self.offered_rps if self.rate_per_s is None else self.rate_per_s
+        return self.burst / rate_per_s if rate_per_s and self.burst > 1 else 0.0

@@ -218,8 +218,8 @@ class LoadResult(Foreign):
     """Completed and valid responses per second."""
     offered_rps: Amount | None = None
     """The rate that was requested; None in a closed loop."""
-    longest_flow: Count | None = None
-    """The most requests that follow from what is due; None where that is one."""
+    due_together: Count | None = None
+    """The most requests that come together, as a burst or a flow; None where each comes alone."""
     last_offered_rps: Amount | None = None
     """That of the slot's last third, where a replay says what was due."""
     response_time_us: Times = Times()

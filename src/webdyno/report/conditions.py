@@ -254,15 +254,22 @@ def load_words(load: Load) -> str:
 
 def _load_parts(load: Load) -> Iterator[str]:
     yield f"{load.loop} loop"
+    arrivals = ARRIVALS[load.arrivals]
     if load.rate_per_s is not None:
-        arrivals = ARRIVALS[load.arrivals]
         yield f"{load.rate_per_s:,g} {load.due}s due per second, {arrivals}"
+    if load.rate_per_connection is not None:
+        yield f"{load.rate_per_connection:,g} requests due per second and connection, {arrivals}"
+    if load.burst > 1:
+        yield f"{text.number(load.burst)} at once"
     if load.send_lag_budget:
         yield f"sent up to {TIME.words(load.send_lag_budget)} later"
     if load.kernel_times:
         yield "responses timed by the kernel"
-    at_most = "at most " if load.loop == "open" else ""
+    of_all = load.loop == "open" and load.rate_per_connection is None
+    at_most = "at most " if of_all else ""
     yield at_most + text.count(load.connections, "connection")
+    if load.connection_ramp_s:
+        yield f"one after the other within {text.duration(load.connection_ramp_s)}"
     if load.think_s:
         yield f"mean pause of {text.duration(load.think_s)} before the next request"
     if load.requests is not None:

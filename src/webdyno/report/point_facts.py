@@ -58,10 +58,16 @@ def scope(experiment: Experiment) -> str:
 
 def _load(load: Load) -> Iterator[str]:
     keep = "keep-alive " if load.keepalive == "always" else ""
-    at_most = "at most " if load.loop == "open" else ""
+    of_all = load.loop == "open" and load.rate_per_connection is None
+    at_most = "at most " if of_all else ""
     yield at_most + text.count(load.connections, f"{keep}connection")
+    if load.connection_ramp_s:
+        yield f"begun within {text.duration(load.connection_ramp_s)}"
+    at_once = f", {text.number(load.burst)} at once" if load.burst > 1 else ""
     if load.rate_per_s:
-        yield f"{load.rate_per_s:,g} {load.due}s/s"
+        yield f"{load.rate_per_s:,g} {load.due}s/s{at_once}"
+    elif load.rate_per_connection:
+        yield f"{load.rate_per_connection:,g} requests/s on each{at_once}"
     elif load.loop == "closed":
         yield "full speed"
 

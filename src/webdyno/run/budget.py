@@ -69,6 +69,7 @@ def point_s(experiment: Experiment, catalogue: Catalogue, rounds: int | None = N
             (measure.ramp_up_s, measure.slot_s, measure.warmup_s), usual, strict=True
         )
     )
+    slot_s = slot_s if measure.slot_s else max(slot_s, settings.window_for_bursts_s(experiment))
     if measure.warmup_bursts == "on":
         warmup_s *= 1 + BURST_PAUSE_S / BURST_S
     first = settings.FIRST_AFTER_PILOT if piloted else measure.first_slots_per_variant
@@ -107,7 +108,7 @@ def _starts_programs(experiment: Experiment, catalogue: Catalogue) -> bool:
 def _slot_s(load: Load, usual_s: float) -> float:
     """Give how long a slot takes, about; those with a number of requests mostly end earlier."""
     if load.requests is None:
-        return usual_s
+        return usual_s + load.connection_ramp_s
     return min(load.requests / COUNTED_RPS, COUNTED_S)
 
 

@@ -6,6 +6,7 @@ is put on record by the part, so that one which is interrupted goes on later.
 
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def _part(
     elif is_fresh:
         ramp_up_s = max(times.warmup_s[variant.name], ramp_up_s)
     order = running.order(
-        variant,
+        replace(variant, load=variant.load.one_by_one),
         f"long look at {variant.name}, part {number}",
         length_s,
         ramp_up_s=ramp_up_s,

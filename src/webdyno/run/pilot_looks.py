@@ -8,7 +8,7 @@ warm-up in bursts is tried then, with pauses that may make the variant faster.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import numpy as np
@@ -129,7 +129,8 @@ class PilotLoad:
 
     def _load(self, load_s: float) -> LoadResult:
         name = f"pilot of {self.variant.name}"
-        order = self.running.order(self.variant, name, load_s, part_s=WINDOW_S)
+        variant = replace(self.variant, load=self.variant.load.one_by_one)
+        order = self.running.order(variant, name, load_s, part_s=WINDOW_S)
         testbed = self.running.point.testbed
         result = testbed.load(self.variant.name, order)
         testbed.servers.check_alive(self.variant.name)

@@ -225,9 +225,11 @@ def _slot_order(
         order = running.order(variant, name, longest_s, turn=slot.turn)
         return replace(order, count=variant.load.requests)
     ramp_up_s = _ramp_up_s(variant, times) + rng.uniform(0.0, times.phase_s.get(variant.name, 0.0))
-    return replayed(
-        running.order(variant, name, times.window_s, ramp_up_s=ramp_up_s, turn=slot.turn)
+    ramp_s = variant.load.connection_ramp_s
+    order = running.order(
+        variant, name, times.window_s, ramp_up_s=ramp_s + ramp_up_s, turn=slot.turn
     )
+    return replayed(replace(order, connection_ramp_s=ramp_s))
 
 
 def replayed(order: LoadOrder) -> LoadOrder:

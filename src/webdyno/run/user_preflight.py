@@ -68,9 +68,16 @@ def ask_as_user(
 
 def _alone(load: Load) -> Load:
     """Give the load of one user who doesn't pause."""
-    usual = {"loop": "closed", "rate_per_s": None, "send_lag_budget": 0.0, "think_s": 0.0}
+    at_once = {"loop": "closed", "rate_per_s": None, "rate_per_connection": None, "burst": 1}
+    no_waits = {"send_lag_budget": 0.0, "think_s": 0.0, "connection_ramp_s": 0.0}
     return load.replace(
-        **usual, connections=1, zipf=None, replay=None, arrivals="poisson", requests=None
+        **at_once,
+        **no_waits,
+        connections=1,
+        zipf=None,
+        replay=None,
+        arrivals="poisson",
+        requests=None,
     )
 
 

@@ -135,6 +135,18 @@ def test_a_rate_that_was_missed_is_told(offered: float | None, completed: int, f
         assert f"{offered:,.0f} req/s were offered" in found["offered-rate"].what
 
 
+@pytest.mark.parametrize(("due_together", "fires"), [(None, True), (20, False)])
+def test_bursts_may_miss_the_rate_by_chance(due_together: int | None, *, fires: bool) -> None:
+    """85 of 125 are too few where each comes alone, and may be two of six bursts fewer."""
+    change = load_with(
+        loop="open",
+        offered_rps=250.0,
+        due_together=due_together,
+        requests={"completed": 85, "drained": 0},
+    )
+    assert ("offered-rate" in found_in(run_with(change))) == fires
+
+
 @pytest.mark.parametrize(
     ("busiest", "says"),
     [(0.99, "Lower the arrival rate"), (0.3, "CPUs had time left"), (None, "Lower the arrival")],

@@ -303,8 +303,8 @@ def _missed(slot: SlotRecord) -> bool:
     if not load.offered_rps:
         return False
     answered = load.requests.completed + load.requests.drained - load.requests.carried
-    # Requests of a flow come together: chance does more than to as many that come alone.
-    together = load.longest_flow or 1
+    # Requests of a flow or burst come together: chance does more than to as many that come alone.
+    together = load.due_together or 1
     if _off(answered, load.offered_rps * load.measured_s, together):
         return True
     last, usual_us = (
