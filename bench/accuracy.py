@@ -2,9 +2,10 @@
 
 An open loop at a constant rate meets a server with constant, bimodal or frozen delays; the right
 percentiles are computed from the delays alone. loadgen has to be within 2% + 1 ms of them at
-each. Samples in which the server could not keep its delays are not judged, but repeated. Then
-loadgen at 20 000/s with each send-lag budget: how late requests leave after they were due, how late
-they arrive as the server sees it, and what one costs the client.
+each. Samples in which the server could not keep its delays are not judged, but repeated. Each adds
+a line to the file of results; the last table is made of all lines. Then loadgen at 20 000/s with
+each send-lag budget: how late requests leave after they were due, how late they arrive as the
+server sees it, and what one costs the client.
 """
 
 import json
@@ -12,17 +13,21 @@ import statistics
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.table import Table
 
-from rig import machine, programs
+from rig import lab, machine, programs
 from rig.delay_server import serve_while
 from rig.machine import Cores
 from rig.options import count
+from rig.percentiles import Percentiles
 from rig.process import BenchError, Finished, run_pinned
 from rig.reporters import REPORTERS, Load
 from rig.script import Script, progress
@@ -34,17 +39,24 @@ from rig.truth import (
     Constant,
     Delays,
     Frozen,
+    bound_ms,
     true_percentiles,
 )
 from rig.truth_table import goal, truth_table
+from webdyno.host.awake import never_idle
 
 EXAMPLES = """\
   all delays and clients, 3 rounds (8 minutes; at most twice that where samples are repeated)
     .venv/bin/python bench/accuracy.py
   a frozen server, two clients, once
     .venv/bin/python bench/accuracy.py --delays frozen --clients loadgen,wrk --rounds 1
+  a frozen server, exact and with budgets, by the thread's and the kernel's clock (at most 7 min)
+    .venv/bin/python bench/accuracy.py --delays frozen --no-pacing --repeats 6 --keep-awake \\
+      --clients loadgen,loadgen-kernel-times,loadgen-200us,loadgen-1ms
   only the send lag, by budget
     .venv/bin/python bench/accuracy.py --delays none --clients loadgen
+  only the table of what is there
+    .venv/bin/python bench/accuracy.py --rounds 0
 """
 
 DELAYS: dict[str, Delays] = {
@@ -58,6 +70,33 @@ LAG_CONNECTIONS = 64
 LAG_GOALS_P99_US = {"0": 200, "50us": None, "200us": 220, "1ms": None}
 """By send-lag budget."""
 PATIENCE_S = 20.0
+RESULTS = Path("bench/results/accuracy.jsonl")
+
+
+class Sample(BaseModel):
+    """One client against one server: a line of the file of results."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: datetime
+    machine: str
+    commit: str
+    delays: str
+    client: str
+    awake: bool
+    """Whether CPUs were kept out of deep idle."""
+    requests: int
+    too_late: int
+    """Responses that the server wrote too late."""
+    sound: bool
+    percentiles_ms: dict[float, float]
+    """What the client reported; empty if it failed."""
+    truth_ms: dict[float, float]
+    right: bool
+    """Whether each is within the bounds."""
+    others: float
+    """Share of the time in which others had the client's core."""
+    problem: str = ""
 
 
 def script() -> Script:
@@ -65,7 +104,20 @@ def script() -> Script:
     made = Script(__doc__, EXAMPLES)
     made.add_choice("--delays", list(DELAYS), none=True)
     made.add_choice("--clients", list(REPORTERS))
-    made.add_rounds(default=3)
+    made.add_growing(RESULTS, rounds=3)
+    made.add_quiet_wait()
+    made.add_argument(
+        "--repeats",
+        type=count,
+        default=None,
+        help="of unsound samples of each client, at most (as many as rounds)",
+    )
+    made.add_argument(
+        "--no-pacing", action="store_true", help="leave out the send lag at 20 000/s by budget"
+    )
+    made.add_argument(
+        "--keep-awake", action="store_true", help="keep both sides' CPUs out of deep idle"
+    )
     made.add_argument(
         "--duration", type=count, default=10, help="whole seconds that each measures (10)"
     )
@@ -103,6 +155,36 @@ def take_trial(
     return trial
 
 
+def kept_trial(
+    name: str,
+    delays: Delays,
+    truth: Percentiles,
+    options: Namespace,
+    paths: Mapping[str, Path],
+    cores: Cores,
+) -> Trial:
+    """Run a client once, and add what it reported to the file of results."""
+    trial = take_trial(name, delays, options, paths, cores)
+    sample = Sample(
+        at=datetime.now(UTC),
+        machine=machine.describe(),
+        commit=lab.commit(),
+        delays=delays.title,
+        client=name,
+        awake=options.keep_awake,
+        requests=trial.punctuality.requests,
+        too_late=trial.punctuality.too_late,
+        sound=trial.sound,
+        percentiles_ms=trial.percentiles,
+        truth_ms=truth,
+        right=trial.right(truth),
+        others=trial.others,
+        problem=trial.problem,
+    )
+    lab.append(options.results, sample)
+    return trial
+
+
 def run_delays(
     delays: Delays,
     options: Namespace,
@@ -116,8 +198,8 @@ def run_delays(
     trials: dict[str, list[Trial]] = {name: [] for name in options.clients if name in paths}
     for _ in range(options.rounds):
         for name, taken in trials.items():
-            take = partial(take_trial, name, delays, options, paths, cores)
-            add_round(taken, take, most_repeats=options.rounds)
+            take = partial(kept_trial, name, delays, truth, options, paths, cores)
+            add_round(taken, take, most_repeats=options.repeats or options.rounds)
     console.print()
     console.print(truth_table(delays.title, truth, trials, absent))
     for name, taken in trials.items():
@@ -175,12 +257,53 @@ def _pacing(
     ]
 
 
-def check(options: Namespace, console: Console) -> None:
+def all_samples(samples: Sequence[Sample]) -> Table:
+    """Show by delays and client how many samples are sound, how many right, and how far off."""
+    table = Table(title="all results", title_justify="left", width=150)
+    table.add_column("delays")
+    table.add_column("client")
+    for heading in ("CPUs awake", "samples", "sound", "right", "largest error, of its bound"):
+        table.add_column(heading, justify="right")
+    cases = dict.fromkeys((each.delays, each.client, each.awake) for each in samples)
+    for delays, client, awake in sorted(cases):
+        own = [
+            each
+            for each in samples
+            if (each.delays, each.client, each.awake) == (delays, client, awake)
+        ]
+        judged = [each for each in own if each.sound]
+        right = sum(each.right for each in judged)
+        errors = [share_of_bound(each) for each in judged if not each.problem]
+        table.add_row(
+            *(delays, client, "yes" if awake else "no"),
+            *(f"{len(own)}", f"{len(judged)}", f"{right} of {len(judged)}"),
+            f"{max(errors):.0%}" if errors else "-",
+        )
+    return table
+
+
+def share_of_bound(sample: Sample) -> float:
+    """Give a sample's largest error as a share of what it may be."""
+    pairs = [(sample.percentiles_ms[percent], true) for percent, true in sample.truth_ms.items()]
+    return max(abs(told - true) / bound_ms(true) for told, true in pairs)
+
+
+def work(options: Namespace, console: Console) -> None:
+    """Run what was requested, then show all that is known."""
+    if options.rounds:
+        cores = machine.split_this_machine()
+        cpus = [cores.client, cores.server[-1]]
+        with never_idle(cpus) if options.keep_awake else nullcontext():
+            check(options, console, cores)
+    console.print()
+    console.print(all_samples(lab.read_as(options.results, Sample)))
+
+
+def check(options: Namespace, console: Console, cores: Cores) -> None:
     """Run everything and print the tables."""
     programs_of = {name: REPORTERS[name].program or name for name in options.clients}
     paths = programs.provide(["loadgen", "delay_server", *programs_of.values()])
     paths |= {name: paths[of] for name, of in programs_of.items() if of in paths}
-    cores = machine.split_this_machine()
     console.print(machine.describe())
     console.print(
         f"client on core {cores.client}, server on {cores.server[-1:]}; "
@@ -192,16 +315,16 @@ def check(options: Namespace, console: Console) -> None:
     console.print(
         f"unsound: more than {TOO_LATE_LIMIT:.2%} of the server's responses were late by more than "
         "their tolerance;\n  such samples are not judged, but repeated, "
-        f"at most {options.rounds} for each client in each table"
+        f"at most {options.repeats or options.rounds} for each client in each table"
     )
     console.print("others: share of the time in which other programs had the client's core")
     for name, delays in DELAYS.items():
         if name in options.delays:
             run_delays(delays, options, paths, cores, console)
-    if "loadgen" in options.clients:
+    if "loadgen" in options.clients and not options.no_pacing:
         console.print()
         console.print(measure_pacing(paths, options, cores))
 
 
 if __name__ == "__main__":
-    sys.exit(script().run(check))
+    sys.exit(script().run(work))

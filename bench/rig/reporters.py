@@ -14,6 +14,7 @@ from rig.truth import Delays, due_times_ms
 
 OPEN_CONNECTIONS = 256
 """Enough for all requests that are due in a freeze of 200 ms at 1 000/s."""
+KERNEL_TIMES = "kernel-times"
 HEY_CONNECTIONS = 50
 """hey's default."""
 WRK2_CONNECTIONS = 200
@@ -58,11 +59,11 @@ def closed_loop_connections(load: Load) -> int:
     return max(1, round(load.rate_rps * float(np.median(latency_ms)) / 1000))
 
 
-def _loadgen(load: Load, budget: str = "0") -> list[str]:
+def _loadgen(load: Load, flags: tuple[str, ...] = ()) -> list[str]:
     return [
         *("run", load.url, "--threads", "1", "--json"),
         *("--connections", str(OPEN_CONNECTIONS), "--rate", str(load.rate_rps)),
-        *("--duration", f"{load.duration_s}s", "--send-lag-budget", budget),
+        *("--duration", f"{load.duration_s}s", *flags),
     ]
 
 
@@ -106,14 +107,24 @@ REPORTERS = {
         ),
         *(
             Reporter(
-                f"loadgen-{budget}",
-                f"the same, sent up to {budget} late",
-                partial(_loadgen, budget=budget),
+                f"loadgen-{name}",
+                f"the same, {how}",
+                partial(_loadgen, flags=flags),
                 percentiles.loadgen,
                 good_exits=(0, 3),
                 program="loadgen",
             )
-            for budget in BUDGETS
+            for name, how, flags in (
+                (KERNEL_TIMES, "timed by the kernel", ("--kernel-times",)),
+                *(
+                    (
+                        budget,
+                        f"sent up to {budget} late, timed by the kernel",
+                        ("--send-lag-budget", budget),
+                    )
+                    for budget in BUDGETS
+                ),
+            )
         ),
         Reporter(
             "wrk", "closed loop, as many connections as make about that rate", _wrk, percentiles.wrk

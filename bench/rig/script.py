@@ -43,6 +43,10 @@ class Script(argparse.ArgumentParser):
         self.add_argument(
             "--rounds", type=count, default=default, help=f"runs of each client ({default})"
         )
+        self.add_quiet_wait()
+
+    def add_quiet_wait(self) -> None:
+        """Add the flag for when each client runs."""
         self.add_argument(
             "--quiet-wait",
             type=seconds,
@@ -51,13 +55,13 @@ class Script(argparse.ArgumentParser):
             help="before each sample wait at most so long until other programs leave its cores (0)",
         )
 
-    def add_growing(self, results: Path) -> None:
+    def add_growing(self, results: Path, rounds: int = 1) -> None:
         """Add the flags of a script that adds to a file of results, and shows all of it."""
         self.add_argument(
             "--rounds",
             type=lambda text: 0 if text == "0" else count(text),
-            default=1,
-            help="runs of each case (1); 0 shows the table only",
+            default=rounds,
+            help=f"runs of each case ({rounds}); 0 shows the table only",
         )
         self.add_argument(
             "--results", type=Path, default=results, help=f"the file that grows ({results})"

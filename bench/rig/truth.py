@@ -147,7 +147,12 @@ def true_percentiles(delays: Delays, rate_rps: float, duration_s: float) -> dict
 
 def within(reported_ms: float, true_ms: float) -> bool:
     """Say whether a reported time is as near to the truth as it has to be."""
-    return abs(reported_ms - true_ms) <= TOLERANCE_SHARE * true_ms + TOLERANCE_MS
+    return abs(reported_ms - true_ms) <= bound_ms(true_ms)
+
+
+def bound_ms(true_ms: float) -> float:
+    """Give how far from the truth a reported time may be."""
+    return TOLERANCE_SHARE * true_ms + TOLERANCE_MS
 
 
 def allowance_arguments() -> list[str]:
