@@ -31,7 +31,7 @@ Examples:
   loadgen run --stage 10s:100-1000 --stage 60s:1000 http://127.0.0.1/
   loadgen run --conn-rate 500 --requests-per-conn 10 http://127.0.0.1/
   loadgen run --replay access.log http://127.0.0.1:8080
-  loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0' http://127.0.0.1/
+  loadgen run --fail-on 'p99>50ms' --fail-on 'failures>0.1%' http://127.0.0.1/
   loadgen run --stage 10m:0-20000 --stop-on 'failures>5%' --stop-on 'p99>1s' http://127.0.0.1/
   loadgen run -d 10m --prometheus /var/lib/node_exporter/loadgen.prom http://127.0.0.1/
   loadgen run --log-requests some.jsonl --log-every 100 http://127.0.0.1/
@@ -40,6 +40,8 @@ Examples:
   loadgen run --connect-to ::127.0.0.1:8443 https://example.org/   that name, served here
   loadgen run --resolve shop.example:80:127.0.0.1,127.0.0.2 http://shop.example/   both in turn
   loadgen run --cert me.pem --key me.key -k https://127.0.0.1:8443/
+  SSLKEYLOGFILE=keys.log loadgen run --tls-version 1.2 -k https://127.0.0.1:8443/
+  loadgen run -4 --bearer a-token --compressed http://localhost:8080/
   loadgen run --events sse -d 60s --timeout 60s -X POST -D @prompt.json http://127.0.0.1:8000/chat
   loadgen run --once -u me:secret http://127.0.0.1:8080/       one request and its response, whole
 
