@@ -285,7 +285,7 @@ def all_samples(samples: Sequence[Sample]) -> Table:
 def share_of_bound(sample: Sample) -> float:
     """Give a sample's largest error as a share of what it may be."""
     pairs = [(sample.percentiles_ms[percent], true) for percent, true in sample.truth_ms.items()]
-    return max(abs(told - true) / bound_ms(true) for told, true in pairs)
+    return max(abs(reported - true) / bound_ms(true) for reported, true in pairs)
 
 
 def work(options: Namespace, console: Console) -> None:

@@ -46,7 +46,7 @@ def test_answers_beyond_their_tolerance_are_counted(
 def sample(client: str, p99_ms: float, *, sound: bool = True) -> Sample:
     """A frozen server's, whose percentiles are right but for p99."""
     truth_ms = {50.0: 1.0, 99.0: 190.0}
-    told_ms = truth_ms | {99.0: p99_ms}
+    reported_ms = truth_ms | {99.0: p99_ms}
     return Sample(
         at=datetime.now(UTC),
         machine="",
@@ -57,9 +57,9 @@ def sample(client: str, p99_ms: float, *, sound: bool = True) -> Sample:
         requests=10_000,
         too_late=0 if sound else 50,
         sound=sound,
-        percentiles_ms=told_ms,
+        percentiles_ms=reported_ms,
         truth_ms=truth_ms,
-        right=truth.all_within(told_ms, truth_ms),
+        right=truth.all_within(reported_ms, truth_ms),
         others=0.0,
     )
 

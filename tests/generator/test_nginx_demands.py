@@ -107,8 +107,8 @@ def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 def result(*words: str, **environment: str) -> dict[str, Any]:
     """What it measured."""
     done = ran("--json", "-n", str(COUNT), "-c", "2", *words, **environment)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 @pytest.mark.parametrize(

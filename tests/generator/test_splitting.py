@@ -65,11 +65,13 @@ def test_rates_of_connections_add_up_and_no_two_have_one_timetable() -> None:
     load = Load(loop="open", rate_per_connection=2, connections=7)
     whole = order(load, seed=5)
     parts = split_order(whole, 3)
-    assert sum(it.offered_rps() or 0 for it in parts) == whole.offered_rps() == 14
-    orders = [order_json(it) for it in parts]
-    assert all("share" not in it["load"]["arrivals"] for it in orders)
-    assert all(it["load"]["arrivals"]["each_connection"] for it in orders)
-    seeds = [it["seed"] + number for it in orders for number in range(it["load"]["connections"])]
+    assert sum(part.offered_rps() or 0 for part in parts) == whole.offered_rps() == 14
+    orders = [order_json(part) for part in parts]
+    assert all("share" not in part["load"]["arrivals"] for part in orders)
+    assert all(part["load"]["arrivals"]["each_connection"] for part in orders)
+    seeds = [
+        each["seed"] + number for each in orders for number in range(each["load"]["connections"])
+    ]
     assert len(set(seeds)) == 7
 
 

@@ -44,13 +44,13 @@ def streamer() -> Iterator[tuple[str, IO[str], IO[str]]]:
             process.stdin.close()
 
 
-def assert_near(what: str, told: Times, noted_s: list[float]) -> None:
+def assert_near(what: str, reported: Times, noted_s: list[float]) -> None:
     """Each percentile is within 1 ms + 1% of what the server noted."""
     for name, percent in (("p50", 50), ("p90", 90), ("p99", 99)):
         true_ms = percentile(1e3 * np.array(noted_s), percent)
-        told_ms = getattr(told, name) / 1e3
-        error_ms = told_ms - true_ms
-        assert abs(error_ms) <= BOUND_MS + BOUND_SHARE * true_ms, (what, name, told_ms, true_ms)
+        reported_ms = getattr(reported, name) / 1e3
+        error_ms = reported_ms - true_ms
+        assert abs(error_ms) <= BOUND_MS + BOUND_SHARE * true_ms, (what, name, reported_ms, true_ms)
 
 
 @pytest.mark.measures

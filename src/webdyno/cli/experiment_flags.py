@@ -247,6 +247,8 @@ class AskedFlags:
 
 
 NOTHING_SAID = AskedFlags()
+
+
 def refuse_loop(given: Sequence[str]) -> None:
     """Raise UserError for a loop that is requested where the search brings its own."""
     from webdyno.definitions import read_overrides
