@@ -16,7 +16,7 @@ import numpy as np
 from builders import SimulatedVariant, service_use, simulated_run
 from judge.validity.broken import quiet_readings
 from webdyno.judge.point_data import PointData
-from webdyno.judge.validity.state_drift import state_drift
+from webdyno.judge.validity.state import state_drift
 from webdyno.model.measure import Measure
 from webdyno.model.readings import DatabaseUse, Readings
 from webdyno.model.records import SlotRecord

@@ -10,7 +10,7 @@ from judge.test_gate import gate_run
 from webdyno.judge import question_of
 from webdyno.judge.bounds import Bound
 from webdyno.judge.questions.claims import MeasuredClaim
-from webdyno.judge.questions.outlook import needed_rounds, noisy_words
+from webdyno.judge.questions.gate_notes import needed_rounds, noisy_words
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS
 

@@ -7,7 +7,7 @@ import pytest
 from builders import SimulatedRun, SimulatedVariant, response
 from judge.test_gate import gate_run, judged_whole
 from webdyno.judge import question_of
-from webdyno.judge.questions.gate_responses import only_in, response_notes
+from webdyno.judge.questions.gate_notes import only_in, response_notes
 from webdyno.model.gate import BASELINE, BASELINE_AGAIN, HEAD, GateAnswer
 from webdyno.model.records import PreflightRecord, Response
 

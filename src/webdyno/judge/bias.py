@@ -57,7 +57,7 @@ from webdyno.judge.validity.servers import (
     memory_waiting,
     stopped_s,
 )
-from webdyno.judge.validity.state_drift import grows_apart, state_drift
+from webdyno.judge.validity.state import grows_apart, state_drift
 from webdyno.model.histogram import Histogram, merge_encoded
 from webdyno.model.judgement import Bias, LimitedBy
 from webdyno.model.metrics import MetricRule, TimesOf, throughput_rps

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import log1p
 from typing import Literal
 
@@ -12,20 +13,23 @@ from webdyno.judge.differences import differences, mismatches
 from webdyno.judge.interval import Logs, welch
 from webdyno.judge.point_data import PointData, RunData
 from webdyno.judge.questions import judge
-from webdyno.judge.rank_changes import rank_changes
 from webdyno.judge.verdict import by_interval
 from webdyno.model.experiment import Level
 from webdyno.model.format import lower_first, percent, ratio_range, times, upper_first
-from webdyno.model.judgement import Judgement, Metric, ValidityWarning, Verdict
+from webdyno.model.judgement import Comparison, Judgement, Metric, Ranking, ValidityWarning, Verdict
 from webdyno.model.metrics import METRICS
 from webdyno.model.several_runs import (
     Change,
     Difference,
     PointComparison,
+    RankChange,
+    RankChanges,
     RunComparison,
+    Swap,
     SweepComparison,
 )
 
+SURE = {Verdict.FASTER, Verdict.SLOWER}
 ABSENT = "not there"
 
 WORST_FIRST = (
@@ -211,3 +215,32 @@ def _sentence(change: Change) -> str:
         f"{change.subject}: {times(change.change)} the {METRICS[change.metric].short} of before "
         f"({ratio_range(change.change)}): {change.verdict}"
     )
+
+
+def rank_changes(before: Ranking, after: Ranking) -> RankChanges:
+    """Compare the order of each two variants that have a rank in both.
+
+    A pair has swapped where both runs are sure of its order, and don't agree. All pairs of a run
+    hold jointly at 95%, so of two runs of unchanged systems one in ten shows a swap, at most.
+    """
+    ranks = [
+        RankChange(variant=was.variant, before=was, after=now)
+        for was in before.ranks
+        for now in after.ranks
+        if was.variant == now.variant
+    ]
+    first, second = _by_pair(before), _by_pair(after)
+    pairs = [(a.variant, b.variant) for a, b in combinations(ranks, 2)]
+    sure = [pair for pair in pairs if {first[pair].verdict, second[pair].verdict} <= SURE]
+    swaps = [
+        Swap(ahead=a, behind=b, before=first[a, b].decisive, after=second[a, b].decisive)
+        for a, b in sure
+        if first[a, b].verdict is not second[a, b].verdict
+    ]
+    return RankChanges(
+        ranks=ranks, same=len(sure) - len(swaps), open=len(pairs) - len(sure), swaps=swaps
+    )
+
+
+def _by_pair(ranking: Ranking) -> dict[tuple[str, str], Comparison]:
+    return {(pair.a, pair.b): pair for pair in ranking.pairs}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from webdyno.judge.bias import CAUSES
-from webdyno.judge.questions.capacity_rules import OWN_RULES
+from webdyno.judge.questions.capacity import OWN_RULES
 from webdyno.judge.validity import SLOT_RULES, all_rules
 from webdyno.judge.validity.over_time import TRENDS
 

@@ -10,6 +10,8 @@ all claims to be right with 95% confidence, which is never easier than the harde
 the whole risk (Berger, "Multiparameter hypothesis testing and acceptance sampling", Technometrics
 1982). So either answer is wrong in at most 5% of gates at the very margin, whatever the number of
 claims.
+
+Where a gate confirms what fails, a second measurement is asked the same (`confirmed`).
 """
 
 from collections.abc import Sequence
@@ -26,7 +28,7 @@ from webdyno.judge.one_sided import RISK, OneSided, ask_within
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity import excluded_slots, rule_of_most, valid_for
 from webdyno.model.format import DASH, count, percent, significant
-from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateSettings
+from webdyno.model.gate import ClaimAnswer, GateAnswer, GateClaim, GateJudgement, GateSettings
 from webdyno.model.judgement import OneSidedAnswer
 from webdyno.model.measure import Measure
 from webdyno.model.metrics import METRICS, THROUGHPUT, MetricRule
@@ -37,6 +39,7 @@ FACTORS_ABOVE = 2.0
 """A change beyond this, or its inverse, is written as a factor: nobody reads 1,200%."""
 KNOWN_WITHIN = 1000.0
 """Bounds further off than so many times say nothing."""
+DUE = "it isn't measured again yet"
 LIMITED_KINDS = {"throughput", "latency"}
 """Metrics that tell of the client or the link where those are the limit of all variants."""
 
@@ -295,3 +298,48 @@ def _signed(share: float) -> str:
     """Write a share of one in per cent with its sign, without the unit."""
     digits = 1 if abs(share) < 0.1 else 0
     return f"{share * 100:+.{digits}f}".replace("-", "−")
+
+
+def confirmed(first: GateJudgement, second: GateJudgement | None) -> GateJudgement:
+    """Give the answer of both measurements: a failure that the second one has as well, or none.
+
+    The second one has fresh builds and another order. What fails by bad luck, of noise or of how a
+    build happens to lie in memory, hardly does so twice: a wrong failure takes two of them at the
+    same endpoint. What is found less often is the price, where a change is near the limit.
+    """
+    again = {(claim.endpoint, claim.metric): claim for claim in (second.claims if second else [])}
+    twice = {claim.endpoint for claim in second.of("worse")} if second else set()
+    claims = [
+        claim
+        if claim.endpoint in twice
+        else _open(claim, again.get((claim.endpoint, claim.metric)))
+        for claim in first.claims
+    ]
+    both = [claim for claim in claims if claim.answer == "worse"]
+    took_s = first.took_s + (second.took_s if second else 0.0)
+    if both:
+        answers = "; ".join(map(_worse_again, second.of("worse") if second else []))
+        note = f"measured again from fresh builds: {answers}"
+        return first.replace(claims=claims, notes=[note, *first.notes], took_s=took_s)
+    outcome = f"measured again from fresh builds: {second.headline}" if second else DUE
+    return first.replace(
+        answer=GateAnswer.INCONCLUSIVE,
+        headline=f"not confirmed: {first.headline}",
+        claims=claims,
+        notes=[outcome, *first.notes, *(second.notes if second else [])],
+        grew=[],
+        took_s=took_s,
+    )
+
+
+def _open(claim: GateClaim, again: GateClaim | None) -> GateClaim:
+    """Give a claim of an endpoint that failed once: it is open."""
+    if claim.answer != "worse":
+        return claim
+    outcome = f"{change_range(again)} when measured again" if again else DUE
+    still_open: ClaimAnswer = "inconclusive"
+    return claim.replace(answer=still_open, why=f"worse at first, {outcome}")
+
+
+def _worse_again(claim: GateClaim) -> str:
+    return f"{claim.endpoint} {METRICS[claim.metric].short} {change_range(claim)}"

@@ -20,23 +20,26 @@ from webdyno.judge.questions.claims import (
     MeasuredClaim,
     answer_claims,
     claims_of,
+    confirmed,
     gate_answer,
     gate_headline,
 )
 from webdyno.judge.questions.compare import Loading, Question
-from webdyno.judge.questions.confirmation import confirmed
 from webdyno.judge.questions.gate_notes import (
+    FEWEST_ROUNDS,
     FoundAt,
     differing,
     endpoint_of,
     fixes,
     invalidating,
+    needed_rounds,
+    noisy_words,
     notes_on,
     notes_on_starts,
+    only_in,
+    response_notes,
     statement_notes,
 )
-from webdyno.judge.questions.gate_responses import only_in, response_notes
-from webdyno.judge.questions.outlook import FEWEST_ROUNDS, needed_rounds, noisy_words
 from webdyno.judge.stop import Stop
 from webdyno.judge.validity import used_s
 from webdyno.judge.validity.run import FEWEST_STARTS, variants_whose_starts_differ

@@ -11,7 +11,6 @@ from webdyno.judge.validity import (
     network,
     over_time,
     preflight,
-    queueing,
     responses,
     run,
     servers,
@@ -51,7 +50,7 @@ LAST_RULES: tuple[Rule, ...] = (
     *servers.COUNT_RULES,
     *run.START_RULES,
     *over_time.LATER_RULES,
-    queueing.CHEAP_BY_QUEUEING,
+    servers.CHEAP_BY_QUEUEING,
     run.FEW_SAMPLES,
     run.FEW_ROUNDS,
 )

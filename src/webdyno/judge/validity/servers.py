@@ -1,10 +1,17 @@
 """Whether the servers had what they need, did no other work, and counted what was sent to them.
 
-What others do on their CPUs is measured as if servers did it.
+What others do on their CPUs is measured as if servers did it. Who is cheap at a given arrival rate
+may let requests wait for it.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations
+from statistics import median
+from typing import NamedTuple
 
+from webdyno.judge.cost import cost_rate_rps
+from webdyno.judge.interval import estimate
+from webdyno.judge.log_ratios import pair_of
 from webdyno.judge.point_data import PointData
 from webdyno.judge.validity.rule import (
     INTERFERENCE_TOLERATED,
@@ -16,9 +23,10 @@ from webdyno.judge.validity.rule import (
     readings_of,
     with_readings,
 )
-from webdyno.model.format import count, duration, number, percent
+from webdyno.model.base import Interval
+from webdyno.model.format import count, duration, latency, listed, number, percent, times
 from webdyno.model.judgement import ValidityWarning
-from webdyno.model.metrics import responses
+from webdyno.model.metrics import CPU_TIME, METRICS, responses
 from webdyno.model.quantities import memory_words
 from webdyno.model.readings import Readings
 from webdyno.model.records import SlotRecord
@@ -35,6 +43,13 @@ LEFT_OVER_LIMIT = 0.02
 """Share of the slot's CPU time that variants which should be idle may use."""
 UNDRAINED_LIMIT = 0.01
 """Share of the responses that may still be missing after the drain."""
+CONFIDENCE = 0.95
+WAITING = {"p50": "latency_p50_us", "p99": "latency_p99_us"}
+CHEAPER = 0.98
+"""Share of the other's CPU that a cheaper one needs at most: beyond it they count as equal."""
+LONGER, LONGER_US = 1.5, 500.0
+"""So many times as long, with 95% confidence, and so much longer requests wait at least: nobody's
+objective is about less."""
 
 
 def foreign_s(slot: SlotRecord) -> float:
@@ -274,3 +289,82 @@ def _waited(data: PointData) -> Iterator[ValidityWarning]:
 
 
 COUNT_RULES = (RunRule("request-count", _miscounted), RunRule("workers-all-busy", _waited))
+
+
+class Wait(NamedTuple):
+    """A percentile of latency that is longer than another variant's."""
+
+    percentile: str
+    mine_us: float
+    others_us: float
+
+    @property
+    def words(self) -> str:
+        return f"{self.percentile} {latency(self.mine_us)} against {latency(self.others_us)}"
+
+
+class Queueing(NamedTuple):
+    """A variant that needs less CPU than another one, and keeps requests waiting longer.
+
+    Who gathers requests and works on many at a time saves CPU on each; so does who sleeps in
+    between. Failed requests have rules of their own, which refuse the figures.
+    """
+
+    variant: str
+    other: str
+    cpu: Interval
+    waits: Sequence[Wait]
+
+    @property
+    def longest(self) -> float:
+        """How many times as long they wait."""
+        return max(wait.mine_us / wait.others_us for wait in self.waits)
+
+
+def _cheap_by_queueing(data: PointData) -> Iterator[ValidityWarning]:
+    """Tell it of each such variant, beside the other one whose requests wait least."""
+    worst: dict[str, Queueing] = {}
+    for variant, other in permutations(data.experiment.variants, 2):
+        queueing = _queueing(data, variant, other)
+        if queueing and (variant not in worst or queueing.longest > worst[variant].longest):
+            worst[variant] = queueing
+    yield from map(_queueing_warning, worst.values())
+
+
+def _queueing(data: PointData, variant: str, other: str) -> Queueing | None:
+    rate_rps, others_rps = (cost_rate_rps(data.experiment, name) for name in (variant, other))
+    if rate_rps is None or rate_rps != others_rps:
+        return None
+    cpu = _ratio(data, variant, other, CPU_TIME)
+    waits = list(_waits(data, variant, other))
+    return Queueing(variant, other, cpu, waits) if cpu and cpu.high < CHEAPER and waits else None
+
+
+def _waits(data: PointData, variant: str, other: str) -> Iterator[Wait]:
+    for percentile, metric in WAITING.items():
+        ratio = _ratio(data, variant, other, metric)
+        if ratio is None or ratio.low < LONGER:
+            continue
+        mine_us, others_us = (
+            median(data.values(name, METRICS[metric]).values()) for name in (variant, other)
+        )
+        if mine_us - others_us >= LONGER_US:
+            yield Wait(percentile, mine_us, others_us)
+
+
+def _ratio(data: PointData, variant: str, other: str, metric: str) -> Interval | None:
+    d = pair_of(data, variant, other, METRICS[metric]).d
+    return estimate(d, CONFIDENCE).ratio(CONFIDENCE) if len(d) > 1 else None
+
+
+def _queueing_warning(queueing: Queueing) -> ValidityWarning:
+    return note(
+        CHEAP_BY_QUEUEING.name,
+        queueing.variant,
+        f"it needs {times(queueing.cpu)} the CPU of {queueing.other}, but requests wait longer: "
+        f"{listed(wait.words for wait in queueing.waits)}",
+        "Compare what both can take at the latency that you need: `webdyno capacity` with --slo.",
+    )
+
+
+CHEAP_BY_QUEUEING = RunRule("cheap-by-queueing", _cheap_by_queueing)
