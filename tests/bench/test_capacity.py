@@ -11,7 +11,8 @@ from bench.searches import WITHIN_US, searched
 from rig import lab
 from rig.queues import capacity_of_mm1
 from webdyno.model.base import Interval
-from webdyno.model.capacity import Trial, capacity_of
+from webdyno.model.capacity import Trial
+from webdyno.model.crossing import capacity_of
 from webdyno.model.judgement import Verdict
 from webdyno.model.records import SlotRecord
 from webdyno.run.folder import RunFolder

@@ -10,7 +10,7 @@ from webdyno.judge.comparison import compare_as_asked, variant_value
 from webdyno.judge.interval import estimate
 from webdyno.judge.point_data import PointData
 from webdyno.judge.resolution import resolution
-from webdyno.model.capacity import found_by
+from webdyno.model.crossing import capacity_estimate
 from webdyno.model.metrics import CAPACITY, METRICS, THROUGHPUT
 
 SLOW = Case(1_000, 0.020)
@@ -27,7 +27,8 @@ def data() -> PointData:
 def test_it_is_the_mean_of_the_searches(data: PointData) -> None:
     found = resolution(data, "a", METRICS[CAPACITY])
     searches = [
-        found_by([slot.trial for slot in each.of("a") if slot.trial]) for each in data.rounds
+        capacity_estimate([slot.trial for slot in a_round.of("a") if slot.trial])
+        for a_round in data.rounds
     ]
     assert found == pytest.approx(np.mean([each.bias for each in searches if each]))
     assert resolution(data, "a", METRICS[THROUGHPUT]) == 0

@@ -10,8 +10,8 @@ from judge.searches import ROUNDS, Variant, searched
 from search.runs import Case
 from webdyno.judge import judge
 from webdyno.model import crossing as module
-from webdyno.model.capacity import Trial, capacity_of
-from webdyno.model.crossing import TrialPoint, crossing
+from webdyno.model.capacity import Trial
+from webdyno.model.crossing import TrialPoint, capacity_of, crossing
 
 VARIANTS = 2
 ALLOWED, BRACKET = 0.01, (-0.025, 0.025)

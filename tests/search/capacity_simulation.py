@@ -17,7 +17,8 @@ import numpy as np
 from search.queues import RAMP_UP, search
 from search.runs import Case, Judged, judged
 from webdyno.model.base import Interval
-from webdyno.model.capacity import MOST_DECIDING, Trial, by_rate, capacity_of, ends
+from webdyno.model.capacity import MOST_DECIDING, Trial, by_rate
+from webdyno.model.crossing import capacity_of, ends
 from webdyno.model.judgement import Verdict
 
 SINGLE = (

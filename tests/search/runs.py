@@ -14,7 +14,8 @@ from search.queues import RAMP_UP, Queue, search
 from webdyno.judge.comparison import compare_as_asked, variant_value
 from webdyno.judge.point_data import PointData
 from webdyno.model.base import Interval
-from webdyno.model.capacity import CapacitySettings, Trial, capacity_of
+from webdyno.model.capacity import CapacitySettings, Trial
+from webdyno.model.crossing import capacity_of
 from webdyno.model.experiment import Experiment
 from webdyno.model.judgement import Verdict
 from webdyno.model.metrics import CAPACITY, METRICS

@@ -9,15 +9,8 @@ from builders import load_result
 from rig.queues import capacity_of_md1, capacity_of_mm1, stays_longer_in_md1
 from search.queues import Queue, search
 from webdyno.generator.interface import AbortRule
-from webdyno.model.capacity import (
-    CapacitySettings,
-    Level,
-    Trial,
-    capacity_of,
-    is_at_least,
-    objective,
-    trial_of,
-)
+from webdyno.model.capacity import CapacitySettings, Level, Trial, objective, trial_of
+from webdyno.model.crossing import capacity_of, is_at_least
 from webdyno.run.capacity import abort_rule
 from webdyno.search.capacity import Begin, next_trial
 

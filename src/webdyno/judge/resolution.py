@@ -10,7 +10,7 @@ from webdyno.judge.bounds import Bound, widened
 from webdyno.judge.interval import Estimate
 from webdyno.judge.log_ratios import Shift, widened_by_both
 from webdyno.judge.point_data import PointData
-from webdyno.model.capacity import found_by
+from webdyno.model.crossing import capacity_estimate
 from webdyno.model.metrics import MetricRule
 
 
@@ -19,7 +19,7 @@ def resolution(data: PointData, variant: str, rule: MetricRule) -> float:
     if rule.kind != "capacity":
         return 0.0
     capacities = (
-        found_by([slot.trial for slot in this_round.of(variant) if slot.trial])
+        capacity_estimate([slot.trial for slot in this_round.of(variant) if slot.trial])
         for this_round in data.rounds
     )
     return fmean([capacity.bias for capacity in capacities if capacity] or [0.0])

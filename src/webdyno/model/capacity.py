@@ -3,13 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from webdyno.model.base import Count, Model
-from webdyno.model.crossing import Crossing, TrialPoint, crossing
 from webdyno.model.load import Load
 from webdyno.model.load_result import LoadResult
 from webdyno.model.quantities import SHARE, TIME, Budget, Lag, Seconds
@@ -71,9 +69,6 @@ def _read(text: str) -> str:
     return objective(text).text
 
 
-BELOW, ABOVE = 0.8, 1.35
-"""Trials whose rates lie between these two shares of the middle of the bracket tell where the
-capacity is."""
 TRIAL_S, TRIAL_WAITS = 4.0, 50.0
 MOST_DECIDING = 4
 """Trials of full length in a search, each where the capacity seems to be by all before it."""
@@ -282,78 +277,3 @@ def bracket(known: list[Level], passes: dict[float, bool]) -> tuple[Level | None
         if passes.get(level.rate_rps) and (failing is None or level.rate_rps < failing.rate_rps)
     ]
     return (passing[-1] if passing else None), failing
-
-
-class Found(NamedTuple):
-    """The rate up to which all objectives hold, by one search."""
-
-    rate_rps: float
-    bias: float = 0.0
-    """By how much (ln) such a search finds too much, about."""
-
-
-def capacity_of(trials: list[Trial]) -> float | None:
-    """Give the rate up to which all objectives hold; None where none was found."""
-    found = found_by(trials)
-    return found.rate_rps if found else None
-
-
-def found_by(trials: list[Trial]) -> Found | None:
-    """Give what a search found; None where it came to no end.
-
-    Where no rate failed it is the highest one that passed: the capacity is at least that.
-    """
-    searched = [trial for trial in trials if trial.purpose == "search"]
-    known = by_rate(searched)
-    passing, failing = ends(known)
-    if passing is None or len(known) == 1:
-        return None
-    if failing is None:
-        return Found(passing.rate_rps)
-    return _between(searched, passing.rate_rps, failing.rate_rps)
-
-
-def is_at_least(trials: list[Trial]) -> bool:
-    """Whether the load generator, not the servers, ended the search upwards."""
-    _, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
-    return failing is None or any(trial.client_limited for trial in failing.trials)
-
-
-def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
-    """Give the bracket by what was seen at each rate, however short."""
-    return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})
-
-
-def _between(trials: Sequence[Trial], passing_rps: float, failing_rps: float) -> Found:
-    """Find where the share beyond an objective is what is allowed, of the objective hit first."""
-    middle_rps = sqrt(passing_rps * failing_rps)
-    lowest_rps = min(BELOW * middle_rps, passing_rps)
-    highest_rps = max(ABOVE * middle_rps, failing_rps)
-    near = [
-        trial
-        for trial in trials
-        if trial.asked and trial.length_s > 0 and lowest_rps <= trial.rate_rps <= highest_rps
-    ]
-    if not near:
-        return Found(passing_rps)
-    queues = not near[0].evenly_spaced
-    longest_waits_s = dict(enumerate(near[0].within_s)) if queues else {}
-    sides = (log(passing_rps / middle_rps), log(failing_rps / middle_rps))
-
-    def of(objective: int, allowed: float) -> Crossing:
-        points = tuple(
-            TrialPoint(log(trial.rate_rps / middle_rps), trial.length_s, trial.asked, beyond)
-            for trial in near
-            if (beyond := trial.beyond[objective]) is not None
-        )
-        return crossing(points, allowed, sides, middle_rps, longest_waits_s.get(objective))
-
-    shares = list(enumerate(near[0].allowed))
-    # One that held in all of them says no more than that it is hit somewhere above.
-    hit = [
-        (number, allowed)
-        for number, allowed in shares
-        if any((trial.beyond[number] or 0) > allowed * trial.asked for trial in near)
-    ]
-    first = min(of(number, allowed) for number, allowed in hit or shares)
-    return Found(middle_rps * exp(first.away), first.bias)

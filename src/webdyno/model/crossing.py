@@ -8,9 +8,12 @@ likelihood, doesn't where rates don't hang on what was seen. In a search they do
 widens intervals (docs/validation/capacity.md).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
-from math import log
+from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
+
+from webdyno.model.capacity import Level, Trial, bracket, by_rate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +42,9 @@ LEAST_LN_SHARE = -300.0
 """No request is late then, and floats aren't at their end."""
 STEEPNESSES, CROSSINGS = 20, 61
 """Lines that are looked at."""
+BELOW, ABOVE = 0.8, 1.35
+"""Trials whose rates lie between these two shares of the middle of the bracket tell where the
+capacity is."""
 
 
 class TrialPoint(NamedTuple):
@@ -136,3 +142,78 @@ def _ln_likelihood(count: "Grid", mean: "Grid", clusters: "Grid") -> "Grid":
     ways = gammaln(count + clusters) - gammaln(clusters)
     likely: Grid = ways + count * np.log(size / (1 + size)) - clusters * np.log1p(size)
     return likely
+
+
+class CapacityEstimate(NamedTuple):
+    """The rate up to which all objectives hold, by one search."""
+
+    rate_rps: float
+    bias: float = 0.0
+    """By how much (ln) such a search finds too much, about."""
+
+
+def capacity_of(trials: list[Trial]) -> float | None:
+    """Give the rate up to which all objectives hold; None where none was found."""
+    found = capacity_estimate(trials)
+    return found.rate_rps if found else None
+
+
+def capacity_estimate(trials: list[Trial]) -> CapacityEstimate | None:
+    """Give what a search found; None where it came to no end.
+
+    Where no rate failed it is the highest one that passed: the capacity is at least that.
+    """
+    searched = [trial for trial in trials if trial.purpose == "search"]
+    known = by_rate(searched)
+    passing, failing = ends(known)
+    if passing is None or len(known) == 1:
+        return None
+    if failing is None:
+        return CapacityEstimate(passing.rate_rps)
+    return _between(searched, passing.rate_rps, failing.rate_rps)
+
+
+def is_at_least(trials: list[Trial]) -> bool:
+    """Whether the load generator, not the servers, ended the search upwards."""
+    _, failing = ends(by_rate([trial for trial in trials if trial.purpose == "search"]))
+    return failing is None or any(trial.client_limited for trial in failing.trials)
+
+
+def ends(known: list[Level]) -> tuple[Level | None, Level | None]:
+    """Give the bracket by what was seen at each rate, however short."""
+    return bracket(known, {level.rate_rps: level.excess <= 1 for level in known})
+
+
+def _between(trials: Sequence[Trial], passing_rps: float, failing_rps: float) -> CapacityEstimate:
+    """Find where the share beyond an objective is what is allowed, of the objective hit first."""
+    middle_rps = sqrt(passing_rps * failing_rps)
+    lowest_rps = min(BELOW * middle_rps, passing_rps)
+    highest_rps = max(ABOVE * middle_rps, failing_rps)
+    near = [
+        trial
+        for trial in trials
+        if trial.asked and trial.length_s > 0 and lowest_rps <= trial.rate_rps <= highest_rps
+    ]
+    if not near:
+        return CapacityEstimate(passing_rps)
+    queues = not near[0].evenly_spaced
+    longest_waits_s = dict(enumerate(near[0].within_s)) if queues else {}
+    sides = (log(passing_rps / middle_rps), log(failing_rps / middle_rps))
+
+    def of(objective: int, allowed: float) -> Crossing:
+        points = tuple(
+            TrialPoint(log(trial.rate_rps / middle_rps), trial.length_s, trial.asked, beyond)
+            for trial in near
+            if (beyond := trial.beyond[objective]) is not None
+        )
+        return crossing(points, allowed, sides, middle_rps, longest_waits_s.get(objective))
+
+    shares = list(enumerate(near[0].allowed))
+    # One that held in all of them says no more than that it is hit somewhere above.
+    hit = [
+        (number, allowed)
+        for number, allowed in shares
+        if any((trial.beyond[number] or 0) > allowed * trial.asked for trial in near)
+    ]
+    first = min(of(number, allowed) for number, allowed in hit or shares)
+    return CapacityEstimate(middle_rps * exp(first.away), first.bias)

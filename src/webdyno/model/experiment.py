@@ -15,7 +15,7 @@ from webdyno.model.changes import Changes, changed
 from webdyno.model.errors import UserError
 from webdyno.model.explain import Advice, Design, Intervention
 from webdyno.model.gate import GateSettings
-from webdyno.model.load import Load
+from webdyno.model.load import Load, check_users, has_users
 from webdyno.model.measure import Measure, MeasureChanges
 from webdyno.model.metrics import CAPACITY
 from webdyno.model.quantities import Seconds
@@ -26,7 +26,6 @@ from webdyno.model.session import ValueName, Values
 from webdyno.model.setting import SettingValue, TunedVariant
 from webdyno.model.testbed import TestbedSettings
 from webdyno.model.text import Name, OneLine
-from webdyno.model.users import check_users, has_users
 from webdyno.model.variant import Variant
 
 MOST_POINTS = 1_000

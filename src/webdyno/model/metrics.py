@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from webdyno.model.capacity import capacity_of
+from webdyno.model.crossing import capacity_of
 from webdyno.model.judgement import Metric
 from webdyno.model.load_result import LoadResult, Times
 from webdyno.model.records import SlotRecord

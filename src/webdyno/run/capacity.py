@@ -15,14 +15,8 @@ from webdyno.judge.overload import settled_s
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.capacity import deciding_trials, has_time_beyond, known_rps
 from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG, own_stall_s
-from webdyno.model.capacity import (
-    CapacitySettings,
-    Objective,
-    Trial,
-    capacity_of,
-    is_at_least,
-    trial_of,
-)
+from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
+from webdyno.model.crossing import capacity_of, is_at_least
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, SlotRecord
 from webdyno.run.planned import PlannedVariant

@@ -25,8 +25,8 @@ from webdyno.model.capacity import (
     Trial,
     bracket,
     by_rate,
-    capacity_of,
 )
+from webdyno.model.crossing import capacity_of
 
 FIRST_SHARE = 0.8
 """Of the rate of a closed loop, where an open one begins."""

@@ -13,7 +13,7 @@ from webdyno.judge.validity.rule import (
     SlotRule,
     readings_of,
 )
-from webdyno.model.capacity import is_at_least
+from webdyno.model.crossing import is_at_least
 from webdyno.model.format import duration, number, percent
 from webdyno.model.load_result import LoadResult, Window
 from webdyno.model.machine import Limit
