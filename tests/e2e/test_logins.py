@@ -18,7 +18,7 @@ from webdyno.generator.loadgen import Loadgen
 from webdyno.model.experiment import Experiment
 from webdyno.model.records import PreflightRecord, SlotRecord
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import planned_requests, planned_users, with_steps
+from webdyno.run.requests import planned_requests, planned_users, with_steps
 from webdyno.stack.sockets import free_port
 
 SHOP = Path(__file__).with_name("shop.py")

@@ -7,8 +7,8 @@ from builders import SimulatedRun, SimulatedVariant, simulated_run
 from webdyno.judge import judge
 from webdyno.judge.point_data import PointData
 from webdyno.judge.questions.interventions import effects, what_limits, what_settings_do
+from webdyno.lab.explain import two_level_design
 from webdyno.model.explain import Design, Intervention
-from webdyno.run.factorial import two_level_design
 
 FULL = SimulatedVariant(throughput_rps=10_000)
 

@@ -16,8 +16,8 @@ from webdyno.model.load import Load
 from webdyno.model.records import IncidentRecord
 from webdyno.model.request import Request
 from webdyno.model.text import HIDDEN, hide
-from webdyno.run.planned import planned_requests, secrets_of
 from webdyno.run.redact import hide_in_files, line_of
+from webdyno.run.requests import planned_requests, secrets_of
 
 SITE = Catalogue.load().site("static")
 VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}

@@ -13,8 +13,8 @@ from webdyno.generator.interface import Expectation
 from webdyno.model.load import Load
 from webdyno.model.stack import Page
 from webdyno.run import preflight
-from webdyno.run.planned import PlannedRequest
 from webdyno.run.preflight import Undecodable, ask_all, decoded
+from webdyno.run.requests import PlannedRequest
 
 BODY = b"Hello, World!"
 ENCODED = {

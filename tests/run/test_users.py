@@ -16,8 +16,16 @@ from webdyno.model.experiment import Experiment
 from webdyno.model.load import Load
 from webdyno.model.request import Request, parts_of
 from webdyno.model.session import Values
-from webdyno.run.planned import planned_requests, planned_users, with_steps
-from webdyno.run.users import encoding_of, engine_values, sent_form, sent_path, with_places
+from webdyno.run.requests import (
+    encoding_of,
+    engine_values,
+    planned_requests,
+    planned_users,
+    sent_form,
+    sent_path,
+    with_places,
+    with_steps,
+)
 
 ENVIRONMENT = {"PW": "a&b"}
 VARIANTS = {"a": {"stack": "nginx"}, "b": {"stack": "nginx"}}

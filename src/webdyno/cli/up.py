@@ -79,8 +79,9 @@ def up(
     from webdyno.lab.names import NamedSystem
     from webdyno.lab.systems import one_system
     from webdyno.report.console import plain_console
-    from webdyno.run.planned import first_request, load_on, planned_requests
+    from webdyno.run.planned import load_on
     from webdyno.run.preflight import ask_all
+    from webdyno.run.requests import first_request, planned_requests
     from webdyno.stack.starting import start_stack
 
     if port is not None and not 1 <= port <= HIGHEST_PORT:

@@ -130,7 +130,7 @@ def measure_sweeps(run: Path, caller: Caller) -> Iterator[MeasuredRun]:
     None where none was requested.
     """
     from webdyno.judge.sweep import judge_sweep
-    from webdyno.run.capacity_sweeps import capacity_sweeps
+    from webdyno.run.capacity import capacity_sweeps
 
     found = RunFolder.open(run)
     sweep_s = found.head.experiment.sweep_s

@@ -24,7 +24,8 @@ from webdyno.model.readings import CpuUse, Readings, StoppedUse
 from webdyno.model.records import Response, ServerUse
 from webdyno.probe.stacks import Profile
 from webdyno.run.folder import RunFolder
-from webdyno.run.planned import PlannedRequest, PlannedUsers, PlannedVariant
+from webdyno.run.planned import PlannedVariant
+from webdyno.run.requests import PlannedRequest, PlannedUsers
 
 
 class CourseTracing(NamedTuple):

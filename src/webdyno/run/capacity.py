@@ -1,10 +1,12 @@
 """The search for each variant's capacity in a round: the variants take turns, a trial each.
 
 After it, where there is time, one more look at each: what it does when more is asked than it can.
+Sweeps may follow, which stand beside the capacities: latency by arrival rate, throughput by
+connections.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
@@ -17,8 +19,10 @@ from webdyno.judge.questions.capacity import deciding_trials, has_time_beyond, k
 from webdyno.judge.validity.client import CLIENT_CEILING, CLIENT_LIMITED, SEND_LAG, own_stall_s
 from webdyno.model.capacity import CapacitySettings, Objective, Trial, trial_of
 from webdyno.model.crossing import capacity_of, is_at_least
+from webdyno.model.experiment import Experiment
 from webdyno.model.pilot import SlotSettings
 from webdyno.model.records import PilotRecord, SlotRecord
+from webdyno.model.run import SWEEPS
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint
 from webdyno.run.variant import RunningRound
@@ -43,6 +47,13 @@ SEEN_IN_WINDOW = 25
 """Requests that are due in a window at least, so that one without responses is no chance."""
 CLIENT_RULES = (CLIENT_LIMITED, CLIENT_CEILING, SEND_LAG)
 """Where one is broken, a trial may have failed because of the load generator."""
+
+SWEEP_SHARES = (0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.2)
+"""Rates around a capacity, as shares of it."""
+LEAST_RATIO = 1.05
+"""Least ratio between two rates of a sweep: closer ones show nothing new."""
+CONNECTIONS_FACTOR = 8
+"""Factor from one number of connections to the next."""
 
 
 def search_capacities(
@@ -302,3 +313,57 @@ def abort_rule(objectives: Sequence[Objective]) -> AbortRule | None:
         return None
     after_s, allowed = max(timed)
     return AbortRule(min(SURELY_MISSED * allowed, (1 + allowed) / 2), after_s)
+
+
+def capacity_sweeps(
+    experiment: Experiment, capacities_rps: Iterable[float]
+) -> Iterator[tuple[str, Experiment]]:
+    """Give the sweeps beside a search that found these capacities, each with its folder.
+
+    None where none was requested; without a capacity there are no rates to go to.
+    """
+    asked = experiment.capacity
+    if asked is None or asked.sweep_s is None:
+        return
+    each_s = asked.sweep_s / len(SWEEPS)
+    if rates := rates_around(capacities_rps):
+        load = experiment.load.replace(**asked.of_load, rate_per_s=rates[0])
+        there = experiment.replace(load=load)
+        yield "rates", _varied(there, "rates", "load.rate_per_s", rates, "latency_p99_us", each_s)
+    numbers = connections_up_to(experiment.load.connections)
+    yield (
+        "connections",
+        _varied(experiment, "connections", "load.connections", numbers, "throughput_rps", each_s),
+    )
+
+
+def _varied(
+    experiment: Experiment,
+    name: str,
+    factor: str,
+    levels: Sequence[float],
+    decide_on: str,
+    budget_s: float,
+) -> Experiment:
+    swept = experiment.replace(
+        title=f"{experiment.title}: {SWEEPS[name]}", capacity=None, factors={factor: [*levels]}
+    )
+    return swept.with_measure(decide_on=decide_on, budget_s=budget_s, patience=1.0, question=None)
+
+
+def rates_around(capacities_rps: Iterable[float]) -> list[float]:
+    """Give rates around each of some capacities, three digits each; none too near to another."""
+    wanted = sorted(float(f"{rps * share:.3g}") for rps in capacities_rps for share in SWEEP_SHARES)
+    kept: list[float] = []
+    for rate in wanted:
+        if not kept or rate > LEAST_RATIO * kept[-1]:
+            kept.append(rate)
+    return kept
+
+
+def connections_up_to(most: int) -> list[int]:
+    """Give 1, 8, 64 and so on, and the most."""
+    numbers = [1]
+    while numbers[-1] * CONNECTIONS_FACTOR < most:
+        numbers.append(numbers[-1] * CONNECTIONS_FACTOR)
+    return sorted({*numbers, most})

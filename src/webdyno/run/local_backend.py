@@ -45,9 +45,8 @@ from webdyno.run.backend import (
 )
 from webdyno.run.folder import RunFolder
 from webdyno.run.planned import PlannedVariant, variants_of_all_points
-from webdyno.run.preflight import ask_all
+from webdyno.run.preflight import ask_all, ask_as_user
 from webdyno.run.rules import broken_rule
-from webdyno.run.user_preflight import ask_as_user
 from webdyno.stack.layout import Placement
 from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import free_port

@@ -1,10 +1,14 @@
-"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order."""
+"""One round: all variants start, the pre-flight check, warm-ups, then slots in balanced order.
+
+Where costs are asked for, each is left alone after its slots, then holds connections.
+"""
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
+from statistics import median
 from typing import NamedTuple
 
 from webdyno.generator.interface import GeneratorError, LoadOrder
@@ -12,21 +16,34 @@ from webdyno.judge import Stop, question_of
 from webdyno.judge.settings import slot_settings, slots_per_variant
 from webdyno.judge.validity.preflight import response_differences
 from webdyno.model.errors import OperationError
+from webdyno.model.experiment import OWN_GENERATOR
 from webdyno.model.judgement import ValidityWarning
+from webdyno.model.load import Load
 from webdyno.model.pilot import SlotSettings
-from webdyno.model.records import PreflightRecord, RoundRecord
+from webdyno.model.records import PreflightRecord, RestRecord, RoundRecord
 from webdyno.model.replay import unpacked
-from webdyno.run.backend import Questions
+from webdyno.run.backend import CourseTracing, Questions, SlotUsage
 from webdyno.run.capacity import search_capacities
 from webdyno.run.planned import PlannedVariant
 from webdyno.run.point import RunningPoint, prepared, rng_of
 from webdyno.run.preflight import with_differences
-from webdyno.run.rest import look_at_rest
 from webdyno.run.variant import Phase, RunningRound
 from webdyno.stack.service import StackDied
 
 LONGEST_COUNT_S = 60.0
 """Longest slot of those that end after a number of requests, unless `slot_s` is given."""
+MOST_SETTLING_S = 1.0
+"""After the load, until work that was left over is done; what goes on then is no rest of it."""
+HELD = 256
+"""Connections: as many as servers hold by default; one may hold fewer."""
+NOBODY_RPS = 0.001
+"""The slowest arrival rate: evenly spaced, the first request is due after eight minutes."""
+ANSWER_WITHIN_S = 1.0
+"""What isn't answered by then is no connection that is held."""
+OPENING_S = 0.5
+"""Until connections are open and the one request on each is answered."""
+READINGS = 10
+"""Of memory; those of the second half count."""
 
 
 class PlannedSlot(NamedTuple):
@@ -206,13 +223,6 @@ def _measure(
         time.sleep(slot.pause_s)
 
 
-def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
-    """Leave each variant alone that is on this machine; of others nothing can be read."""
-    for variant in variants:
-        if not running.up[variant.name].is_elsewhere:
-            look_at_rest(running, variant, rest_s)
-
-
 def _slot_order(
     running: RunningRound, slot: PlannedSlot, times: SlotSettings, rng: Random
 ) -> LoadOrder:
@@ -250,3 +260,74 @@ def replayed(order: LoadOrder) -> LoadOrder:
 def _ramp_up_s(variant: PlannedVariant, times: SlotSettings) -> float:
     """Give the ramp-up of a variant's slots; those that a number of requests ends have none."""
     return 0.0 if variant.load.requests is not None else times.ramp_up_s[variant.name]
+
+
+def _look_at_rest(running: RunningRound, variants: Sequence[PlannedVariant], rest_s: float) -> None:
+    """Leave each variant alone, then have it hold connections, and put on record what it used.
+
+    Of variants on other machines nothing can be read. Where servers died meanwhile, that is put on
+    record, and StackDied raised.
+    """
+    for variant in variants:
+        if running.up[variant.name].is_elsewhere:
+            continue
+        try:
+            running.point.keep(_seen_at_rest(running, variant, rest_s))
+        except StackDied as death:
+            running.point.keep_incident(running.number, variant.name, death)
+            raise
+
+
+def _seen_at_rest(running: RunningRound, variant: PlannedVariant, rest_s: float) -> RestRecord:
+    running.waits_for_rest(MOST_SETTLING_S)
+    started_at, tracing = datetime.now(UTC), CourseTracing(rest_s / READINGS)
+    used = running.point.testbed.rest(variant.name, rest_s, tracing)
+    look = RestRecord(
+        round=running.number,
+        variant=variant.name,
+        started_at=started_at,
+        rested_s=used.readings.host.took_s,
+        # Interrupts of a CPU that nobody uses are the clock's.
+        cpu_s=used.servers.cpu_user_s + used.servers.cpu_sys_s,
+        wake_ups=sum(service.switches_voluntary for service in used.readings.services.values()),
+        memory_bytes=_memory_bytes(used),
+    )
+    return _with_held(look, running, variant, rest_s)
+
+
+def _with_held(
+    look: RestRecord, running: RunningRound, variant: PlannedVariant, rest_s: float
+) -> RestRecord:
+    """Add what connections take, where the load generator can hold some beside a load."""
+    is_plain = variant.load.protocol == "http" and variant.users is None
+    if running.point.experiment.generator != OWN_GENERATOR or not is_plain:
+        return look
+    name = f"round {running.number}, {variant.name} with open connections"
+    order = running.order(_holding(variant), name, rest_s, ramp_up_s=OPENING_S)
+    slot = running.point.testbed.slot(variant.name, order, CourseTracing(rest_s / READINGS))
+    held = slot.load.idle_connections
+    return look.replace(
+        held=held.held if held else 0, memory_with_held_bytes=_memory_bytes(slot.used)
+    )
+
+
+def _holding(variant: PlannedVariant) -> PlannedVariant:
+    """Give it with open connections and no other load; what is asked for stays."""
+    load = variant.load
+    resting = Load(
+        paths=load.paths,
+        headers=load.headers,
+        timeout_s=min(load.timeout_s, ANSWER_WITHIN_S),
+        loop="open",
+        rate_per_s=NOBODY_RPS,
+        arrivals="constant",
+        connections=1,
+        idle_connections=HELD,
+    )
+    return replace(variant, load=resting)
+
+
+def _memory_bytes(used: SlotUsage) -> int | None:
+    later = used.course[len(used.course) // 2 :]
+    known = [sample.memory_bytes for sample in later if sample.memory_bytes is not None]
+    return round(median(known)) if known else None

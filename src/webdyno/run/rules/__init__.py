@@ -5,20 +5,45 @@ several requests, or in the database, is here: a function for each rule, which r
 words for people. A rule that a site names in `rules` is an entry of RULES.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
+from random import Random
 
 from webdyno.model.load import Load
 from webdyno.model.stack import Rule, Site
-from webdyno.run.rules.fortunes import fortunes
-from webdyno.run.rules.items import crud
+from webdyno.run.rules.database import crud, db, fortunes, queries, updates
 from webdyno.run.rules.program import BrokenRule, CheckedProgram, database_of
-from webdyno.run.rules.upload import json_object, upload
-from webdyno.run.rules.world import db, queries, updates
 from webdyno.stack.running import RunningStack
 from webdyno.stack.sockets import NewSocket
 from webdyno.stack.speaking import Conversation, NoResponse
 
 __all__ = ["RULES", "broken_rule"]
+
+MESSAGE = {"message": "Hello, World!"}
+SIZES_BYTES = (0, 1, 65_537, 10_000_000)
+
+
+def json_object(program: CheckedProgram) -> None:
+    """The object and nothing else."""
+    answer = program.ask("/json").with_status(200)
+    if (given := answer.json()) != MESSAGE:
+        raise BrokenRule(f"{answer.to} should give {MESSAGE}, and gives {given!r:.80}")
+
+
+def upload(program: CheckedProgram) -> None:
+    """Length and sum of whatever was sent."""
+    for size_bytes in SIZES_BYTES:
+        body = Random(size_bytes).randbytes(size_bytes)
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = program.ask("/upload", method="POST", headers=headers, body=body)
+        given = answer.with_status(200, f"{size_bytes:,} bytes were sent").json()
+        right = {"bytes": size_bytes, "sha256": hashlib.sha256(body).hexdigest()}
+        if given != right:
+            raise BrokenRule(
+                f"{answer.to} with {size_bytes:,} bytes should give {right}, and gives "
+                f"{given!r:.120}"
+            )
+
 
 RULES: Mapping[Rule, Callable[[CheckedProgram], None]] = {
     "json": json_object,

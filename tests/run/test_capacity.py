@@ -8,7 +8,7 @@ from webdyno.definitions import Catalogue
 from webdyno.model.experiment import Experiment
 from webdyno.model.point import plan_points
 from webdyno.run.budget import reduce_levels
-from webdyno.run.capacity_sweeps import capacity_sweeps, connections_up_to, rates_around
+from webdyno.run.capacity import capacity_sweeps, connections_up_to, rates_around
 
 
 def experiment(**more: object) -> Experiment:

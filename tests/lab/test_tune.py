@@ -4,10 +4,10 @@ from pathlib import Path
 
 from builders import SimulatedVariant, simulated_run
 from webdyno.definitions import Catalogue
+from webdyno.lab.tune import DEFAULT, Contender
 from webdyno.model.measure import Measure
 from webdyno.model.setting import SettingValue
 from webdyno.model.variant import Variant
-from webdyno.run.tuning import DEFAULT, Contender
 
 
 def first_tried(folder: Path, measure: Measure) -> list[dict[str, SettingValue]]:

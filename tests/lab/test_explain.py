@@ -8,6 +8,7 @@ import pytest
 
 from builders import run_head
 from webdyno.definitions import Catalogue
+from webdyno.lab.explain import MOST_SETTINGS, factorial_experiment, two_level_design
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.experiment import Experiment
 from webdyno.model.explain import Design
@@ -15,7 +16,6 @@ from webdyno.model.measure import Measure
 from webdyno.model.run import RunHead
 from webdyno.model.variant import Variant
 from webdyno.run.explain import interventions, limits_experiment
-from webdyno.run.factorial import MOST_SETTINGS, factorial_experiment, two_level_design
 
 
 def experiment(**variants: Variant) -> Experiment:
