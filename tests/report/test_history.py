@@ -5,8 +5,7 @@ import pytest
 from judge.histories import REFERENCE, history_of
 from webdyno.judge.history import curves_of
 from webdyno.model.history import PastGate
-from webdyno.report.history import history_document, history_page
-from webdyno.report.history_charts import gate_rows, level_rows
+from webdyno.report.history import gate_rows, history_document, history_page, level_rows
 from webdyno.report.terminal import document_text
 
 pytest.importorskip("ruptures")

@@ -1,6 +1,6 @@
-"""The charts of what happened at one point: slots, CPU time, the machine's CPUs, and the others."""
+"""The charts of what happened at one point: slots, CPU time, the machine's CPUs, overloads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -8,6 +8,7 @@ import altair as alt
 from webdyno.judge.point_data import PointData
 from webdyno.model import format as text
 from webdyno.model.command import command
+from webdyno.model.explain import Overload
 from webdyno.model.judgement import Judgement
 from webdyno.model.metrics import throughput_rps
 from webdyno.model.records import SlotRecord
@@ -24,7 +25,6 @@ from webdyno.report.drawing import (
 )
 from webdyno.report.latency_charts import capacity_figure, latency_figure
 from webdyno.report.long_charts import course_figure, tuning_figure
-from webdyno.report.overload_chart import overload_figure
 from webdyno.report.view import PointView
 
 CEILING_SHOWN = 1.5
@@ -257,6 +257,53 @@ def host_rows(data: PointData) -> Rows:
             row[f"{side}_told"] = f"{slot.variant}, round {slot.round}: {text.number(mean)}% busy"
         rows.append(row)
     return rows
+
+
+def overload_figure(point: PointView) -> Figure | None:
+    """Goodput by offered load, both in capacities."""
+    rows = overload_rows(point.judgement.overloads)
+    if not rows:
+        return None
+    color, shape, dash = variant_encodings(list(point.data.experiment.variants))
+    base = alt.Chart(values(rows)).encode(
+        x=alt.X("offered:Q", title="Offered load, % of the capacity")
+        .scale(zero=False, nice=True)
+        .axis(labelExpr=GROUPED, grid=False),
+        y=alt.Y("goodput:Q", title="Goodput, % of the capacity").axis(labelExpr=GROUPED),
+        color=color,
+    )
+    chart = alt.layer(
+        base.mark_line(strokeWidth=2.5, aria=False).encode(strokeDash=dash),
+        base.mark_point(filled=True, size=60, opacity=1).encode(shape=shape, description=TOOLTIP),
+    )
+    said = "; ".join(str(row["told"]) for row in rows if row["offered"] > 100)
+    return Figure(
+        name="overload",
+        title="Goodput beyond capacity",
+        caption="Requests per second within the objectives. A server that holds 100% sheds what is "
+        "too much.",
+        panels=(panel("overload", f"Goodput beyond capacity. {said}.", chart),),
+        by_variant=True,
+    )
+
+
+def overload_rows(found: Sequence[Overload]) -> Rows:
+    """Give a row for each variant and multiple, and one for its capacity."""
+    rows = [
+        {"variant": variant, "offered": 100.0, "goodput": 100.0, "told": f"{variant}: its capacity"}
+        for variant in dict.fromkeys(each.variant for each in found)
+    ]
+    return rows + [
+        {
+            "variant": each.variant,
+            "offered": 100 * each.times,
+            "goodput": 100 * each.of_capacity.median,
+            "told": f"{each.variant} at {each.times:g}{text.TIMES}: "
+            f"{text.percent(each.of_capacity.median)} of its capacity",
+        }
+        for each in found
+        if each.of_capacity
+    ]
 
 
 FIGURES: tuple[Callable[[PointView], Figure | None], ...] = (

@@ -3,7 +3,7 @@
 Terminal and Markdown (`brief`) and the page (`result_page`) are composed of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from webdyno.judge.questions.interventions import (
     what_limits,
@@ -12,6 +12,8 @@ from webdyno.judge.questions.interventions import (
 )
 from webdyno.judge.saturation import AT_THE_LIMIT, what_was_full
 from webdyno.judge.time_spent import explanation_sentence, what_waits
+from webdyno.model import format as text
+from webdyno.model.explain import Overload, OverRounds
 from webdyno.model.judgement import Judgement
 from webdyno.report import document as doc
 from webdyno.report.around_rounds import (
@@ -21,7 +23,6 @@ from webdyno.report.around_rounds import (
     preflight_of,
 )
 from webdyno.report.gate import gate_outcome
-from webdyno.report.overloads import overload_section
 from webdyno.report.ratio_tables import beside_table, ratio_columns, reasons, variant_rows
 from webdyno.report.tuning import settings_toml, tuned_facts, tuning_gains
 from webdyno.report.view import PointView, RunView, why_no_figures
@@ -29,6 +30,12 @@ from webdyno.report.words import ABOUT_RANKS, verdict_counts
 
 MOST_DIFFERENCES = 8
 """Differences between the responses that are shown; the page has them all."""
+ABOUT_OVERLOADS = (
+    "The last two of four seconds at a multiple of the capacity; medians of the rounds that tried "
+    "it. Goodput: requests within the objectives, then as a share of the capacity. Back: how long "
+    "half of the capacity broke the objectives afterwards."
+)
+OVERLOAD_HEADINGS = ("goodput, req/s", "of capacity", "failed", "p50", "p99", "back after")
 
 
 def deciding_section(view: RunView) -> doc.Section:
@@ -191,3 +198,52 @@ def difference_sections(points: Sequence[PointView]) -> Iterator[doc.Section]:
 def _difference(line: PreflightRow) -> tuple[str, str]:
     by_variant = "; ".join(f"{variant}: {said}" for variant, said in line.by_variant.items())
     return f"{line.about} · {line.what}{' (wrong)' * line.wrong}", by_variant
+
+
+def overload_section(found: Sequence[Overload]) -> Iterator[doc.Section]:
+    """Give a table of what came of asking for more than the capacity, where that was tried."""
+    if found:
+        columns = [
+            doc.Column("variant", "name", obvious=True),
+            doc.Column("load", "value"),
+            *(
+                doc.Column(heading, "value", spare=heading == "p50")
+                for heading in OVERLOAD_HEADINGS
+            ),
+        ]
+        rows = [doc.RowGroup(list(map(_overload_row, found)))]
+        table = doc.Table(columns, rows, style="brief")
+        yield doc.Section(
+            "Beyond capacity", [table], ABOUT_OVERLOADS, "goodput is what meets the objectives"
+        )
+
+
+def _overload_row(found: Overload) -> list[doc.Cell | str]:
+    return [
+        found.variant,
+        f"{found.times:g}{text.TIMES}",
+        _median(found.goodput_rps, _rate),
+        _median(found.of_capacity, text.percent),
+        _median(found.failed, text.percent),
+        _median(found.p50_us, text.latency),
+        _median(found.p99_us, text.latency),
+        back_words(found),
+    ]
+
+
+def _median(spread: OverRounds | None, written: Callable[[float], str]) -> str:
+    return written(spread.median) if spread else text.MISSING
+
+
+def _rate(rps: float) -> str:
+    return text.significant(rps) if rps else "0"
+
+
+def back_words(found: Overload) -> str:
+    """Say how long it took to come back, and in how many rounds it didn't."""
+    if found.died:
+        return f"it died ({found.died} of {found.rounds})"
+    if not found.back_s:
+        return "not in 10 s"
+    said = text.duration(float(f"{found.back_s.median:.2g}"))
+    return said if found.back == found.rounds else f"{said} ({found.back} of {found.rounds})"
