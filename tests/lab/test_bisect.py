@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from e2e.own import git
-from webdyno.lab.bisect import Bisection, bisect, bisection_document
 from webdyno.lab.caller import Caller
+from webdyno.lab.failed_gate import Bisection, bisect, bisection_document
 from webdyno.model.errors import OperationError, UserError
 from webdyno.model.gate import GateAnswer, GateJudgement
 from webdyno.report.terminal import document_text

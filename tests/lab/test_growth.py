@@ -11,7 +11,7 @@ from judge.test_growth import AFTER, BEFORE, profiled
 from webdyno.cli.flags import RunFlags
 from webdyno.cli.progress import at_terminal
 from webdyno.definitions import Catalogue
-from webdyno.lab.growth import measure_growth
+from webdyno.lab.failed_gate import measure_growth
 from webdyno.lab.measure import MeasuredRun
 from webdyno.model.errors import OperationError
 from webdyno.model.gate import GateJudgement
@@ -56,13 +56,13 @@ def test_functions_of_a_gate_that_failed_are_found_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    monkeypatch.setattr("webdyno.lab.growth.measure_anew", measuring(asked))
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", measuring(asked))
 
     def more(path: Path, _: object, rounds: dict[int, int]) -> MeasuredRun:
         asked.append(rounds[0])
         return MeasuredRun(RunFolder.open(path), "finished")
 
-    monkeypatch.setattr("webdyno.lab.growth.measure_on", more)
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_on", more)
     (grew,) = grown(tmp_path / "run").grew
     assert asked == [3, 6]
     assert grew.sampled
@@ -106,7 +106,7 @@ def test_whatever_becomes_of_profile_rounds_the_answer_stands(
     def fails(*_: object, **__: object) -> MeasuredRun:
         raise error
 
-    monkeypatch.setattr("webdyno.lab.growth.measure_anew", fails)
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", fails)
     found = grown(tmp_path / "run")
     assert found.answer == "fail"
     assert found.grew[0].lacking.startswith(said)
@@ -116,7 +116,7 @@ def test_whatever_becomes_of_profile_rounds_the_answer_stands(
 def test_an_interrupt_keeps_the_rounds_so_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webdyno.lab.growth.measure_anew", measuring([], "interrupted"))
+    monkeypatch.setattr("webdyno.lab.failed_gate.measure_anew", measuring([], "interrupted"))
     (grew,) = grown(tmp_path / "run").grew
     assert grew.sampled
 

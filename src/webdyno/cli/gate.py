@@ -123,7 +123,7 @@ def gate(
         return exit_of_gate(arranged.answer)
 
     def show(folder: "RunFolder") -> Exit:
-        from webdyno.lab.growth import measure_growth
+        from webdyno.lab.failed_gate import measure_growth
         from webdyno.report.view import see
 
         measure_growth(folder, arranged.catalogue, caller)
@@ -145,7 +145,7 @@ def _bisect(
     between: str, asked: "AskedGate", catalogue: "Catalogue", caller: "Caller", output: Path | None
 ) -> Exit:
     from webdyno.cli.result import exit_of_gate
-    from webdyno.lab.bisect import FLAG, bisect, bisection_document
+    from webdyno.lab.failed_gate import FLAG, bisect, bisection_document
     from webdyno.lab.gate import measured_gate
     from webdyno.model.run import folder_under_runs
     from webdyno.report.console import plain_console

@@ -22,6 +22,7 @@ from webdyno.definitions.toml_file import KeyPath, TomlFile
 from webdyno.definitions.validation import read_value
 from webdyno.lab.caller import AskPerson, Caller
 from webdyno.lab.explain import AskedExplanation, measure_advice, measure_limits, suspected_settings
+from webdyno.lab.failed_gate import measure_growth
 from webdyno.lab.gate import (
     ORIGIN,
     WORKING_TREE,
@@ -29,7 +30,6 @@ from webdyno.lab.gate import (
     asked_gate,
     measure_confirmation,
 )
-from webdyno.lab.growth import measure_growth
 from webdyno.lab.lines import LineProgress
 from webdyno.lab.measure import (
     MeasuredRun,

@@ -3,6 +3,8 @@
 Two revisions of a repository, and how much worse one of them may be.
 """
 
+import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +15,6 @@ from webdyno.definitions.experiment import Source
 from webdyno.definitions.toml_file import KeyPath
 from webdyno.definitions.validation import build, nearest
 from webdyno.lab.caller import Caller
-from webdyno.lab.gate_again import commits_between, repeat_words
 from webdyno.lab.history import check_history
 from webdyno.lab.systems import Arrangement, checked_with_own, common_site
 from webdyno.model.errors import UserError
@@ -40,6 +41,10 @@ REQUESTS = "requests"
 BUDGET_S = 600.0
 LEAST, MOST = 0.001, 2.0
 """Shares by which something may be worse."""
+LONGEST_FLAG = 200
+"""Longer ones are cut where messages show them: they would ask for something else."""
+AGAIN = re.compile(r" (?=--(?:traffic|ignore) )")
+"""Where a flag begins that was given again."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,7 @@ class _Variant:
         """Name the commits between both; empty where these aren't revisions."""
         if self.files is None or head.files is None:
             return ""
-        return commits_between(self.files.repository, self.files.revision, head.files.revision)
+        return self.files.repository.commits_between(self.files.revision, head.files.revision)
 
 
 @dataclass(frozen=True)
@@ -300,7 +305,7 @@ def _experiment(
             "head": new.name,
             "confirm": asked.confirm,
             "commits": old.commits_to(new),
-            "repeat": repeat_words(
+            "repeat": repeat_command(
                 [("--base", old.again), ("--head", new.again)],
                 asked.fail_if,
                 asked.site,
@@ -326,6 +331,31 @@ def _experiment(
         ("gate",): "--fail-if",
     }
     return CommandLine(data, flags)
+
+
+def repeat_command(
+    named: Sequence[tuple[str, str | None]],
+    limits: Sequence[str],
+    site: str | None,
+    overrides: Sequence[Override],
+) -> str:
+    """Give the command that asks the same of the same revisions, but for endpoints.
+
+    `named`: flags and what they name. Empty where that can't be told in one line: of keywords, of
+    long flags, and of curl commands, which may hold secrets.
+    """
+    flags = [part for override in overrides for part in AGAIN.split(override.flag)]
+    if not all(
+        flag.startswith("-") and "…" not in flag and len(flag) < LONGEST_FLAG for flag in flags
+    ):
+        return ""
+    words = ["webdyno", "gate"]
+    words += [word for flag, value in named if value for word in (flag, value)]
+    words += [f"--fail-if={limit}" for limit in limits]
+    words += ["--site", site] if site else []
+    words += [word for flag in dict.fromkeys(flags) for word in flag.split(" ", 1)]
+    said = shlex.join(words)
+    return said if said.isprintable() else ""
 
 
 def _endpoints(asked: AskedGate, project: "Project | None", caller: Caller) -> list[str]:

@@ -12,7 +12,7 @@ from webdyno.host.children import must, run_program
 from webdyno.host.users import ServerUser, caller, home_of
 from webdyno.model.app import PROJECT_FILE
 from webdyno.model.errors import OperationError, UserError
-from webdyno.model.format import listed_to
+from webdyno.model.format import count, listed_to
 from webdyno.model.text import printable
 
 WITHIN_S = 600.0
@@ -38,6 +38,8 @@ UNREAD = (
 """Names of documentation. Not of folders: what lies in `docs` may well be served. Nor is
 `webdyno.toml` among them: who has just written one wants to see a measurement."""
 MOST_NAMED = 3
+MOST_LETTERS, DIGITS = 60, 7
+"""Of the commits between two revisions: letters of what their authors called them, of hashes."""
 
 
 def run_as(
@@ -90,6 +92,16 @@ class Commit:
     def name(self) -> str:
         """For people."""
         return f"{self.hash[:SHOWN_DIGITS]} ({printable(self.subject)})"
+
+    @property
+    def short_name(self) -> str:
+        """For people, where several are named in one line."""
+        subject = "".join(
+            character if character.isprintable() else "…"
+            for character in " ".join(self.subject.split())
+        )
+        cut = subject if len(subject) <= MOST_LETTERS else f"{subject[: MOST_LETTERS - 1]}…"
+        return f"{self.hash[:DIGITS]} {cut}"
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,19 @@ class Repository:
         words = ("log", "--format=%H %s", "-z", f"{before.commit}..{after.commit}", "--")
         lines = filter(None, self._told(*words).split("\0"))
         return [Commit(*line.split(" ", 1)) for line in lines]
+
+    def commits_between(self, old: Revision, new: Revision) -> str:
+        """Name the commits that one revision has and an earlier one lacks, for people."""
+        commits = self.since(old, new)
+        named = []
+        if new.has_changes:  # which are a commit of webdyno's own
+            named, commits = ["changes that aren't committed"], commits[1:]
+        named += [commit.short_name for commit in commits[:MOST_NAMED]]
+        if len(commits) > MOST_NAMED:
+            named.append(f"{len(commits) - MOST_NAMED} more")
+        newest = commits[0].hash if commits else new.commit
+        between = f"{old.commit[:DIGITS]}..{newest[:DIGITS]}, " if commits else ""
+        return f"{between}{count(len(commits), 'commit')}: {'; '.join(named)}" if named else ""
 
     def halfway(self, bad: str, cleared: Sequence[str]) -> list[str]:
         """List the commits that a bad one has and cleared ones lack, the bad one among them.

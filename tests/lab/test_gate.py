@@ -7,8 +7,8 @@ import pytest
 
 from e2e.own import git
 from webdyno.definitions import Override
-from webdyno.lab.gate_again import MOST_LETTERS, commits_between, repeat_words
-from webdyno.revisions.repository import Repository
+from webdyno.lab.gate import repeat_command
+from webdyno.revisions.repository import MOST_LETTERS, Repository
 
 NAMED = [("--base", "1a2b3c4"), ("--head", None)]
 
@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def between(repository: Repository, old: str, new: str) -> str:
     both = (repository.revision(name, "--base") for name in (old, new))
-    return commits_between(repository, *both)
+    return repository.commits_between(*both)
 
 
 def test_the_newest_commits_are_named_and_the_others_counted(repository: Repository) -> None:
@@ -61,7 +61,7 @@ def test_the_command_has_what_was_typed_but_for_endpoints() -> None:
         Override(("login",), [], "--traffic a b.http --traffic c.http"),
         Override(("same_bodies",), True, "--same-bodies"),
     ]
-    said = repeat_words(NAMED, ["cpu > +3%"], "static", overrides)
+    said = repeat_command(NAMED, ["cpu > +3%"], "static", overrides)
     assert shlex.split(said) == [
         *("webdyno", "gate", "--base", "1a2b3c4", "--fail-if=cpu > +3%", "--site", "static"),
         *("--time", "5m", "--traffic", "a b.http", "--traffic", "c.http", "--same-bodies"),
@@ -72,4 +72,4 @@ def test_the_command_has_what_was_typed_but_for_endpoints() -> None:
     "flag", ["--traffic curl …", "time='5m'", f"--set x={'y' * 200}", "--set x=a\nb"]
 )
 def test_what_cannot_be_repeated_is_not_offered(flag: str) -> None:
-    assert repeat_words(NAMED, [], None, [Override(("x",), 1, flag)]) == ""
+    assert repeat_command(NAMED, [], None, [Override(("x",), 1, flag)]) == ""
